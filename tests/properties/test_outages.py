@@ -21,8 +21,8 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import NodeTainted, PodEvicted, ZoneAssessed
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.nodelifecycle.beat import Beat
 from fairlead.engine.nodelifecycle.flag import config_of_flags
+from fairlead.engine.nodelifecycle.period import Period
 from fairlead.engine.nodelifecycle.profile import V1_16, V1_36
 from fairlead.worlds.simulation.world import SimulatedWorld
 
@@ -78,7 +78,7 @@ class Outage:
         self.records = []
         self.versions = {}
         lifecycle = replace(config_of_flags(dict(flags), profile), is_taking_over=True)
-        self.passes = Beat(
+        self.passes = Period(
             START + lifecycle.pass_cost, lifecycle.node_monitor_period + lifecycle.pass_cost
         )
         engine = build_engine(EngineConfig(seed=seed, start=START, node_lifecycle=lifecycle), self)

@@ -20,10 +20,10 @@ from fairlead.conformance.nodelifecycle import lifecycle_config, replay
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import NodeTainted, PodEvicted, SilentReporter, ZoneAssessed
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.nodelifecycle.agenda import Agenda
-from fairlead.engine.nodelifecycle.config import Defects
+from fairlead.engine.nodelifecycle.config import DefectPolicy
 from fairlead.engine.nodelifecycle.controller import NodeLifecycle
-from fairlead.engine.nodelifecycle.zone import ZoneState
+from fairlead.engine.nodelifecycle.health.examination_queue import ExaminationQueue
+from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -159,7 +159,7 @@ def scenarios(kinds=ANYTHING):
     return st.integers(0, 2**63).map(lambda seed: random_scenario(seed, kinds))
 
 
-def outcome(scenario, *, build=NodeLifecycle, defects=Defects.FIXED, **given_):
+def outcome(scenario, *, build=NodeLifecycle, defects=DefectPolicy.FIXED, **given_):
     config = lifecycle_config(scenario["config"], defects)
     return replay(scenario, build(config, SilentReporter(), EPOCH), config, **given_)
 
@@ -177,8 +177,8 @@ def law(examples):
 # --- what is left out must not show ---------------------------------------------------------------
 
 
-class RestlessAgenda(Agenda):
-    """Every pass happens, and looks at every node."""
+class RestlessQueue(ExaminationQueue):
+    """Runs every pass and examines every node."""
 
     def __init__(self, passes, names):
         super().__init__(passes)
@@ -187,17 +187,17 @@ class RestlessAgenda(Agenda):
     def next_pass(self):
         return self._passes.after(self.last_pass)
 
-    def begin(self, now):
-        super().begin(now)
+    def begin_pass(self, now):
+        super().begin_pass(now)
         return sorted(self._names())
 
 
 def restless(config, reporter, start):
     lifecycle = NodeLifecycle(config, reporter, start)
-    parts = lifecycle._parts
-    parts.agenda = RestlessAgenda(parts.passes, lambda: parts.nodes._watched)
-    queues = parts.eviction.queues
-    queues.next_look = lambda now: queues._beat.at_or_after(max(now, queues._looked_at + 1))
+    shared = lifecycle._shared
+    shared.examinations = RestlessQueue(shared.passes, lambda: shared.nodes._records)
+    queues = shared.eviction.queues
+    queues.next_attempt = lambda now: queues._ticks.at_or_after(max(now, queues._processed_at + 1))
     return lifecycle
 
 
@@ -258,7 +258,7 @@ class Witness:
         self.versions = {}
         self.records = []
         self.dark_when_tainted = []
-        config = lifecycle_config(scenario["config"], Defects.FIXED)
+        config = lifecycle_config(scenario["config"], DefectPolicy.FIXED)
         self.lifecycle = NodeLifecycle(config, self, EPOCH)
         replay(scenario, self.lifecycle, config, begin=self._begin, reporter=self)
 
@@ -328,7 +328,7 @@ def test_no_schedule_taints_say_what_conditions_say(scenario):
 def test_a_node_that_is_ready_is_clean_after_one_pass(scenario):
     """Its taints are gone once a pass has seen it ready."""
     witness = Witness(scenario)
-    passes = witness.lifecycle._parts.passes
+    passes = witness.lifecycle._shared.passes
     for _, at, until, node in witness.settled_nodes():
         if status(node) == "True" and taints(node, "NoExecute"):
             assert until <= passes.at_or_after(at)

@@ -27,11 +27,11 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.engine import Engine
-from fairlead.engine.nodelifecycle.config import Defects, NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.config import DefectPolicy, NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.controller import NodeLifecycle
+from fairlead.engine.nodelifecycle.eviction.taint_eviction import TaintEviction
 from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
-from fairlead.engine.nodelifecycle.taint_eviction import TaintEviction
-from fairlead.engine.nodelifecycle.zone import KEY_SEPARATOR
+from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
 from fairlead.engine.state.cluster import Cluster
 
 # What a line says of its own recording, and not of the controllers.
@@ -74,9 +74,9 @@ class _Observed:
         return issued
 
 
-def decide_node_timeline(scenario: Json, defects: str = Defects.UPSTREAM) -> Json:
+def decide_node_timeline(scenario: Json, defects: str = DefectPolicy.UPSTREAM) -> Json:
     """What happens in `scenario`: `{"writes": …, "zone_states": …, "final": …}`."""
-    config = lifecycle_config(scenario["config"], Defects(defects))
+    config = lifecycle_config(scenario["config"], DefectPolicy(defects))
     return replay(scenario, NodeLifecycle(config, SilentReporter(), EPOCH), config)
 
 
@@ -106,7 +106,7 @@ def replay(
     }
 
 
-def lifecycle_config(form: Json, defects: Defects) -> NodeLifecycleConfig:
+def lifecycle_config(form: Json, defects: DefectPolicy) -> NodeLifecycleConfig:
     """The controllers' configuration in a scenario."""
     return NodeLifecycleConfig(
         node_monitor_period=form["node_monitor_period_ms"] * NS_PER_MS,
@@ -175,10 +175,10 @@ def compare_node_timeline(expect: Json, found: Json) -> Difference | None:
 def compare_node_timeline_with_defaults(case: Json) -> Difference | Remark | None:
     """Where the defaults differ from a recorded case; a remark where only our corrections do."""
     expect, scenario = case["expect"], case["scenario"]
-    found = compare_node_timeline(expect, decide_node_timeline(scenario, Defects.FIXED))
+    found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))
     if found is None:
         return None
-    kept = compare_node_timeline(expect, decide_node_timeline(scenario, Defects.UPSTREAM))
+    kept = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.UPSTREAM))
     return kept or Remark(f"depends on a defect of upstream's that is corrected: {found}")
 
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.pod_eviction import WHY as NODE_LOST
-from fairlead.engine.nodelifecycle.zone import ZoneState
+from fairlead.engine.nodelifecycle.eviction.pod_eviction_mode import WHY as NODE_LOST
+from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.outage_outcome import Belief, Cause, OutageOutcome, ZoneChange, zone_phrase
 from fairlead.whatif.outcome import PdbBreach

@@ -16,8 +16,8 @@ from fairlead.api.pod import (
 )
 from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.nodelifecycle.toleration import ENDLESS, tolerated_s
-from fairlead.engine.nodelifecycle.zone import ZoneState
+from fairlead.engine.nodelifecycle.eviction.taint_eviction import ENDLESS, tolerated_s
+from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.outage_outcome import Cause, Lost, NodeState, PodState, zone_phrase
 from fairlead.whatif.outage_recorder import Hit, OutageRecorder

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.nodelifecycle.zone import KEY_SEPARATOR
+from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
 
 
 class NodeState(StrEnum):

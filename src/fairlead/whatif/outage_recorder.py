@@ -26,7 +26,7 @@ from fairlead.engine.core.reporter import (
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE, ready_status
-from fairlead.engine.nodelifecycle.zone import zone_key
+from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
 from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outage_outcome import (

@@ -1,5 +1,5 @@
-"""What happens when nodes go quiet: health, zones, taints, evictions, pods without a node.
+"""Node lifecycle: node health, zones, taints, evictions and pod garbage collection.
 
-Law: everything here follows from objects and from how long ago they were heard of; nothing asks a
-node, and work follows what changes, never the number of nodes.
+Law: every decision follows from API objects and from the time since the last heartbeat. Nothing
+polls a node, and the cost follows what changes, not the number of nodes.
 """

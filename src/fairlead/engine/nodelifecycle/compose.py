@@ -1,4 +1,4 @@
-"""From configuration to controllers: those of kube-controller-manager that look after nodes."""
+"""Builds the node controllers of kube-controller-manager from the configuration."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.controller import NodeLifecycle
+from fairlead.engine.nodelifecycle.eviction.taint_eviction import TaintEviction
 from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
-from fairlead.engine.nodelifecycle.taint_eviction import TaintEviction
 
 
 def node_controllers(
     config: NodeLifecycleConfig, reporter: Reporter, start: Instant
 ) -> tuple[Controller, ...]:
-    """The controllers in the order in which they are told; `start` is when they begin (ns).
+    """The node controllers in the order in which they handle stimuli.
 
-    Without the taint manager pods stay on tainted nodes.
+    `start` is the time at which they begin. Without the taint manager
+    (`--enable-taint-manager=false`) pods stay on tainted nodes.
     """
     lifecycle = NodeLifecycle(config, reporter, start)
     collector = PodGarbageCollector(config, reporter, start)

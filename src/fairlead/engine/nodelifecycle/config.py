@@ -1,4 +1,4 @@
-"""NodeLifecycleConfig: kube-controller-manager's options for all that happens to quiet nodes."""
+"""NodeLifecycleConfig: options of kube-controller-manager for node health and evictions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from fairlead.engine.core.instant import DurationNs, seconds
-from fairlead.engine.nodelifecycle.profile import V1_36, Profile
+from fairlead.engine.nodelifecycle.profile import V1_36, VersionProfile
 
 MONITOR_PERIOD_DEFAULT: Final = seconds(5)
 STARTUP_GRACE_DEFAULT: Final = seconds(60)
@@ -20,8 +20,8 @@ GC_PERIOD: Final = seconds(20)
 GC_OFFSET_DEFAULT: Final = seconds(0.025)
 
 
-class Defects(StrEnum):
-    """Which of upstream's known defects are kept."""
+class DefectPolicy(StrEnum):
+    """Whether known upstream defects are fixed or reproduced."""
 
     FIXED = "fixed"
     UPSTREAM = "upstream"
@@ -29,23 +29,29 @@ class Defects(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLifecycleConfig:
-    """Options by the names of kube-controller-manager's flags, at their defaults.
+    """Options named after kube-controller-manager's flags, with upstream's defaults.
 
-    `node_monitor_grace_period` None means the profile's. `taint_based_evictions` False is the
-    older mode, in which pods are deleted `pod_eviction_timeout` after their node went quiet;
-    `enable_taint_manager` False leaves pods on tainted nodes in place.
+    `node_monitor_grace_period` None means the default of the profile. `taint_based_evictions` False
+    selects the older mode, which deletes pods `pod_eviction_timeout` after their node stopped
+    reporting. `enable_taint_manager` False leaves pods on tainted nodes.
 
-    What upstream has no flags for: `pass_cost` is what a monitor pass takes, from whose end the
-    next one is counted. The smallest amount makes the grace period end 50 s after the pass that
-    heard of the node last; in a world where passes cost nothing it would be 55 s, because 50 s
-    later is not yet *after* 50 s. `eviction_offset` is how long after a monitor pass the queues of
-    unready nodes are looked at (every 100 ms), `gc_offset` the same for pod garbage collection
-    (every 20 s). `is_taking_over`: the first list of nodes is not news, because a controller with
-    the same memory has been at work; else it is a controller's start, which gives every node a
-    new grace period and takes the NoExecute taints off, to set them anew at the zones' rates.
+    Options without an upstream flag:
+
+    `pass_cost` is the duration of a monitor pass; the next pass starts one period after the end of
+    the previous one. The smallest positive value makes the grace period end 50 s after the pass
+    that noticed the last heartbeat. With passes of no duration it would be 55 s, because at exactly
+    50 s the grace period is not yet exceeded.
+
+    `eviction_offset` is the delay between a monitor pass and the first processing of the eviction
+    queues (then every 100 ms); `gc_offset` is the same for pod garbage collection (every 20 s).
+
+    `is_taking_over` True treats the first list of nodes as already known, as if a controller with
+    this state had been running before. Otherwise it behaves like a controller restart: every node
+    gets a new grace period, and NoExecute taints are removed and then added again at the zone's
+    rate.
     """
 
-    profile: Profile = V1_36
+    profile: VersionProfile = V1_36
     node_monitor_period: DurationNs = MONITOR_PERIOD_DEFAULT
     node_startup_grace_period: DurationNs = STARTUP_GRACE_DEFAULT
     node_monitor_grace_period: DurationNs | None = None
@@ -61,11 +67,11 @@ class NodeLifecycleConfig:
     eviction_offset: DurationNs = EVICTION_OFFSET_DEFAULT
     gc_offset: DurationNs = GC_OFFSET_DEFAULT
     is_taking_over: bool = False
-    defects: Defects = Defects.FIXED
+    defects: DefectPolicy = DefectPolicy.FIXED
 
     @property
     def monitor_grace(self) -> DurationNs:
-        """How long a node that has posted its status may be quiet."""
+        """Grace period of a node that has posted its status at least once."""
         if self.node_monitor_grace_period is None:
             return self.profile.node_monitor_grace_period
         return self.node_monitor_grace_period

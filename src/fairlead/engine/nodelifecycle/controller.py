@@ -1,15 +1,15 @@
-"""NodeLifecycle: the controller that notices when nodes go quiet, and says so in their objects.
+"""NodeLifecycle: the node lifecycle controller.
 
-    a node or its lease changes    NoSchedule taints and labels are put right at once; the next
-                                   monitor pass will look at the node
-    a monitor pass (5 s)           who was heard of lately, and how each zone does: `monitor`
-    a look at the queues (0.1 s)   the nodes whose turn has come are tainted (or emptied)
+    a node or its lease changes    reconcile NoSchedule taints and labels at once, and examine the
+                                   node in the next monitor pass
+    monitor pass (5 s)             update node health and zone states: `health.monitor`
+    queue processing (0.1 s)       taint (or evict the pods of) the nodes that get a token
 
-Passes and looks that could not find anything are left out (`agenda`, `zone_queues`): a day of a
-quiet cluster costs nothing, and what is written when is the same as if none had been.
+Passes that cannot find anything are skipped (`examination_queue`, `zone_queues`). A quiet cluster
+costs nothing, and the timing of every write is the same as if no pass had been skipped.
 
-upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go. Its workers run side by side
-and their order within an instant is open; here nodes go by name.
+upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go. Upstream's workers run
+concurrently, so their order within an instant is not defined; here nodes are ordered by name.
 """
 
 from __future__ import annotations
@@ -31,48 +31,49 @@ from fairlead.engine.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
-from fairlead.engine.nodelifecycle.agenda import Agenda
-from fairlead.engine.nodelifecycle.beat import Beat
 from fairlead.engine.nodelifecycle.config import EVICTION_PERIOD, NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.eviction import Eviction
-from fairlead.engine.nodelifecycle.late_pods import LatePods
-from fairlead.engine.nodelifecycle.monitor import Monitor, Parts
-from fairlead.engine.nodelifecycle.no_execute_tainting import NoExecuteTainting
-from fairlead.engine.nodelifecycle.no_schedule import missing_keys, stale_keys
+from fairlead.engine.nodelifecycle.eviction.mode import EvictionMode
+from fairlead.engine.nodelifecycle.eviction.no_execute_taint_mode import NoExecuteTaintMode
+from fairlead.engine.nodelifecycle.eviction.pod_eviction_mode import PodEvictionMode
+from fairlead.engine.nodelifecycle.health.examination_queue import ExaminationQueue
+from fairlead.engine.nodelifecycle.health.monitor import Monitor, SharedState
+from fairlead.engine.nodelifecycle.health.node_health_map import NodeHealthMap, NodeRecord
+from fairlead.engine.nodelifecycle.health.pod_readiness import LateBoundPods, NotReadyMarker
+from fairlead.engine.nodelifecycle.no_schedule_taint import missing_keys, stale_keys
 from fairlead.engine.nodelifecycle.node_edit import (
     AddNoSchedule,
     CopyLabels,
+    MarkUnknown,
     NodeEdit,
     RemoveNoSchedule,
-    SilenceConditions,
     TaintNoExecute,
+    stale_labels,
 )
-from fairlead.engine.nodelifecycle.node_label import stale_labels
 from fairlead.engine.nodelifecycle.node_pods import NodePods
-from fairlead.engine.nodelifecycle.node_writes import NodeWrites, Settled
-from fairlead.engine.nodelifecycle.pod_eviction import PodEviction
-from fairlead.engine.nodelifecycle.pod_marking import PodMarking
-from fairlead.engine.nodelifecycle.watch_list import Watched, WatchList
-from fairlead.engine.nodelifecycle.zone import ZoneState, zone_key
-from fairlead.engine.nodelifecycle.zone_queues import ZoneQueues
+from fairlead.engine.nodelifecycle.node_writer import NodeWriter, Settled
+from fairlead.engine.nodelifecycle.period import Period
+from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
+from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState, zone_key
 
 
 class NodeLifecycle:
-    """Health, taints by condition, labels, and the rate-limited part of evictions."""
+    """Node health, condition taints, node labels and rate-limited evictions."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """The first pass begins at `start`."""
+        """The first monitor pass begins at `start`."""
         self._config = config
         self._reporter = reporter
-        self._parts = _parts(config, reporter, start)
-        self._monitor = Monitor(config, self._parts, reporter)
-        self._late_pods = LatePods(self._parts.nodes, self._parts.pods, self._parts.marking)
-        self._next_look: Instant | None = None
+        self._shared = _shared(config, reporter, start)
+        self._monitor = Monitor(config, self._shared, reporter)
+        self._late_bound_pods = LateBoundPods(
+            self._shared.nodes, self._shared.pods, self._shared.not_ready_marker
+        )
+        self._next_attempt: Instant | None = None
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Learn what changed; what a node's state asks for is put right at once."""
+        """Records what changed and reconciles condition taints and labels."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now)
@@ -91,52 +92,52 @@ class NodeLifecycle:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """The next pass or look that may find something."""
-        found = self._parts.agenda.next_pass()
-        for due in (self._next_look, self._late_pods.next_due()):
+        """Time of the next pass or queue processing that may find something."""
+        found = self._shared.examinations.next_pass()
+        for due in (self._next_attempt, self._late_bound_pods.next_due()):
             if due is not None and (found is None or due < found):
                 found = due
         return found
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """The pass or else the look that is due."""
-        next_pass = self._parts.agenda.next_pass()
+        """Runs the pass or the queue processing that is due."""
+        next_pass = self._shared.examinations.next_pass()
         if next_pass is not None and next_pass <= now:
             commands = self.monitor_node_health(now)
-        elif self._next_look is not None and self._next_look <= now:
-            commands = self.look_at_queues(now)
+        elif self._next_attempt is not None and self._next_attempt <= now:
+            commands = self.process_queues(now)
         else:
-            return self._late_pods.look_again(now)
-        self._next_look = self._parts.eviction.queues.next_look(now)
+            return self._late_bound_pods.retry(now)
+        self._next_attempt = self._shared.eviction.queues.next_attempt(now)
         return commands
 
     def monitor_node_health(self, now: Instant) -> list[Command]:
-        """One monitor pass."""
+        """Runs one monitor pass."""
         return self._monitor.run(now)
 
-    def look_at_queues(self, now: Instant) -> list[Command]:
-        """Let the nodes have their turns for which there is a token."""
+    def process_queues(self, now: Instant) -> list[Command]:
+        """Processes the queued nodes for which a token is available."""
         commands: list[Command] = []
-        eviction = self._parts.eviction
-        last_pass = self._parts.passes.before(now)
-        for zone, name in eviction.queues.look(now, last_pass):
-            commands += eviction.take_turn(zone, name, now)
+        eviction = self._shared.eviction
+        last_pass = self._shared.passes.before(now)
+        for zone, name in eviction.queues.accepted(now, last_pass):
+            commands += eviction.process(zone, name, now)
         return commands
 
     @property
     def zone_states(self) -> dict[str, ZoneState]:
-        """The states of the zones as the last pass left them."""
+        """State of each zone after the last pass."""
         return dict(self._monitor.zones.states)
 
     # --- learning ------------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Take in everything; no pass has happened, so no pod can be late."""
+        """Loads a snapshot; no pass has run yet, so pods cannot be late-bound."""
         commands: list[Command] = []
         for one in objects:
             match one:
                 case Pod():
-                    self._parts.pods.put(one)
+                    self._shared.pods.put(one)
                 case Lease():
                     self._see_lease(one, now)
                 case Node():
@@ -148,22 +149,26 @@ class NodeLifecycle:
         return commands
 
     def _see_pod(self, pod: Pod, now: Instant) -> list[Command]:
-        before = self._parts.pods.put(pod)
+        before = self._shared.pods.put(pod)
         node = pod.spec.node_name
         if not node or (before is not None and before.spec.node_name == node):
             return []
-        return self._late_pods.see(pod, now) if self._config.profile.marks_late_pods else []
+        return (
+            self._late_bound_pods.see(pod, now)
+            if self._config.profile.marks_late_bound_pods
+            else []
+        )
 
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
         name = node.metadata.name
-        self._parts.nodes[name].node = node
-        self._parts.agenda.note(name, now)
-        commands = self._parts.writes.see_node(name, now)
+        self._shared.nodes[name].node = node
+        self._shared.examinations.add(name, now)
+        commands = self._shared.writer.see_node(name, now)
         edits = self._corrections(node)
-        return commands + self._parts.writes.submit(name, edits, now) if edits else commands
+        return commands + self._shared.writer.submit(name, edits, now) if edits else commands
 
     def _corrections(self, node: Node) -> tuple[NodeEdit, ...]:
-        """What level-triggered rules have to put right."""
+        """Edits that reconcile condition taints and label copies."""
         edits: list[NodeEdit] = []
         if missing_keys(node):
             edits.append(AddNoSchedule())
@@ -179,25 +184,25 @@ class NodeLifecycle:
             try:
                 renewals = renewals_of(lease)
             except ValueError:
-                return  # not a heartbeat that anybody could read
+                return  # unreadable, so no heartbeat
             self._renew(lease.metadata.name, now).renewals = renewals
 
-    def _renew(self, name: str, now: Instant) -> Watched:
-        """The node of a lease that changes now, with all passes so far taken in."""
-        agenda, passes = self._parts.agenda, self._parts.passes
-        last_pass = now if agenda.last_pass == now else passes.before(now)
-        agenda.note(name, now)
-        return self._parts.nodes.catch_up(name, last_pass)
+    def _renew(self, name: str, now: Instant) -> NodeRecord:
+        """Applies all passes so far to the node of a changed lease; queues its examination."""
+        examinations, passes = self._shared.examinations, self._shared.passes
+        last_pass = now if examinations.last_pass == now else passes.before(now)
+        examinations.add(name, now)
+        return self._shared.nodes.catch_up(name, last_pass)
 
     def _forget(self, gone: ApiObject, now: Instant) -> None:
         match gone:
             case Pod():
-                self._parts.pods.remove(gone)
+                self._shared.pods.remove(gone)
             case Node():
                 name = gone.metadata.name
-                self._parts.nodes[name].node = None
-                self._parts.writes.forget(name)
-                self._parts.agenda.note(name, now)
+                self._shared.nodes[name].node = None
+                self._shared.writer.forget(name)
+                self._shared.examinations.add(name, now)
             case Lease() if gone.metadata.namespace == NODE_LEASES:
                 self._renew(gone.metadata.name, now).renewals = None
             case _:
@@ -206,61 +211,61 @@ class NodeLifecycle:
     # --- outcomes ------------------------------------------------------------------------------
 
     def _settle(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> list[Command]:
-        commands = self._parts.marking.settle(outcome)
-        for name in self._parts.marking.to_repeat:
-            self._parts.agenda.note(name, now)
-        settled = self._parts.writes.settle(outcome)
+        commands = self._shared.not_ready_marker.settle(outcome)
+        for name in self._shared.not_ready_marker.nodes_to_retry:
+            self._shared.examinations.add(name, now)
+        settled = self._shared.writer.settle(outcome)
         if settled is None:
             return commands
         if settled.is_over:
             commands += self._see_settled(settled, now)
-        return commands + self._parts.writes.see_node(settled.node, now)
+        return commands + self._shared.writer.see_node(settled.node, now)
 
     def _see_settled(self, settled: Settled, now: Instant) -> list[Command]:
         match settled:
-            case Settled(name, SilenceConditions() as edit, None):
-                return self._monitor.see_silenced(name, edit)
-            case Settled(name, SilenceConditions()):
-                self._parts.agenda.note(name, now)
-            case Settled(name, TaintNoExecute(key, is_turn), None):
+            case Settled(name, MarkUnknown() as edit, None):
+                return self._monitor.on_marked_unknown(name, edit)
+            case Settled(name, MarkUnknown()):
+                self._shared.examinations.add(name, now)
+            case Settled(name, TaintNoExecute(key, is_rate_limited), None):
                 zone = self._zone_of(name)
-                self._reporter.report(NodeTainted(name, zone, key, is_turn, now))
+                self._reporter.report(NodeTainted(name, zone, key, is_rate_limited, now))
             case Settled(name, TaintNoExecute(_, True)):
-                self._have_turn_again(name, now)
+                self._requeue(name, now)
             case _:
                 pass
         return []
 
     def _zone_of(self, name: str) -> str:
-        node = self._parts.nodes.find(name)
+        node = self._shared.nodes.find(name)
         return "" if node is None else zone_key(node, self._config)
 
-    def _have_turn_again(self, name: str, now: Instant) -> None:
-        """The world refused the taint for reasons of its own."""
-        queues, zone = self._parts.eviction.queues, self._zone_of(name)
-        if self._parts.nodes.find(name) is not None and queues.has(zone):
+    def _requeue(self, name: str, now: Instant) -> None:
+        """Requeues a node whose taint could not be written."""
+        queues, zone = self._shared.eviction.queues, self._zone_of(name)
+        if self._shared.nodes.find(name) is not None and queues.has(zone):
             queues[zone].retry(name, now + 1)
-            self._next_look = queues.next_look(now)
+            self._next_attempt = queues.next_attempt(now)
 
 
-def _parts(config: NodeLifecycleConfig, reporter: Reporter, start: Instant) -> Parts:
-    passes = Beat(start + config.pass_cost, config.node_monitor_period + config.pass_cost)
-    nodes, pods = WatchList(passes), NodePods()
-    writes = NodeWrites(nodes.find)
-    queues = ZoneQueues(config, Beat(start + config.eviction_offset, EVICTION_PERIOD))
-    eviction: Eviction
+def _shared(config: NodeLifecycleConfig, reporter: Reporter, start: Instant) -> SharedState:
+    passes = Period(start + config.pass_cost, config.node_monitor_period + config.pass_cost)
+    nodes, pods = NodeHealthMap(passes), NodePods()
+    writer = NodeWriter(nodes.find)
+    queues = ZoneQueues(config, Period(start + config.eviction_offset, EVICTION_PERIOD))
+    eviction: EvictionMode
     if config.taint_based_evictions:
         requeues = config.profile.requeues_untainted
-        eviction = NoExecuteTainting(queues, writes, nodes.find, requeues=requeues)
+        eviction = NoExecuteTaintMode(queues, writer, nodes.find, requeues=requeues)
     else:
         timeout = config.pod_eviction_timeout
-        eviction = PodEviction(queues, pods, nodes.find, timeout, reporter)
-    return Parts(
+        eviction = PodEvictionMode(queues, pods, nodes.find, timeout, reporter)
+    return SharedState(
         passes=passes,
         nodes=nodes,
-        agenda=Agenda(passes),
+        examinations=ExaminationQueue(passes),
         pods=pods,
-        writes=writes,
-        marking=PodMarking(reports=config.profile.reports_unready_pods),
+        writer=writer,
+        not_ready_marker=NotReadyMarker(reports=config.profile.reports_unready_pods),
         eviction=eviction,
     )

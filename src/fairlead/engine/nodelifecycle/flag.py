@@ -1,8 +1,8 @@
-"""Options by the names and in the forms of kube-controller-manager's flags.
+"""Parses kube-controller-manager's command-line flags for node lifecycle and pod GC.
 
     --node-monitor-grace-period=40s --feature-gates=TaintBasedEvictions=false
 
-A flag that the version of the profile does not have is refused, as that version would.
+A flag that does not exist in the version of the profile is rejected, as that version would do.
 
 upstream: cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go, podgccontroller.go
 """
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.profile import V1_36, Profile
+from fairlead.engine.nodelifecycle.profile import V1_36, VersionProfile
 
 FEATURE_GATES: Final = "feature-gates"
 INT32_MAX: Final = 2**31 - 1
@@ -23,7 +23,7 @@ FLOAT32_MAX: Final = float.fromhex("0x1.fffffep+127")
 
 
 class FlagError(ValueError):
-    """A flag that there is not, or whose value is none; carries the evidence."""
+    """An unknown flag or an invalid value."""
 
     def __init__(self, flag: str, problem: str) -> None:
         """`flag` is a name without dashes."""
@@ -34,7 +34,11 @@ class FlagError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Flag:
-    """`parse` raises ValueError for what is no value; `is_old`: there only beside pod eviction."""
+    """Target field and parser of a flag.
+
+    `parse` raises ValueError for an invalid value. `is_old`: exists only in versions that have
+    pod eviction (before taint-based eviction).
+    """
 
     field: str
     parse: Callable[[str], Any]
@@ -62,11 +66,11 @@ def _rate(text: str) -> float:
     return rate
 
 
-def _share(text: str) -> float:
-    share = float(text)
-    if not 0 <= share <= 1:
+def _ratio(text: str) -> float:
+    ratio = float(text)
+    if not 0 <= ratio <= 1:
         raise ValueError(f"{text} is not from 0 to 1")
-    return share
+    return ratio
 
 
 def _count(text: str) -> int:
@@ -91,16 +95,18 @@ FLAGS: Final[Mapping[str, _Flag]] = {
     "node-eviction-rate": _Flag("node_eviction_rate", _rate),
     "secondary-node-eviction-rate": _Flag("secondary_node_eviction_rate", _rate),
     "large-cluster-size-threshold": _Flag("large_cluster_size_threshold", _count),
-    "unhealthy-zone-threshold": _Flag("unhealthy_zone_threshold", _share),
+    "unhealthy-zone-threshold": _Flag("unhealthy_zone_threshold", _ratio),
     "enable-taint-manager": _Flag("enable_taint_manager", _switch, is_old=True),
     "terminated-pod-gc-threshold": _Flag("terminated_pod_gc_threshold", _count),
 }
-# The gates of 1.16 that change what happens here, all of them settled long ago.
+# Feature gates of 1.16 that affect these controllers.
 GATES: Final = ("TaintBasedEvictions", "NodeDisruptionExclusion", "LegacyNodeRoleBehavior")
 
 
-def config_of_flags(flags: Mapping[str, str], profile: Profile = V1_36) -> NodeLifecycleConfig:
-    """The configuration that `flags` (names without dashes) ask for, over the defaults.
+def config_of_flags(
+    flags: Mapping[str, str], profile: VersionProfile = V1_36
+) -> NodeLifecycleConfig:
+    """Returns the configuration for `flags` (names without dashes), over the defaults.
 
     Raises FlagError.
     """
@@ -125,7 +131,7 @@ def _known(name: str) -> _Flag:
     return FLAGS[name]
 
 
-def _parsed(name: str, text: str, profile: Profile) -> Any:
+def _parsed(name: str, text: str, profile: VersionProfile) -> Any:
     flag = FLAGS[name]
     if flag.is_old and not profile.has_pod_eviction:
         raise FlagError(name, f"Kubernetes {profile.version} no longer has this flag")
@@ -135,7 +141,7 @@ def _parsed(name: str, text: str, profile: Profile) -> Any:
         raise FlagError(name, str(cause)) from None
 
 
-def _gates(text: str, profile: Profile) -> dict[str, bool]:
+def _gates(text: str, profile: VersionProfile) -> dict[str, bool]:
     gates: dict[str, bool] = {}
     for entry in filter(None, text.split(",")):
         name, _, value = entry.partition("=")

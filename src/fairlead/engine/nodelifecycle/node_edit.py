@@ -1,11 +1,12 @@
-"""NodeEdit: one write to a Node, worked out from the version that is known when it is sent.
+"""NodeEdit: one write to a Node, computed from the newest version when it is sent.
 
-What an edit asks for may be true by then, so a taint that is there already, or a label that was
-corrected by hand, is no write at all. Taints are a list, and a merge patch replaces lists: such a
-patch is meant for one version only.
+An edit whose effect is already there (a taint that exists, a label that was corrected by hand)
+produces no write. A merge patch replaces the whole taint list, so such a patch carries the
+resourceVersion it was computed from.
 
 upstream: pkg/controller/controller_utils.go:AddOrUpdateTaintOnNode, RemoveTaintOffNode,
-pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint
+pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint,
+pkg/controller/nodelifecycle/node_lifecycle_controller.go:reconcileNodeLabels
 """
 
 from __future__ import annotations
@@ -19,74 +20,74 @@ from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchObject, PatchStatus
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.nodelifecycle.no_schedule import missing_keys, stale_keys
-from fairlead.engine.nodelifecycle.node_health import NodeHealth
-from fairlead.engine.nodelifecycle.node_label import stale_labels
+from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
+from fairlead.engine.nodelifecycle.no_schedule_taint import missing_keys, stale_keys
 from fairlead.engine.nodelifecycle.well_known import ready_condition
 
 
 @dataclass(frozen=True, slots=True)
 class TaintNoExecute:
-    """Add the NoExecute taint `key`, or give the one that is there a new time.
+    """Adds the NoExecute taint `key`, or updates the time of an existing one.
 
-    `is_turn`: it was the node's turn in its zone, and a token was spent.
+    `is_rate_limited`: the edit spent a token of the zone's rate limiter.
     """
 
     key: str
-    is_turn: bool
+    is_rate_limited: bool
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`."""
+        """The write for this version of `node`, None if nothing changes."""
         return _write_taints(node, with_taints(node.spec.taints, (self.key,), NO_EXECUTE, now))
 
 
 @dataclass(frozen=True, slots=True)
 class UntaintNoExecute:
-    """Remove the NoExecute taint `key`."""
+    """Removes the NoExecute taint `key`."""
 
     key: str
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`."""
+        """The write for this version of `node`, None if nothing changes."""
         return _write_taints(node, without_taints(node.spec.taints, (self.key,), NO_EXECUTE))
 
 
 @dataclass(frozen=True, slots=True)
 class AddNoSchedule:
-    """Add the NoSchedule taints that the node's state asks for."""
+    """Adds the missing NoSchedule taints."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`."""
+        """The write for this version of `node`, None if nothing changes."""
         keys = missing_keys(node)
         return _write_taints(node, with_taints(node.spec.taints, keys, NO_SCHEDULE, now))
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveNoSchedule:
-    """Remove the NoSchedule taints that nothing asks for any more."""
+    """Removes stale NoSchedule taints."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`."""
+        """The write for this version of `node`, None if nothing changes."""
         return _write_taints(node, without_taints(node.spec.taints, stale_keys(node), NO_SCHEDULE))
 
 
 @dataclass(frozen=True, slots=True)
 class CopyLabels:
-    """Give the node the copies of labels that go by two names, by (source, copy)."""
+    """Copies labels that exist under two names, as (source, copy) pairs."""
 
     copies: tuple[tuple[str, str], ...]
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`."""
+        """The write for this version of `node`, None if nothing changes."""
         labels = stale_labels(node, self.copies)
         return PatchObject(node_ref(node), {"metadata": {"labels": labels}}) if labels else None
 
 
 @dataclass(frozen=True, slots=True)
-class SilenceConditions:
-    """Set `conditions` to Unknown, unless Ready is no longer what it was when that was decided.
+class MarkUnknown:
+    """Sets `conditions` to Unknown, unless Ready has changed since the decision.
 
-    `ready` is what it was (None: absent), `health` what to remember of the node once it is done.
+    `ready` is the Ready condition at the time of the decision (None: absent). `health` replaces the
+    node's saved health once the write succeeded.
     """
 
     conditions: tuple[Condition, ...]
@@ -94,7 +95,7 @@ class SilenceConditions:
     health: NodeHealth
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`."""
+        """The write for this version of `node`, None if Ready has changed."""
         if ready_condition(node) != self.ready:
             return None
         version = node.metadata.resource_version
@@ -102,30 +103,25 @@ class SilenceConditions:
 
 
 NodeEdit = (
-    TaintNoExecute
-    | UntaintNoExecute
-    | AddNoSchedule
-    | RemoveNoSchedule
-    | CopyLabels
-    | SilenceConditions
+    TaintNoExecute | UntaintNoExecute | AddNoSchedule | RemoveNoSchedule | CopyLabels | MarkUnknown
 )
 
 
 def node_ref(node: Node) -> ObjectRef:
-    """The identity of `node`."""
+    """Object reference of `node`."""
     meta = node.metadata
     return ObjectRef("Node", "", meta.name, meta.uid)
 
 
 def has_no_execute(node: Node, key: str) -> bool:
-    """Whether `node` has the NoExecute taint `key`."""
+    """Whether `node` has a NoExecute taint with this key."""
     return any(_is(taint, key, NO_EXECUTE) for taint in node.spec.taints)
 
 
 def with_taints(
     taints: tuple[Taint, ...], keys: Iterable[str], effect: str, now: Instant
 ) -> tuple[Taint, ...]:
-    """`taints` with one of each key and `effect`, new or in the place of the one that is there."""
+    """`taints` with one taint for each key and `effect`; existing ones are replaced in place."""
     result = list(taints)
     for key in keys:
         added = Taint(key=key, effect=effect, time_added=format_timestamp(now))
@@ -165,3 +161,13 @@ def _json(taint: Taint) -> dict[str, str]:
 
 
 FindNode = Callable[[str], Node | None]
+
+
+def stale_labels(node: Node, copies: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Labels that `node` lacks or that differ from their source, by (source, copy) pairs."""
+    labels = node.metadata.labels
+    return {
+        copy: labels[source]
+        for source, copy in copies
+        if source in labels and labels.get(copy) != labels[source]
+    }

@@ -1,20 +1,21 @@
-"""NodePods: the newest version of every pod that has a node, by node."""
+"""Index of pods by the node they are bound to."""
 
 from __future__ import annotations
 
 from fairlead.api.objects import Pod
+from fairlead.engine.core.command import ObjectRef
 
 
 class NodePods:
-    """Pods by the node they are bound to, finished ones too; whether that node exists is open."""
+    """All bound pods by node, including finished pods and pods of nodes that do not exist."""
 
     def __init__(self) -> None:
-        """Start without pods."""
+        """Start empty."""
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._known: dict[str, Pod] = {}
 
     def put(self, pod: Pod) -> Pod | None:
-        """Take in a new version of `pod`; gives back the one it replaces, if any."""
+        """Stores a new version of `pod`; returns the previous version."""
         key, node = pod.key, pod.spec.node_name
         before = self._known.get(key)
         if before is not None and before.spec.node_name != node:
@@ -25,7 +26,7 @@ class NodePods:
         return before
 
     def remove(self, pod: Pod) -> Pod | None:
-        """Forget `pod`; gives back its last version, if it had a node."""
+        """Removes `pod`; returns its last version if it was bound."""
         before = self._known.get(pod.key)
         if before is not None:
             self._take_off(before)
@@ -39,14 +40,20 @@ class NodePods:
             del self._by_node[pod.spec.node_name]
 
     def get(self, key: str) -> Pod | None:
-        """The pod called `key` if it has a node."""
+        """The pod with key `key` if it is bound to a node."""
         return self._known.get(key)
 
     def on(self, node: str) -> list[Pod]:
-        """The pods on `node`, in order of namespace and name."""
+        """The pods bound to `node`, ordered by namespace and name."""
         there = self._by_node.get(node, {})
         return [there[key] for key in sorted(there)]
 
     def nodes(self) -> list[str]:
-        """The nodes that have pods, existing or not, in order."""
+        """The names of nodes with pods, existing or not, in order."""
         return sorted(self._by_node)
+
+
+def pod_ref(pod: Pod) -> ObjectRef:
+    """Object reference of `pod`."""
+    meta = pod.metadata
+    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)

@@ -1,14 +1,14 @@
-"""PodGarbageCollector: removes pods that nobody else will.
+"""PodGarbageCollector: deletes finished pods over the threshold, and pods without a working node.
 
-In each pass (20 s), in this order:
+Each pass (every 20 s) collects, in this order:
 
-    terminated      the oldest of the finished pods beyond a threshold, evicted ones first
-    out of service  terminating pods of nodes that are not ready and tainted out-of-service
-    orphaned        pods whose node has been missing for the quarantine
-    unscheduled     terminating pods that never got a node
+    terminated      the oldest finished pods over the threshold, evicted pods first
+    out of service  terminating pods on not-ready nodes with the out-of-service taint
+    orphaned        pods whose node has been missing for the quarantine period
+    unscheduled     terminating pods that were never bound
 
-Each becomes Failed, unless it had finished, and is removed at once. Passes in which nothing can be
-found are left out.
+Each pod is set to Failed, unless it had finished, and deleted with grace period 0. Passes that
+cannot find anything are skipped.
 
 upstream: pkg/controller/podgc/gc_controller.go
 """
@@ -26,10 +26,9 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import PodCollected, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.engine.nodelifecycle.beat import Beat
 from fairlead.engine.nodelifecycle.config import GC_PERIOD, NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.node_pods import NodePods
-from fairlead.engine.nodelifecycle.pod_ref import pod_ref
+from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
+from fairlead.engine.nodelifecycle.period import Period
 from fairlead.engine.nodelifecycle.well_known import (
     DISRUPTION_TARGET,
     OUT_OF_SERVICE,
@@ -52,27 +51,27 @@ NODE_GONE: Final = Condition(
 
 
 class PodGarbageCollector:
-    """The controller that cleans up after nodes and finished pods."""
+    """The pod garbage collection controller."""
 
     issuer: ClassVar[Issuer] = controller_account("pod-garbage-collector")
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """Passes are counted from `start`."""
+        """The first pass runs `gc_offset` after `start`."""
         self._threshold = config.terminated_pod_gc_threshold
         self._profile = config.profile
         self._reporter = reporter
-        self._passes = Beat(start + config.gc_offset, GC_PERIOD)
+        self._passes = Period(start + config.gc_offset, GC_PERIOD)
         self._last_pass = self._passes.first - GC_PERIOD
         self._next_pass: Instant | None = None
         self._pods = NodePods()
         self._terminated: dict[str, Pod] = {}
         self._terminating: dict[str, Pod] = {}
-        self._nodes: dict[str, bool] = {}  # those there are -> whether out of service
-        self._missing: dict[str, None] = {}  # nodes that pods name and that may not exist
-        self._quarantine: dict[str, Instant] = {}  # missing nodes -> when that is believed
+        self._nodes: dict[str, bool] = {}  # existing nodes -> whether out of service
+        self._missing: dict[str, None] = {}  # nodes referenced by pods that may not exist
+        self._quarantine: dict[str, Instant] = {}  # missing nodes -> end of the quarantine
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Learn what changed; nothing is removed between passes."""
+        """Records what changed; pods are only deleted in passes."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one, now)
@@ -85,11 +84,11 @@ class PodGarbageCollector:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """The next pass that may find something."""
+        """Time of the next pass that may find something."""
         return self._next_pass
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """One pass."""
+        """Runs one pass."""
         self._last_pass, self._next_pass = now, None
         deleted_nodes = self._deleted_nodes(now)
         commands: list[Command] = []
@@ -104,7 +103,7 @@ class PodGarbageCollector:
     # --- learning ------------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> None:
-        """Nodes first, so that no pod's node seems to be missing."""
+        """Loads nodes first, so that no pod's node seems missing."""
         for one in objects:
             if isinstance(one, Node):
                 self._see(one, now)
@@ -138,13 +137,13 @@ class PodGarbageCollector:
             if self._nodes.get(node, not node):
                 self._wake(now)
         if node and node not in self._nodes:
-            self._miss(node, now)
+            self._note_missing_node(node, now)
 
     def _forget(self, one: ApiObject, now: Instant) -> None:
         match one:
             case Node():
                 self._nodes.pop(one.metadata.name, None)
-                self._miss(one.metadata.name, now)
+                self._note_missing_node(one.metadata.name, now)
             case Pod():
                 self._pods.remove(one)
                 self._terminated.pop(one.key, None)
@@ -152,12 +151,12 @@ class PodGarbageCollector:
             case _:
                 pass
 
-    def _miss(self, node: str, now: Instant) -> None:
+    def _note_missing_node(self, node: str, now: Instant) -> None:
         self._missing[node] = None
         self._wake(now)
 
     def _wake(self, now: Instant) -> None:
-        """Something changed at `now` that the next pass must look at."""
+        """Schedules the next pass after a change at `now`."""
         due = max(self._passes.at_or_after(now), self._passes.after(self._last_pass))
         if self._next_pass is None or due < self._next_pass:
             self._next_pass = due
@@ -165,7 +164,7 @@ class PodGarbageCollector:
     # --- a pass --------------------------------------------------------------------------------
 
     def _deleted_nodes(self, now: Instant) -> list[str]:
-        """The nodes that pods name and that have been missing for the quarantine."""
+        """Nodes referenced by pods that have been missing for the quarantine period."""
         missing = sorted(
             name for name in self._missing if name not in self._nodes and self._pods.on(name)
         )
@@ -184,7 +183,7 @@ class PodGarbageCollector:
             self._wake(due)
 
     def _found(self, deleted_nodes: list[str]) -> Iterator[tuple[Pod, str]]:
-        """The pods to remove and why, in order; a pod may be found more than once."""
+        """Pods to delete with the reason, in order; a pod may occur more than once."""
         yield from ((pod, TERMINATED) for pod in self._excess())
         terminating = sorted(self._terminating.values(), key=_age)
         if self._profile.collects_out_of_service:
@@ -194,7 +193,7 @@ class PodGarbageCollector:
         yield from ((pod, UNSCHEDULED) for pod in terminating if not pod.spec.node_name)
 
     def _excess(self) -> list[Pod]:
-        """The finished pods beyond the threshold, 0 meaning that there is none."""
+        """Finished pods over the threshold; a threshold of 0 disables this."""
         count = len(self._terminated) - self._threshold
         if self._threshold <= 0 or count <= 0:
             return []
@@ -210,7 +209,7 @@ class PodGarbageCollector:
 
 
 def _age(pod: Pod) -> tuple[bool, Instant, str, str]:
-    """Evicted pods go first, then the oldest; the namespace only makes the order total."""
+    """Sort key: evicted pods first, then oldest; the namespace only makes the order total."""
     meta = pod.metadata
     created = parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else 0
     is_evicted = (pod.status.phase, pod.status.reason) == EVICTED

@@ -1,7 +1,7 @@
-"""Profiles: what differs between versions of upstream, as data.
+"""Version profiles: differences between upstream versions, as data.
 
-1.36 is what runs today; 1.16 is the version whose source most explanations of the node lifecycle
-follow. A rule that differs reads the profile; no rule asks which version it is.
+1.36 is the current version. 1.16 is the version that most explanations of the node lifecycle
+describe. Code reads the profile's fields and never compares version numbers.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ ARCH: Final = "kubernetes.io/arch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """How one version behaves.
+class VersionProfile:
+    """Behavior of one upstream version.
 
-    `zone_labels`, `region_labels`: where a node's place is read, the first one there counts.
-    `label_copies`: (source, copy) pairs that are kept equal.
-    `excludes_labelled`: nodes labelled exclude-disruption do not count in their zone.
-    `excludes_masters`: neither do nodes named like masters.
-    `taints_by_current`: NoExecute taints follow the condition as a pass leaves it, else as it
-    found it. `requeues_untainted`: a pass queues an unready node anew while its taint is missing.
-    `marks_late_pods`: pods that reach an unready node are marked not ready, too.
-    `reports_unready_pods`: pods marked not ready get an event.
+    `zone_labels`, `region_labels`: labels that hold a node's zone and region; the first present
+    wins. `label_copies`: (source, copy) pairs of node labels that are kept equal.
+    `excludes_labelled`: nodes labelled exclude-disruption do not count for their zone's state.
+    `excludes_masters`: nodes named like masters do not count either. `taints_by_current`: NoExecute
+    taints follow the Ready condition as the pass leaves it; otherwise as the pass found it.
+    `requeues_untainted`: each pass requeues not-ready nodes without their taint.
+    `marks_late_bound_pods`: pods bound to a not-ready node are marked not ready as well.
+    `reports_unready_pods`: a pod that is marked not ready gets an event.
 
-    Taint eviction: `eviction_source` is who reports its events; `adds_disruption_target` its
-    condition on the pod; `cancels_when_endless`: a toleration without an end stops a running timer;
-    `remembers_evicted`: a pod evicted by a timer gets no second one.
+    Taint eviction: `eviction_source` is the reporting controller of its events.
+    `adds_disruption_target`: sets the DisruptionTarget condition. `cancels_when_endless`: a
+    toleration without tolerationSeconds cancels a running timer. `remembers_evicted`: a pod evicted
+    by a timer does not get a second timer.
 
-    Pod garbage collection: `orphan_quarantine` is how long a node must be missing; `fails_pods`:
-    pods become Failed before they go; `collects_out_of_service`: terminating pods of nodes tainted
-    so go, too.
+    Pod garbage collection: `orphan_quarantine` is how long a node must be missing. `fails_pods`:
+    pods are set to Failed before deletion. `collects_out_of_service`: terminating pods on not-ready
+    nodes with the out-of-service taint are deleted too.
     """
 
     version: str
@@ -53,7 +54,7 @@ class Profile:
     excludes_masters: bool
     taints_by_current: bool
     requeues_untainted: bool
-    marks_late_pods: bool
+    marks_late_bound_pods: bool
     reports_unready_pods: bool
     eviction_source: str
     adds_disruption_target: bool
@@ -64,7 +65,7 @@ class Profile:
     collects_out_of_service: bool
 
 
-V1_36: Final = Profile(
+V1_36: Final = VersionProfile(
     version="1.36",
     node_monitor_grace_period=seconds(50),
     has_pod_eviction=False,
@@ -75,7 +76,7 @@ V1_36: Final = Profile(
     excludes_masters=False,
     taints_by_current=True,
     requeues_untainted=True,
-    marks_late_pods=True,
+    marks_late_bound_pods=True,
     reports_unready_pods=True,
     eviction_source="taint-eviction-controller",
     adds_disruption_target=True,
@@ -87,7 +88,7 @@ V1_36: Final = Profile(
 )
 
 # The feature gates at their 1.16 defaults: NodeDisruptionExclusion off, LegacyNodeRoleBehavior on.
-V1_16: Final = Profile(
+V1_16: Final = VersionProfile(
     version="1.16",
     node_monitor_grace_period=seconds(40),
     has_pod_eviction=True,
@@ -98,7 +99,7 @@ V1_16: Final = Profile(
     excludes_masters=True,
     taints_by_current=False,
     requeues_untainted=False,
-    marks_late_pods=False,
+    marks_late_bound_pods=False,
     reports_unready_pods=False,
     eviction_source="taint-controller",
     adds_disruption_target=False,

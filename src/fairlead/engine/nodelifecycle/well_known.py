@@ -1,4 +1,4 @@
-"""The names and words of upstream that the rules here share.
+"""Well-known conditions, taints and labels of nodes.
 
 upstream: staging/src/k8s.io/api/core/v1/well_known_taints.go, well_known_labels.go, types.go
 """
@@ -28,19 +28,19 @@ OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 NODE_CONTROLLER: Final = "node-controller"
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 
-# What a node that is not ready is tainted with, so that its pods leave; each excludes the other.
+# The NoExecute taint for each Ready status; a node has at most one of the two.
 TAINT_OF_STATUS: Final = {FALSE: NOT_READY, UNKNOWN: UNREACHABLE}
-OPPOSITE: Final = {NOT_READY: UNREACHABLE, UNREACHABLE: NOT_READY}
+OPPOSITE_TAINT: Final = {NOT_READY: UNREACHABLE, UNREACHABLE: NOT_READY}
 
 
 def ready_condition(node: Node) -> NodeCondition | None:
-    """The Ready condition of `node`, None when nobody ever posted one."""
+    """The Ready condition of `node`, None if the kubelet has never posted one."""
     found = condition(node, READY)
     assert found is None or isinstance(found, NodeCondition)
     return found
 
 
 def ready_status(node: Node) -> str:
-    """True, False, Unknown; "" when there is no Ready condition."""
+    """True, False, Unknown, or "" if there is no Ready condition."""
     found = ready_condition(node)
     return "" if found is None else found.status

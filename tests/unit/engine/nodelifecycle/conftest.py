@@ -154,7 +154,7 @@ class Station:
             if isinstance(one.event, RecordEvent) and reason in ("", one.event.reason)
         ]
 
-    def told(self, kind):
+    def reported(self, kind):
         return [record for record in self.records if isinstance(record, kind)]
 
 

@@ -22,7 +22,7 @@ from fairlead.engine.core.reporter import (
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.profile import V1_16
-from fairlead.engine.nodelifecycle.zone import ZoneState
+from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
 
 GRACE = seconds(40)
 
@@ -96,7 +96,7 @@ def test_the_other_taint_is_exchanged_at_once(cluster, given):
     assert station.taints("a1") == ["not-ready"]
     station.run(55)
     assert station.taints("a1") == ["unreachable"]
-    assert [record.is_turn for record in station.told(NodeTainted)] == [True, False]
+    assert [record.is_turn for record in station.reported(NodeTainted)] == [True, False]
 
 
 def test_labels_and_taints_are_put_right_at_once(cluster, given):
@@ -159,7 +159,9 @@ def dark(cluster, given, *names, quiet=(), **options):
 
 
 def tainted_at(station, start):
-    return {record.node: (record.at - start) / seconds(1) for record in station.told(NodeTainted)}
+    return {
+        record.node: (record.at - start) / seconds(1) for record in station.reported(NodeTainted)
+    }
 
 
 def test_a_single_dark_zone_is_emptied_at_the_normal_rate(cluster, given):
@@ -202,11 +204,11 @@ def test_after_that_all_get_a_new_grace_period_and_the_first_token_takes_its_tim
     station = dark(cluster, given, "a1", "b1", "b2", quiet=["a1", "b1", "b2"])
     station.at(203, given.post, "b1")
     station.run(203)
-    assert station.told(NodeTainted) == []
+    assert station.reported(NodeTainted) == []
     station.run(3_600)
     # The pass at 205 s resumes with empty buckets; that at 210 s takes b1's old lease for news.
     assert tainted_at(station, given.START)["a1"] == 215.05
-    assert station.told(NodeSilenced)[-1].at == given.at(255)
+    assert station.reported(NodeSilenced)[-1].at == given.at(255)
 
 
 def test_what_changes_about_zones_is_told_once(cluster, given):
@@ -214,11 +216,11 @@ def test_what_changes_about_zones_is_told_once(cluster, given):
     station.at(100, given.delete, NODE, "a1")
     station.at(100, given.delete, NODE, "a2")
     station.run(3_600)
-    told = [
+    reported = [
         ((r.at - given.START) / seconds(1), r.state, r.size, r.unready, r.eviction_rate)
-        for r in station.told(ZoneAssessed)
+        for r in station.reported(ZoneAssessed)
     ]
-    assert told == [
+    assert reported == [
         (0, "Normal", 2, 0, 0.1),
         (50, "Normal", 2, 1, 0.1),
         (100, "", 0, 0, 0.0),
@@ -228,7 +230,7 @@ def test_what_changes_about_zones_is_told_once(cluster, given):
 def test_who_was_silenced_is_told(cluster, given):
     station = dark(cluster, given, "a1", "a2", quiet=["a1"])
     station.run(60)
-    assert station.told(NodeSilenced) == [
+    assert station.reported(NodeSilenced) == [
         NodeSilenced("a1", ":\x00:a", "True", given.at(5), given.at(50))
     ]
 
@@ -241,7 +243,7 @@ def test_passes_that_cost_something_notice_sooner(cluster, given):
     station = dark(cluster, given, "a1", "a2", quiet=["a1"], pass_cost=1_000)
     station.run(46)
     assert station.ready("a1") == "Unknown"
-    assert station.told(NodeSilenced)[0].at == given.at(45) + 10_000
+    assert station.reported(NodeSilenced)[0].at == given.at(45) + 10_000
 
 
 class Counting:
@@ -314,7 +316,7 @@ def test_a_controller_that_takes_over_leaves_everything_as_it_is(given):
     station = silent(given, is_taking_over=True)
     station.run(3_600)
     assert station.node("a1")["spec"]["taints"] == TAINTS
-    assert station.events() == [] == station.told(NodeTainted)
+    assert station.events() == [] == station.reported(NodeTainted)
 
 
 def test_a_controller_that_takes_over_goes_on_where_something_is_missing(given):
@@ -353,11 +355,11 @@ def test_timers_run_on_when_a_controller_takes_over(given, is_taking_over, evict
     station.run(1_000)
     found = {
         record.pod.name: round((record.at - given.START) / 1e9)
-        for record in station.told(PodEvicted)
+        for record in station.reported(PodEvicted)
         if record.pod.name in evicted
     }
     assert found == evicted
-    assert ("leaving" in {record.pod.name for record in station.told(EvictionTimed)}) is (
+    assert ("leaving" in {record.pod.name for record in station.reported(EvictionTimed)}) is (
         not is_taking_over
     )
 
@@ -370,7 +372,7 @@ def test_a_taint_that_does_not_say_since_when_counts_from_now(given):
         pods = [given.pod_json("p1", node="a1", tolerations=given.tolerate(300))]
         leases = [given.lease_json("a2", every="10s")]
         station = given.Station([*nodes, *leases, *pods], is_taking_over=True)
-        (timed,) = station.run(1).told(EvictionTimed)
+        (timed,) = station.run(1).reported(EvictionTimed)
         assert timed.due == given.at(300)
 
 
@@ -408,8 +410,8 @@ def test_a_taint_that_could_not_be_written_has_its_turn_again(cluster, given):
     refused = refuse(station, PatchObject, FailureReason.INTERNAL_ERROR)
     station.run(61)
     assert len(refused) == 1
-    assert [record.is_turn for record in station.told(NodeTainted)] == [True]
-    assert station.told(NodeTainted)[0].at == given.at(60.05)
+    assert [record.is_turn for record in station.reported(NodeTainted)] == [True]
+    assert station.reported(NodeTainted)[0].at == given.at(60.05)
 
 
 # --- other versions and modes --------------------------------------------------------------------

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.command import Condition, PatchObject, PatchStatus
+from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
 from fairlead.engine.nodelifecycle.node_edit import (
     AddNoSchedule,
     CopyLabels,
+    MarkUnknown,
     RemoveNoSchedule,
-    SilenceConditions,
     TaintNoExecute,
     UntaintNoExecute,
 )
-from fairlead.engine.nodelifecycle.node_health import NodeHealth
 from fairlead.engine.nodelifecycle.well_known import ready_condition
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -37,19 +37,19 @@ def taint(given, after_s, effect="NoExecute", **others):
 
 def test_a_taint_is_added_behind_the_others_with_its_time(given, now):
     node = given.node(taints=[ADMIN])
-    patch = written(TaintNoExecute(UNREACHABLE, is_turn=True), node, now)
+    patch = written(TaintNoExecute(UNREACHABLE, is_rate_limited=True), node, now)
     assert patch == {"spec": {"taints": [ADMIN, taint(given, 7)]}}
 
 
 def test_a_taint_that_is_there_gets_a_new_time_in_its_place(given, now):
     node = given.node(taints=[taint(given, 1, value="x"), ADMIN])
-    patch = written(TaintNoExecute(UNREACHABLE, is_turn=True), node, now)
+    patch = written(TaintNoExecute(UNREACHABLE, is_rate_limited=True), node, now)
     assert patch == {"spec": {"taints": [taint(given, 7), ADMIN]}}
 
 
 def test_within_a_second_there_is_nothing_to_write(given, now):
     node = given.node(taints=[taint(given, 7)])
-    assert TaintNoExecute(UNREACHABLE, is_turn=True).command(node, now) is None
+    assert TaintNoExecute(UNREACHABLE, is_rate_limited=True).command(node, now) is None
 
 
 def test_a_taint_is_removed_by_key_and_effect(given, now):
@@ -75,7 +75,7 @@ def test_taints_are_meant_for_one_version(given, now):
         spec=node.spec,
         status=node.status,
     )
-    patch = written(TaintNoExecute(UNREACHABLE, is_turn=True), node, now)
+    patch = written(TaintNoExecute(UNREACHABLE, is_rate_limited=True), node, now)
     assert patch["metadata"] == {"resourceVersion": form["metadata"]["resourceVersion"]}
 
 
@@ -101,7 +101,7 @@ def test_labels_are_copied(given, now):
 def test_conditions_are_silenced_unless_the_kubelet_was_faster(given, now):
     node, health = given.node(), NodeHealth(0, 0)
     conditions = (Condition("Ready", "Unknown"),)
-    edit = SilenceConditions(conditions, ready_condition(node), health)
+    edit = MarkUnknown(conditions, ready_condition(node), health)
     command = edit.command(node, now)
     assert isinstance(command, PatchStatus)
     assert command.conditions == conditions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.objects import Node, ObjectMeta
-from fairlead.engine.nodelifecycle.node_label import stale_labels
+from fairlead.engine.nodelifecycle.node_edit import stale_labels
 from fairlead.engine.nodelifecycle.profile import V1_16, V1_36
 
 OS, BETA_OS = "kubernetes.io/os", "beta.kubernetes.io/os"

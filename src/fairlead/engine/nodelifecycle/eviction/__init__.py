@@ -1,0 +1,1 @@
+"""Evictions from unhealthy nodes: rate-limited tainting, and eviction by NoExecute taints."""

@@ -1,0 +1,62 @@
+"""EvictionMode: the action that a zone's rate limits; upstream has two.
+
+Since 1.13 not-ready nodes get NoExecute taints, and pods are evicted for not tolerating them
+(`NoExecuteTaintMode`). Before, or with the gate TaintBasedEvictions off, the pods of a node were
+deleted once its heartbeat had been overdue for long enough (`PodEvictionMode`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from fairlead.api.objects import Node
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
+from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A node as seen by the pass at `now`; `status` is the Ready status that the mode acts on.
+
+    `last_pass` is the time of the previous pass.
+    """
+
+    node: Node
+    zone: str
+    status: str
+    health: NodeHealth
+    now: Instant
+    last_pass: Instant
+
+    @property
+    def name(self) -> str:
+        """Name of the node."""
+        return self.node.metadata.name
+
+
+class EvictionMode(Protocol):
+    """Reacts to the Ready status found by passes, and processes queued nodes."""
+
+    @property
+    def queues(self) -> ZoneQueues:
+        """Nodes that wait for a token."""
+        ...
+
+    def on_not_ready(self, seen: Observation) -> list[Command]:
+        """A pass found the node not ready or unreachable."""
+        ...
+
+    def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
+        """A pass found the node ready or new, or stopped all evictions."""
+        ...
+
+    def next_check(self, status: str, health: NodeHealth) -> Instant | None:
+        """Time after which a pass must act although nothing has changed, None for never."""
+        ...
+
+    def process(self, zone: str, name: str, now: Instant) -> list[Command]:
+        """Handles a node that got a token; finishes or retries its queue entry."""
+        ...

@@ -1,0 +1,101 @@
+"""NoExecuteTaintMode: taints nodes that are not ready, at their zone's rate.
+
+    no taint yet      queue in the zone; when it gets a token, add the taint of the condition
+    opposite taint    swap at once, without rate limit: first add the new one, then remove the old
+    ready again       the next pass removes both taints
+
+The not-ready and the unreachable taint exclude each other. Each pass requeues every not-ready node
+whose taint is missing, so the last pass decides the order, not the time of the failure.
+
+upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:processTaintBaseEviction,
+markNodeForTainting, markNodeAsReachable, doNoExecuteTaintingPass
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.nodelifecycle.eviction.mode import Observation
+from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
+from fairlead.engine.nodelifecycle.node_edit import (
+    FindNode,
+    TaintNoExecute,
+    UntaintNoExecute,
+    has_no_execute,
+)
+from fairlead.engine.nodelifecycle.node_writer import NodeWriter
+from fairlead.engine.nodelifecycle.well_known import (
+    NOT_READY,
+    OPPOSITE_TAINT,
+    TAINT_OF_STATUS,
+    UNREACHABLE,
+    ready_condition,
+)
+from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
+
+NO_CONDITION_RETRY: Final = seconds(0.05)
+
+
+class NoExecuteTaintMode:
+    """Eviction mode since 1.13: NoExecute taints."""
+
+    def __init__(
+        self, queues: ZoneQueues, writer: NodeWriter, find: FindNode, *, requeues: bool
+    ) -> None:
+        """`requeues`: each pass requeues a not-ready node while its taint is missing."""
+        self._queues = queues
+        self._writer = writer
+        self._find = find
+        self._requeues = requeues
+
+    @property
+    def queues(self) -> ZoneQueues:
+        """Nodes that wait for a taint."""
+        return self._queues
+
+    def on_not_ready(self, seen: Observation) -> list[Command]:
+        """Swaps the opposite taint, or queues the node."""
+        key = TAINT_OF_STATUS[seen.status]
+        queue = self._queues[seen.zone]
+        if has_no_execute(seen.node, OPPOSITE_TAINT[key]):
+            queue.stop_requeuing(seen.name, seen.last_pass)
+            return self._taint(seen.node, TaintNoExecute(key, is_rate_limited=False), seen.now)
+        if self._requeues and not has_no_execute(seen.node, key):
+            queue.requeue_each_pass(seen.name)
+        else:
+            queue.stop_requeuing(seen.name, seen.last_pass)
+            queue.add(seen.name, seen.now)
+        return []
+
+    def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
+        """Removes both taints."""
+        name = node.metadata.name
+        self._queues[zone].remove(name)
+        edits = tuple(
+            UntaintNoExecute(key) for key in (UNREACHABLE, NOT_READY) if has_no_execute(node, key)
+        )
+        return self._writer.submit(name, edits, now) if edits else []
+
+    def next_check(self, status: str, health: NodeHealth) -> Instant | None:
+        """Always None: nothing depends on time alone."""
+        return None
+
+    def process(self, zone: str, name: str, now: Instant) -> list[Command]:
+        """Adds the taint of the node's current condition."""
+        queue, node = self._queues[zone], self._find(name)
+        ready = None if node is None else ready_condition(node)
+        if node is not None and ready is None:
+            queue.retry(name, now + NO_CONDITION_RETRY + 1)
+            return []
+        queue.finish(name)
+        key = TAINT_OF_STATUS.get(ready.status) if ready is not None else None
+        if node is None or key is None:
+            return []
+        return self._taint(node, TaintNoExecute(key, is_rate_limited=True), now)
+
+    def _taint(self, node: Node, taint: TaintNoExecute, now: Instant) -> list[Command]:
+        edits = (taint, UntaintNoExecute(OPPOSITE_TAINT[taint.key]))
+        return self._writer.submit(node.metadata.name, edits, now)

@@ -1,0 +1,102 @@
+"""PodEvictionMode: deletes all pods of nodes not ready for longer than `pod_eviction_timeout`.
+
+For a node that reports NotReady, the timeout starts with that status; for a node that does not
+report, with its last heartbeat. Nodes are processed at the zone's rate, and all their pods except
+those of DaemonSets are deleted. A processed node is not processed again until it was ready.
+
+upstream (1.16): pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
+doEvictionPass, pkg/controller/util/node/controller_utils.go:DeletePods, SetPodTerminationReason
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pod import is_daemon_pod, is_terminating
+from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.reporter import PodEvicted, Reporter
+from fairlead.engine.nodelifecycle.eviction.mode import Observation
+from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
+from fairlead.engine.nodelifecycle.node_edit import FindNode, node_ref
+from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
+from fairlead.engine.nodelifecycle.well_known import FALSE, NODE_CONTROLLER, UNKNOWN
+from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
+
+# Reason and message of upstream's pkg/util/node/node.go:
+NODE_LOST: Final = "NodeLost"
+NODE_LOST_MESSAGE: Final = "Node {node} which was running pod {pod} is unresponsive"
+WHY: Final = "node lost"
+
+
+class PodEvictionMode:
+    """Eviction mode before 1.13: pod deletion."""
+
+    def __init__(
+        self,
+        queues: ZoneQueues,
+        pods: NodePods,
+        find: FindNode,
+        timeout: DurationNs,
+        reporter: Reporter,
+    ) -> None:
+        """`timeout` is --pod-eviction-timeout."""
+        self._queues = queues
+        self._pods = pods
+        self._find = find
+        self._timeout = timeout
+        self._reporter = reporter
+
+    @property
+    def queues(self) -> ZoneQueues:
+        """Nodes whose pods wait for deletion."""
+        return self._queues
+
+    def on_not_ready(self, seen: Observation) -> list[Command]:
+        """Queues the node once its timeout has expired."""
+        due = self.next_check(seen.status, seen.health)
+        if due is not None and seen.now > due:
+            self._queues[seen.zone].add(seen.name, seen.now)
+        return []
+
+    def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
+        """Removes the node from its queue."""
+        self._queues[zone].remove(node.metadata.name)
+        return []
+
+    def next_check(self, status: str, health: NodeHealth) -> Instant | None:
+        """Time at which the timeout expires."""
+        since = {FALSE: health.ready_since, UNKNOWN: health.probe}.get(status)
+        return None if since is None else since + self._timeout
+
+    def process(self, zone: str, name: str, now: Instant) -> list[Command]:
+        """Deletes the pods of the node."""
+        self._queues[zone].finish(name)
+        node = self._find(name)
+        pods = self._pods.on(name)
+        if not pods:
+            return []
+        ref = ObjectRef("Node", "", name) if node is None else node_ref(node)
+        text = f"Node {name} event: Deleting all Pods from Node {name}."
+        commands: list[Command] = [_event(ref, "DeletingAllPods", text)]
+        for pod in pods:
+            commands += self._delete(pod, now)
+        return commands
+
+    def _delete(self, pod: Pod, now: Instant) -> Iterator[Command]:
+        ref, node = pod_ref(pod), pod.spec.node_name
+        if pod.status.reason != NODE_LOST:
+            message = NODE_LOST_MESSAGE.format(node=node, pod=ref.name)
+            yield PatchStatus(ref, {"reason": NODE_LOST, "message": message})
+        if is_terminating(pod) or is_daemon_pod(pod):
+            return
+        text = f"Marking for deletion Pod {ref.name} from Node {node}"
+        yield _event(ref, "NodeControllerEviction", text)
+        yield DeleteObject(ref, why=WHY)
+        self._reporter.report(PodEvicted(ref, node, WHY, now))
+
+
+def _event(regarding: ObjectRef, reason: str, note: str) -> RecordEvent:
+    return RecordEvent(regarding, "Normal", reason, "", note, NODE_CONTROLLER)

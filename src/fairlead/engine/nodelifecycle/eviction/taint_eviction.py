@@ -1,0 +1,332 @@
+"""TaintEviction: evicts pods that do not tolerate the NoExecute taints of their node.
+
+    not tolerated            evict now; cancel a running timer first
+    tolerated for a time     evict when it expires, counted from when the taint was first seen; a
+                             running timer is not replaced by another finite one
+    tolerated forever        cancel a running timer
+    no taints left           cancel a running timer
+
+The rate at which nodes are tainted is the only rate limit, and PodDisruptionBudgets do not apply.
+Terminating pods are deleted again whenever the taints of their node change.
+
+upstream: pkg/controller/tainteviction/taint_eviction.go, timed_workers.go (before 1.29 part of the
+node lifecycle controller: pkg/controller/nodelifecycle/scheduler/taint_manager.go);
+pkg/apis/core/v1/helper/helpers.go:GetMatchingTolerations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from fairlead.api.objects import ApiObject, Node, Pod, Taint, Toleration
+from fairlead.api.pod import condition, is_terminating
+from fairlead.api.taint import NO_EXECUTE, tolerates
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    DeleteObject,
+    ObjectRef,
+    PatchStatus,
+    RecordEvent,
+)
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.reporter import EvictionCancelled, EvictionTimed, PodEvicted, Reporter
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
+from fairlead.engine.nodelifecycle.profile import VersionProfile
+from fairlead.engine.nodelifecycle.well_known import DISRUPTION_TARGET, TRUE
+
+EVENT_REASON: Final = "TaintManagerEviction"
+DISRUPTED: Final = Condition(
+    DISRUPTION_TARGET,
+    TRUE,
+    "DeletionByTaintManager",
+    "Taint manager: deleting due to NoExecute taint",
+)
+TRIES_MAX: Final = 5
+RETRY_AFTER: Final[DurationNs] = seconds(0.01)
+GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
+
+
+@dataclass(eq=False, slots=True)
+class _Timer:
+    """Eviction of a pod at `due`; its toleration counts from `since`."""
+
+    pod: ObjectRef
+    since: Instant
+    due: Instant
+    is_cancelled: bool = False
+
+
+@dataclass(slots=True)
+class _Try:
+    """A deletion in flight."""
+
+    command: DeleteObject
+    node: str
+    why: str
+    tries: int = 1
+
+
+class TaintEviction:
+    """The taint eviction controller."""
+
+    issuer: ClassVar[Issuer] = controller_account("taint-eviction-controller")
+
+    def __init__(
+        self, profile: VersionProfile, reporter: Reporter, *, is_taking_over: bool = False
+    ) -> None:
+        """Start empty.
+
+        With `is_taking_over`, the first list of objects counts as already known: timers run from
+        the time the taints were added, and terminating pods are not deleted again.
+        """
+        self._profile = profile
+        self._reporter = reporter
+        self._is_taking_over = is_taking_over
+        self._pods = NodePods()
+        self._taints: dict[str, tuple[Taint, ...]] = {}  # NoExecute taints of existing nodes
+        self._timers: dict[str, _Timer] = {}  # by pod
+        self._due: TimerQueue[_Timer] = TimerQueue()
+        self._remembered: dict[str, None] = {}  # pods evicted by a timer (1.16)
+        self._tries: dict[ObjectRef, _Try] = {}
+        self._retries: TimerQueue[ObjectRef] = TimerQueue()
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Evaluates the pods that `stimulus` concerns."""
+        match stimulus:
+            case ObjectChanged(Pod() as pod):
+                return self._see_pod(pod, now)
+            case ObjectChanged(Node() as node):
+                return self._see_node(node, now)
+            case ObjectDeleted(gone):
+                return self._forget(gone, now)
+            case ObjectsLoaded(objects):
+                return self._load(objects, now)
+            case CommandSucceeded(DeleteObject() as command):
+                self._see_deleted(command, now)
+            case CommandFailed(DeleteObject() as command, reason, _):
+                self._see_refused(command, reason, now)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """Time of the next expiring toleration or retry."""
+        dues = (self._due.next_due(), self._retries.next_due())
+        return min((due for due in dues if due is not None), default=None)
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Evicts the pods whose tolerations have expired, and retries failed deletions."""
+        commands: list[Command] = []
+        for timer in self._due.pop_due(now):
+            if not timer.is_cancelled:
+                commands += self._fire(timer)
+        for ref in self._retries.pop_due(now):
+            if ref in self._tries:
+                commands.append(self._tries[ref].command)
+        return commands
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
+        for one in objects:
+            if isinstance(one, Pod):
+                self._pods.put(one)
+        nodes = (one for one in objects if isinstance(one, Node))
+        commands = [c for node in nodes for c in self._see_node(node, now)]
+        self._is_taking_over = False
+        return commands
+
+    def _see_node(self, node: Node, now: Instant) -> list[Command]:
+        """Evaluates the pods of a node whose taints changed.
+
+        A new node is evaluated even without taints: timers of its pods may be left from an earlier
+        node.
+        """
+        name = node.metadata.name
+        taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
+        if self._taints.get(name) == taints:
+            return []
+        self._taints[name] = taints
+        return [c for pod in self._pods.on(name) for c in self._evaluate(pod, taints, now)]
+
+    def _see_pod(self, pod: Pod, now: Instant) -> list[Command]:
+        before = self._pods.put(pod)
+        if before is not None and _is_same_pod(before, pod):
+            return []
+        commands: list[Command] = []
+        if before is not None and before.metadata.uid != pod.metadata.uid:
+            commands += self._cancel(pod.key, now)
+        taints = self._taints.get(pod.spec.node_name)
+        return commands + (self._evaluate(pod, taints, now) if taints else [])
+
+    def _forget(self, gone: ApiObject, now: Instant) -> list[Command]:
+        """Removes a node or pod; deleting a node cancels no timers."""
+        match gone:
+            case Node():
+                self._taints.pop(gone.metadata.name, None)
+            case Pod():
+                self._pods.remove(gone)
+                return self._cancel(gone.key, now)
+            case _:
+                pass
+        return []
+
+    # --- weighing ------------------------------------------------------------------------------
+
+    def _evaluate(self, pod: Pod, taints: tuple[Taint, ...], now: Instant) -> list[Command]:
+        if not taints:
+            return self._cancel(pod.key, now)
+        limit_s = tolerated_s(taints, pod.spec.tolerations)
+        if limit_s is ENDLESS:
+            return self._cancel(pod.key, now) if self._profile.cancels_when_endless else []
+        if limit_s < 0:
+            return [*self._cancel(pod.key, now), *self._evict(pod, taints)]
+        return self._time(pod, taints, limit_s, now)
+
+    def _time(
+        self, pod: Pod, taints: tuple[Taint, ...], limit_s: int, now: Instant
+    ) -> list[Command]:
+        """Starts a timer; a timer started at this same instant is replaced."""
+        if self._is_taking_over and is_terminating(pod):
+            return []
+        running = self._timers.get(pod.key)
+        if (running is not None and running.since < now) or pod.key in self._remembered:
+            return []
+        self._stop(pod.key)
+        if limit_s == 0:
+            return list(self._evict(pod, taints))
+        since = _tolerated_since(pod, taints, now) if self._is_taking_over else now
+        due = max(now, since + seconds(limit_s))
+        timer = self._timers[pod.key] = _Timer(pod_ref(pod), since, due)
+        self._due.add(timer.due, timer)
+        names, node = tuple(map(_name, taints)), pod.spec.node_name
+        self._reporter.report(EvictionTimed(timer.pod, node, names, limit_s, timer.due, now))
+        return []
+
+    def _cancel(self, key: str, now: Instant) -> list[Command]:
+        timer = self._stop(key)
+        self._remembered.pop(key, None)
+        if timer is None:
+            return []
+        self._reporter.report(EvictionCancelled(timer.pod, now))
+        return [self._event(timer.pod, f"Cancelling deletion of Pod {key}")]
+
+    def _stop(self, key: str) -> _Timer | None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.is_cancelled = True
+        return timer
+
+    # --- evicting ------------------------------------------------------------------------------
+
+    def _fire(self, timer: _Timer) -> Iterable[Command]:
+        del self._timers[timer.pod.key]
+        pod = self._pods.get(timer.pod.key)
+        if pod is None:
+            return ()
+        if self._profile.remembers_evicted:
+            self._remembered[timer.pod.key] = None
+        return self._evict(pod, self._taints.get(pod.spec.node_name, ()))
+
+    def _evict(self, pod: Pod, taints: tuple[Taint, ...]) -> Iterator[Command]:
+        ref = pod_ref(pod)
+        yield self._event(ref, f"Marking for deletion Pod {pod.key}")
+        if self._profile.adds_disruption_target and not _is_marked(pod):
+            yield PatchStatus(ref, conditions=(DISRUPTED,))
+        why = f"taint {', '.join(map(_name, taints))}" if taints else "taint"
+        delete = DeleteObject(ref, why=why)
+        if not is_terminating(pod):
+            self._tries[ref] = _Try(delete, pod.spec.node_name, why)
+        yield delete
+
+    def _event(self, regarding: ObjectRef, note: str) -> RecordEvent:
+        source = self._profile.eviction_source
+        return RecordEvent(regarding, "Normal", EVENT_REASON, "", note, source)
+
+    def _see_deleted(self, command: DeleteObject, now: Instant) -> None:
+        done = self._tries.get(command.target)
+        if done is not None and done.command == command:
+            del self._tries[command.target]
+            self._reporter.report(PodEvicted(command.target, done.node, done.why, now))
+
+    def _see_refused(self, command: DeleteObject, reason: FailureReason, now: Instant) -> None:
+        """Retries a deletion that failed with an error."""
+        done = self._tries.get(command.target)
+        if done is None or done.command != command:
+            return
+        if reason in GONE or done.tries == TRIES_MAX:
+            del self._tries[command.target]
+            return
+        done.tries += 1
+        self._retries.add(now + RETRY_AFTER, command.target)
+
+
+def _tolerated_since(pod: Pod, taints: tuple[Taint, ...], now: Instant) -> Instant:
+    """Time since when `pod` and all `taints` exist; `now` if a timestamp is missing."""
+    texts = (pod.metadata.creation_timestamp, *(taint.time_added for taint in taints))
+    return min(now, max(_instant(text, now) for text in texts))
+
+
+def _instant(text: str, otherwise: Instant) -> Instant:
+    try:
+        return parse_timestamp(text) if text else otherwise
+    except ValueError:
+        return otherwise
+
+
+def _is_same_pod(before: Pod, after: Pod) -> bool:
+    """Whether all fields that eviction depends on are unchanged."""
+    return (
+        before.metadata.uid == after.metadata.uid
+        and before.spec.node_name == after.spec.node_name
+        and before.spec.tolerations == after.spec.tolerations
+    )
+
+
+def _is_marked(pod: Pod) -> bool:
+    found = condition(pod, DISRUPTION_TARGET)
+    return found is not None and (found.status, found.reason, found.message) == (
+        DISRUPTED.status,
+        DISRUPTED.reason,
+        DISRUPTED.message,
+    )
+
+
+def _name(taint: Taint) -> str:
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
+ENDLESS: Final = None
+
+
+def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int | None:
+    """Seconds until a pod with `tolerations` is evicted, ENDLESS for never, -1 if not tolerated.
+
+    `taints` is not empty. The first toleration that matches a taint applies, in the pod's order,
+    even if a later one would last longer.
+    """
+    shortest: int | None = ENDLESS
+    for taint in taints:
+        used = next((one for one in tolerations if tolerates(one, taint)), None)
+        if used is None:
+            return -1
+        limit = used.toleration_seconds
+        if limit is not None and (shortest is None or limit < shortest):
+            shortest = max(0, limit)
+    return shortest

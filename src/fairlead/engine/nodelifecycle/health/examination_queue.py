@@ -1,0 +1,70 @@
+"""ExaminationQueue: nodes that the next monitor passes must examine.
+
+Upstream examines every node every five seconds. The result only differs from the previous pass if
+the node, its lease or its zone changed (`add`), or if a deadline passed (`schedule`). A pass in
+which neither is the case for any node is skipped.
+"""
+
+from __future__ import annotations
+
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.nodelifecycle.period import Period
+
+
+class ExaminationQueue:
+    """Nodes to examine by name; `last_pass` is the time of the last pass that ran."""
+
+    def __init__(self, passes: Period) -> None:
+        """`passes` are the instants of all monitor passes."""
+        self._passes = passes
+        self.last_pass = passes.first - passes.period
+        self._noted: dict[str, None] = {}
+        self._noted_for: Instant | None = None
+        self._planned: dict[str, Instant] = {}
+        self._queued: dict[
+            str, Instant
+        ] = {}  # the timer of each name, never later than its schedule
+        self._timers: TimerQueue[str] = TimerQueue()
+
+    def add(self, name: str, now: Instant) -> None:
+        """Adds a node that changed at `now` to the next pass."""
+        self._noted[name] = None
+        if self._noted_for is None:
+            self._noted_for = max(self._passes.at_or_after(now), self._passes.after(self.last_pass))
+
+    def schedule(self, name: str, due: Instant | None) -> None:
+        """Schedules the node for the pass at `due`, replacing its schedule; None clears it."""
+        if due is None:
+            self._planned.pop(name, None)
+            return
+        self._planned[name] = due
+        if name not in self._queued or due < self._queued[name]:
+            self._queue(name, due)
+
+    def _queue(self, name: str, due: Instant) -> None:
+        self._queued[name] = due
+        self._timers.add(due, name)
+
+    def next_pass(self) -> Instant | None:
+        """Time of the next pass with nodes to examine."""
+        planned = self._timers.next_due()
+        if planned is None or self._noted_for is None:
+            return planned if self._noted_for is None else self._noted_for
+        return min(planned, self._noted_for)
+
+    def begin_pass(self, now: Instant) -> list[str]:
+        """Starts the pass at `now`; returns the nodes to examine, ordered by name."""
+        self.last_pass, self._noted_for = now, None
+        due, self._noted = self._noted, {}
+        for name in self._timers.pop_due(now):
+            if self._queued.get(name, now + 1) > now:
+                continue  # replaced by another timer
+            del self._queued[name]
+            planned = self._planned.get(name)
+            if planned is not None and planned <= now:
+                del self._planned[name]
+                due[name] = None
+            elif planned is not None:
+                self._queue(name, planned)
+        return sorted(due)

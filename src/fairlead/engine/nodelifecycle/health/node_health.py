@@ -1,0 +1,182 @@
+"""Node health: last heartbeat of a node, and what happens when it is too long ago.
+
+A heartbeat is a new heartbeat time of the Ready condition or a later lease renewal. Its own
+timestamp does not count; what counts is the *probe*, the time of the monitor pass that noticed it.
+So clock skew of nodes does not matter.
+
+    probe + grace period < now   ⇒   Ready and the three pressure conditions become Unknown
+
+Example with a grace period of 50 s and passes every 5 s: a lease renewed at 12 s is noticed by the
+pass at 15 s (probe = 15 s). Without further renewals the conditions become Unknown in the first
+pass after 65 s, which is the pass at 70 s (65 s is not yet later than 65 s).
+
+The startup grace period applies until a Ready condition has been posted. All functions here are
+pure; `health` is the controller's memory of a node and survives the Node object.
+
+upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:tryUpdateNodeHealth
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fairlead.api.lease import Renewals
+from fairlead.api.objects import Node, NodeCondition
+from fairlead.api.pod import condition
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import Condition
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.period import Period
+from fairlead.engine.nodelifecycle.well_known import (
+    DISK_PRESSURE,
+    MEMORY_PRESSURE,
+    PID_PRESSURE,
+    READY,
+    UNKNOWN,
+    ready_condition,
+)
+
+STOPPED: Final = ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+NEVER_STARTED: Final = ("NodeStatusNeverUpdated", "Kubelet never posted node status.")
+# The conditions that the kubelet owns; NetworkUnavailable belongs to the network provider.
+KUBELET_CONDITIONS: Final = (READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHealth:
+    """Saved health of a node (upstream: nodeHealthData).
+
+    `probe` is the pass that noticed the last heartbeat, `ready_since` the pass that noticed the
+    last change of Ready. `ready`, `heartbeat` and `transition` are the saved Ready condition ("" if
+    there was none). `lease` is the last known renewal, None to notice it again.
+    """
+
+    probe: Instant
+    ready_since: Instant
+    ready: str = ""
+    heartbeat: str = ""
+    transition: str = ""
+    lease: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Result of examining a node: new saved health, and Ready before and after (None: absent).
+
+    `unknown_conditions` are the conditions to set to Unknown, empty unless Ready changes. Once they
+    are written, `health_if_unknown` becomes the saved health.
+    """
+
+    health: NodeHealth
+    observed: str | None
+    current: str | None
+    unknown_conditions: tuple[Condition, ...] = ()
+    health_if_unknown: NodeHealth | None = None
+
+
+def examine(
+    health: NodeHealth | None,
+    node: Node,
+    renewals: Renewals | None,
+    now: Instant,
+    config: NodeLifecycleConfig,
+) -> Examination:
+    """Examines `node` in the pass at `now`; `health` includes all earlier passes."""
+    ready = ready_condition(node)
+    noticed = _with_status(health, node, ready, now)
+    renewed = None if renewals is None else renewals.last(now)
+    saved_lease = None if health is None else health.lease
+    if renewed is not None and (saved_lease is None or renewed > saved_lease):
+        noticed = replace(noticed, lease=renewed, probe=now)
+    observed = None if ready is None else ready.status
+    if observed == UNKNOWN or now <= noticed.probe + _grace(ready, config):
+        return Examination(noticed, observed, observed)
+    gone = replace(noticed, ready=UNKNOWN, ready_since=now, lease=renewed)
+    if ready is None:
+        gone = replace(gone, heartbeat=node.metadata.creation_timestamp)
+    return Examination(noticed, observed, UNKNOWN, tuple(_unknown_conditions(node)), gone)
+
+
+def _with_status(
+    health: NodeHealth | None, node: Node, ready: NodeCondition | None, now: Instant
+) -> NodeHealth:
+    """`health` updated from the status of `node`.
+
+    Whenever the saved condition is replaced, the saved lease is cleared, so that the next pass
+    counts an old renewal as a new heartbeat. This is upstream's behavior; it shows where leases
+    stop.
+    """
+    if ready is None:
+        if health is None:
+            created = _creation(node)
+            return NodeHealth(created, created)
+        # Losing the condition is no heartbeat: the probe stays, even that of an earlier Node.
+        return replace(health, ready="", heartbeat="", transition="")
+    fresh = NodeHealth(
+        now, now, ready.status, ready.last_heartbeat_time, ready.last_transition_time
+    )
+    if health is None or not health.ready:
+        return fresh
+    if health.heartbeat == ready.last_heartbeat_time:
+        return health
+    if health.transition == ready.last_transition_time:
+        return replace(fresh, ready_since=health.ready_since)
+    return fresh
+
+
+def _grace(ready: NodeCondition | None, config: NodeLifecycleConfig) -> int:
+    return config.node_startup_grace_period if ready is None else config.monitor_grace
+
+
+def _creation(node: Node) -> Instant:
+    text = node.metadata.creation_timestamp
+    return parse_timestamp(text) if text else 0
+
+
+def _unknown_conditions(node: Node) -> list[Condition]:
+    changes = []
+    for kind in KUBELET_CONDITIONS:
+        found = condition(node, kind)
+        if found is None:
+            heartbeat = node.metadata.creation_timestamp
+            changes.append(Condition(kind, UNKNOWN, *NEVER_STARTED, last_heartbeat_time=heartbeat))
+        elif found.status != UNKNOWN:
+            changes.append(Condition(kind, UNKNOWN, *STOPPED))
+    return changes
+
+
+def caught_up(
+    health: NodeHealth | None, renewals: Renewals | None, last_pass: Instant, passes: Period
+) -> NodeHealth | None:
+    """`health` after passes up to `last_pass` that noticed only regular lease renewals."""
+    if health is None or health.lease is None or renewals is None:
+        return health
+    renewed = renewals.last(last_pass)
+    if renewed <= health.lease:
+        return health
+    return replace(health, lease=renewed, probe=max(health.probe, passes.at_or_after(renewed)))
+
+
+def next_examination(
+    health: NodeHealth,
+    node: Node,
+    renewals: Renewals | None,
+    passes: Period,
+    config: NodeLifecycleConfig,
+) -> Instant | None:
+    """Time of the first pass that could find a change if nothing is written meanwhile.
+
+    `health` includes the last pass. A node that is Unknown stays Unknown. A lease renewed within
+    every grace period never expires; a slower one may be found renewed or expired, so the pass must
+    run.
+    """
+    ready = ready_condition(node)
+    if ready is not None and ready.status == UNKNOWN:
+        return None
+    grace = _grace(ready, config)
+    is_regular = renewals is not None and renewals.every and renewals.first <= health.probe
+    if renewals is not None and is_regular and renewals.every + passes.period <= grace:
+        return None
+    return passes.after(health.probe + grace)

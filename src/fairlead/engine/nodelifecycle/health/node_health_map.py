@@ -1,0 +1,73 @@
+"""NodeHealthMap: state of every node, from API objects and from earlier passes.
+
+The saved health outlives the Node object, as in upstream's map: a node that is deleted and created
+again under the same name inherits the time of its last heartbeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fairlead.api.lease import Renewals
+from fairlead.api.objects import Node
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.nodelifecycle.health.node_health import NodeHealth, caught_up
+from fairlead.engine.nodelifecycle.period import Period
+
+
+@dataclass(slots=True)
+class NodeRecord:
+    """State of one node name: newest Node (None: does not exist), lease renewals, saved health.
+
+    `registered` is the Node found by the pass that registered it. `health` includes all passes up
+    to `through`.
+    """
+
+    through: Instant
+    node: Node | None = None
+    renewals: Renewals | None = None
+    registered: Node | None = None
+    health: NodeHealth | None = None
+
+
+class NodeHealthMap:
+    """Node records by name."""
+
+    def __init__(self, passes: Period) -> None:
+        """Start empty."""
+        self._passes = passes
+        self._records: dict[str, NodeRecord] = {}
+
+    def __getitem__(self, name: str) -> NodeRecord:
+        """The record of `name`, created if missing."""
+        record = self._records.get(name)
+        if record is None:
+            begin = self._passes.first - self._passes.period
+            record = self._records[name] = NodeRecord(begin)
+        return record
+
+    def find(self, name: str) -> Node | None:
+        """The newest version of the node, None if it does not exist."""
+        record = self._records.get(name)
+        return None if record is None else record.node
+
+    def health_of(self, name: str) -> NodeHealth | None:
+        """Saved health of the node, None if no pass has seen it."""
+        record = self._records.get(name)
+        return None if record is None else record.health
+
+    def existing(self) -> Iterator[tuple[str, NodeRecord, Node]]:
+        """Existing nodes, ordered by name."""
+        for name in sorted(self._records):
+            record = self._records[name]
+            if record.node is not None:
+                yield name, record, record.node
+
+    def catch_up(self, name: str, last_pass: Instant) -> NodeRecord:
+        """Applies the regular lease renewals that passes up to `last_pass` would have noticed."""
+        record = self[name]
+        if last_pass > record.through:
+            record.health = caught_up(record.health, record.renewals, last_pass, self._passes)
+            record.through = last_pass
+        return record

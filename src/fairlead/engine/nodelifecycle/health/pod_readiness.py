@@ -1,0 +1,119 @@
+"""Marks pods on nodes that are not ready as not ready.
+
+    Ready condition present and not False  ⇒  False; reason and message unchanged
+
+NotReadyMarker does it once, when the controller marks the node Unknown. LateBoundPods does it for
+pods that are bound to such a node afterwards. Only the kubelet sets a pod ready again.
+
+upstream: pkg/controller/util/node/controller_utils.go:MarkPodsNotReady,
+pkg/controller/nodelifecycle/node_lifecycle_controller.go:podUpdated, processPod
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pod import condition
+from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.nodelifecycle.health.node_health_map import NodeHealthMap
+from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
+from fairlead.engine.nodelifecycle.well_known import FALSE, NODE_CONTROLLER, READY, TRUE
+
+EVENT_REASON: Final = "NodeNotReady"
+EVENT_NOTE: Final = "Node is not ready"
+
+
+class NotReadyMarker:
+    """Sets Ready to False on pods, and records the event after each write."""
+
+    def __init__(self, *, reports: bool) -> None:
+        """`reports`: a marked pod gets an event."""
+        self._reports = reports
+        self._sent: dict[ObjectRef, tuple[PatchStatus, str]] = {}  # -> (patch, node name)
+        self.nodes_to_retry: dict[
+            str, None
+        ] = {}  # names of nodes with pods that could not be marked
+
+    def mark(self, pods: Iterable[Pod]) -> list[Command]:
+        """Marks those of `pods` that are not marked yet."""
+        return [command for pod in pods for command in self._mark(pod)]
+
+    def _mark(self, pod: Pod) -> list[Command]:
+        ready = condition(pod, READY)
+        if ready is None or ready.status == FALSE:
+            return []
+        marked = Condition(READY, FALSE, ready.reason, ready.message)
+        mark = PatchStatus(pod_ref(pod), conditions=(marked,))
+        self._sent[mark.target] = mark, pod.spec.node_name
+        return [mark]
+
+    def settle(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
+        """Records the event of a written mark; schedules a retry if the write failed."""
+        command = outcome.command
+        if not isinstance(command, PatchStatus):
+            return []
+        sent, node = self._sent.get(command.target, (None, ""))
+        if sent != command:
+            return []
+        del self._sent[command.target]
+        if isinstance(outcome, CommandFailed):
+            if outcome.reason in (FailureReason.NOT_FOUND, FailureReason.CONFLICT):
+                return []  # the pod no longer exists
+            self.nodes_to_retry[node] = None
+        if not self._reports:
+            return []
+        target = command.target
+        return [RecordEvent(target, "Warning", EVENT_REASON, "", EVENT_NOTE, NODE_CONTROLLER)]
+
+
+# upstream: client-go/util/workqueue/default_rate_limiters.go:DefaultTypedControllerRateLimiter
+WAIT_INITIAL: Final[DurationNs] = seconds(0.005)
+WAIT_MAX: Final[DurationNs] = seconds(1_000)
+DOUBLINGS_MAX: Final = WAIT_MAX.bit_length()
+
+
+class LateBoundPods:
+    """Marks pods that were bound to a node after it had become not ready.
+
+    The node's health as of the last pass decides. Nodes that no pass has seen are ignored. A pod on
+    a deleted node is checked again with exponential backoff, in case the node comes back.
+    """
+
+    def __init__(
+        self, nodes: NodeHealthMap, pods: NodePods, not_ready_marker: NotReadyMarker
+    ) -> None:
+        """Start without pending retries."""
+        self._nodes = nodes
+        self._pods = pods
+        self._marking = not_ready_marker
+        self._retries: TimerQueue[tuple[str, int]] = TimerQueue()  # (pod key, retries so far)
+
+    def see(self, pod: Pod, now: Instant, retries: int = 0) -> list[Command]:
+        """Handles `pod`, which was bound to its node just now."""
+        node = pod.spec.node_name
+        health = self._nodes.health_of(node)
+        if health is None:
+            return []
+        if self._nodes.find(node) is None:
+            wait = min(WAIT_INITIAL << min(retries, DOUBLINGS_MAX), WAIT_MAX)
+            self._retries.add(now + wait, (pod.key, retries + 1))
+            return []
+        return self._marking.mark([pod]) if health.ready not in ("", TRUE) else []
+
+    def next_due(self) -> Instant | None:
+        """Time of the next retry."""
+        return self._retries.next_due()
+
+    def retry(self, now: Instant) -> list[Command]:
+        """Checks the pods whose backoff has expired."""
+        commands: list[Command] = []
+        for key, retries in self._retries.pop_due(now):
+            pod = self._pods.get(key)
+            if pod is not None:
+                commands += self.see(pod, now, retries)
+        return commands

@@ -1,0 +1,124 @@
+"""NodeWriter: serializes the writes to each node.
+
+    submit ──▶ waiting ──▶ sent ──▶ done
+                  ▲          │ conflict: wait for a newer version of the node
+                  └──────────┘
+
+The command of an edit is computed when the edit is sent, from the newest known version. After a
+conflict it is computed again from the next version; upstream retries after a short delay. Any
+other failure ends the edit, and the submitter is notified.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.engine.core.command import Command, PatchObject, PatchStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+from fairlead.engine.nodelifecycle.node_edit import (
+    AddNoSchedule,
+    CopyLabels,
+    FindNode,
+    MarkUnknown,
+    NodeEdit,
+    RemoveNoSchedule,
+)
+
+LEVEL: Final = (AddNoSchedule, RemoveNoSchedule, CopyLabels)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Outcome of an edit: `failure` is None on success; `is_over` is False if it is retried."""
+
+    node: str
+    edit: NodeEdit
+    failure: FailureReason | None
+    is_over: bool = True
+
+
+@dataclass(slots=True)
+class _PendingEdits:
+    """The edits of one node; the first is in flight as `sent`, or waits to be sent if None."""
+
+    edits: deque[NodeEdit] = field(default_factory=deque)
+    sent: Command | None = None
+    refused_version: str = ""
+
+
+class NodeWriter:
+    """Pending edits by node; `find` returns the newest known version of a node."""
+
+    def __init__(self, find: FindNode) -> None:
+        """Start without edits."""
+        self._find = find
+        self._pending: dict[str, _PendingEdits] = {}
+
+    def submit(self, name: str, edits: tuple[NodeEdit, ...], now: Instant) -> list[Command]:
+        """Queues `edits` after those already pending for the node.
+
+        A level-triggered edit (see LEVEL) that already waits is not queued twice.
+        """
+        pending = self._pending.setdefault(name, _PendingEdits())
+        waiting = list(pending.edits)[0 if pending.sent is None else 1 :]
+        pending.edits.extend(e for e in edits if not (isinstance(e, LEVEL) and e in waiting))
+        return self._go_on(name, now) if pending.sent is None else []
+
+    def is_marking_unknown(self, name: str) -> bool:
+        """Whether an edit that sets the node's conditions to Unknown is pending."""
+        pending = self._pending.get(name)
+        return pending is not None and any(isinstance(one, MarkUnknown) for one in pending.edits)
+
+    def see_node(self, name: str, now: Instant) -> list[Command]:
+        """Continues with pending edits after a new node version or a command outcome."""
+        pending = self._pending.get(name)
+        return self._go_on(name, now) if pending is not None and pending.sent is None else []
+
+    def forget(self, name: str) -> None:
+        """Drops all edits of a deleted node."""
+        self._pending.pop(name, None)
+
+    def settle(self, outcome: CommandSucceeded | CommandFailed) -> Settled | None:
+        """The edit that `outcome` settles, None if the command was not sent from here.
+
+        Call `see_node` afterwards to continue with pending edits.
+        """
+        command = outcome.command
+        if not isinstance(command, PatchObject | PatchStatus) or command.target.kind != "Node":
+            return None
+        pending = self._pending.get(command.target.name)
+        if pending is None or pending.sent != command:
+            return None
+        pending.sent = None
+        failure = outcome.reason if isinstance(outcome, CommandFailed) else None
+        edit = pending.edits[0]
+        if failure is FailureReason.CONFLICT and not isinstance(edit, MarkUnknown):
+            pending.refused_version = _version_of(command)
+            return Settled(command.target.name, edit, failure, is_over=False)
+        pending.edits.popleft()
+        return Settled(command.target.name, edit, failure)
+
+    def _go_on(self, name: str, now: Instant) -> list[Command]:
+        pending, node = self._pending[name], self._find(name)
+        while node is not None and pending.edits:
+            if (
+                pending.refused_version
+                and pending.refused_version == node.metadata.resource_version
+            ):
+                return []
+            pending.refused_version = ""
+            pending.sent = pending.edits[0].command(node, now)
+            if pending.sent is not None:
+                return [pending.sent]
+            pending.edits.popleft()
+        del self._pending[name]
+        return []
+
+
+def _version_of(command: PatchObject | PatchStatus) -> str:
+    if isinstance(command, PatchStatus):
+        return command.resource_version
+    return str(command.patch.get("metadata", {}).get("resourceVersion", ""))

@@ -1,0 +1,1 @@
+"""Zones: disruption state of each zone and its rate-limited eviction queue."""

@@ -1,0 +1,115 @@
+"""Token bucket with exactly client-go's arithmetic, since eviction gaps of 10.0 s depend on it.
+
+The bucket holds one token and refills at `rate` tokens per second. Upstream's rates are float32,
+everything else is float64, and a shortage worth less than a nanosecond of waiting counts as none.
+So at a rate of 0.1 a token is back after exactly 10 s, at 0.01 slightly later than 100 s.
+
+upstream: client-go/util/flowcontrol/throttle.go, golang.org/x/time/rate/rate.go:reserveN, advance
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import numpy as np
+
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant
+from fairlead.engine.nodelifecycle.period import Period
+
+BURST: Final = 1.0
+# Waits longer than int64 nanoseconds are infinite (rate.go:InfDuration).
+WAIT_MAX_NS: Final = float(2**63 - 1)
+
+
+def as_float32(value: float) -> float:
+    """`value` rounded to float32, as upstream stores it."""
+    return float(np.float32(value))
+
+
+class Limiter(Protocol):
+    """Decides whether an action may happen now."""
+
+    @property
+    def rate(self) -> float:
+        """Rate that the limiter reports, in tokens per second."""
+        ...
+
+    def try_accept(self, now: Instant) -> bool:
+        """Takes a token if one is available."""
+        ...
+
+    def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
+        """The first tick at or after `earliest` with a token, None for never."""
+        ...
+
+
+class TokenBucket:
+    """Bucket of one token, initially full; `rate` is rounded to float32."""
+
+    def __init__(self, rate: float, now: Instant) -> None:
+        """Start full."""
+        self._rate = as_float32(rate)
+        self._tokens = BURST
+        self._last = now
+
+    @property
+    def rate(self) -> float:
+        """Tokens per second."""
+        return self._rate
+
+    def try_accept(self, now: Instant) -> bool:
+        """Takes a token if one is available; a refusal changes nothing."""
+        left = self._tokens_at(now) - 1.0
+        if not self._is_enough(left):
+            return False
+        self._tokens, self._last = left, now
+        return True
+
+    def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
+        """The first tick at or after `earliest` with a token, None for never."""
+        lacking = BURST - self._tokens
+        if self._rate <= 0:
+            return ticks.at_or_after(earliest) if self._is_enough(-lacking) else None
+        wait = lacking / self._rate * NANOSECONDS_PER_SECOND
+        if wait > WAIT_MAX_NS:
+            return None
+        found = ticks.at_or_after(max(earliest, self._last + int(wait) - ticks.period))
+        while not self._is_enough(self._tokens_at(found) - 1.0):
+            found += ticks.period
+        return found
+
+    def _tokens_at(self, now: Instant) -> float:
+        elapsed = max(0, now - self._last)
+        whole, rest = divmod(elapsed, NANOSECONDS_PER_SECOND)
+        refilled = (float(whole) + float(rest) / 1e9) * self._rate if self._rate > 0 else 0.0
+        return min(BURST, self._tokens + refilled)
+
+    def _is_enough(self, left: float) -> bool:
+        if left >= 0:
+            return True
+        return self._rate > 0 and int(min(WAIT_MAX_NS, -left / self._rate * 1e9)) <= 0
+
+
+class NeverLimiter:
+    """Limiter without tokens; the rate it reports decides whether it can be replaced.
+
+    Upstream's reports 1. A configured rate of 1 then looks unchanged, and the zone stays stopped
+    forever (flowcontrol.NewFakeNeverRateLimiter).
+    """
+
+    def __init__(self, rate: float) -> None:
+        """`rate` is the reported rate."""
+        self._rate = rate
+
+    @property
+    def rate(self) -> float:
+        """The reported rate."""
+        return self._rate
+
+    def try_accept(self, now: Instant) -> bool:
+        """Always False."""
+        return False
+
+    def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
+        """Always None."""
+        return None

@@ -1,0 +1,73 @@
+"""Zone of a node, and the disruption state and eviction rate of a zone.
+
+upstream: component-helpers/node/topology/helpers.go:GetZoneKey,
+pkg/controller/nodelifecycle/node_lifecycle_controller.go:ComputeZoneState, ReducedQPSFunc
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.objects import Node
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+
+KEY_SEPARATOR: Final = ":\x00:"
+# A zone with a ready node and at most this many unready ones is Normal, whatever their ratio.
+UNREADY_TOLERATED: Final = 2
+
+
+class ZoneState(StrEnum):
+    """Disruption state of a zone; INITIAL before its nodes were counted."""
+
+    INITIAL = "Initial"
+    NORMAL = "Normal"
+    PARTIAL_DISRUPTION = "PartialDisruption"
+    FULL_DISRUPTION = "FullDisruption"
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneCount:
+    """Nodes of a zone that count for disruption."""
+
+    size: int = 0
+    unready: int = 0
+
+
+def zone_key(node: Node, config: NodeLifecycleConfig) -> str:
+    """Region and zone joined; "" for a node that has neither label."""
+    labels, profile = node.metadata.labels, config.profile
+    region = _first_label(labels, profile.region_labels)
+    zone = _first_label(labels, profile.zone_labels)
+    return f"{region}{KEY_SEPARATOR}{zone}" if region or zone else ""
+
+
+def _first_label(labels: dict[str, str], keys: tuple[str, ...]) -> str:
+    """Value of the first present label of `keys`, even if empty."""
+    return next((labels[key] for key in keys if key in labels), "")
+
+
+def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:
+    """State of a zone with at least one counted node."""
+    if count.unready == count.size:
+        return ZoneState.FULL_DISRUPTION
+    ratio = np.float32(count.unready) / np.float32(count.size)
+    threshold = np.float32(config.unhealthy_zone_threshold)
+    if count.unready > UNREADY_TOLERATED and ratio >= threshold:
+        return ZoneState.PARTIAL_DISRUPTION
+    return ZoneState.NORMAL
+
+
+def eviction_rate(state: ZoneState, count: ZoneCount, config: NodeLifecycleConfig) -> float:
+    """Nodes per second whose pods may be evicted in the zone; 0 stops evictions.
+
+    A single fully disrupted zone is evicted at the normal rate.
+    """
+    if state is not ZoneState.PARTIAL_DISRUPTION:
+        return config.node_eviction_rate
+    if count.size > config.large_cluster_size_threshold:
+        return config.secondary_node_eviction_rate
+    return 0.0

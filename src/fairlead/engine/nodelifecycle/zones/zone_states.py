@@ -1,0 +1,218 @@
+"""ZoneStates: node counts and disruption state of every zone, updated by each pass.
+
+        some zone has a ready node       StopEvictions    no zone has a ready node
+    ┌────────────────────────────────┐ ────────────────▶ ┌───────────────────────┐
+    │ each zone at its state's rate  │                   │ evictions are stopped │
+    └────────────────────────────────┘ ◀──────────────── └───────────────────────┘
+                                        ResumeEvictions
+
+When every zone is fully disrupted, the control plane's own network is the more likely cause: the
+taints of all nodes are removed, and when a heartbeat arrives again every node gets a new grace
+period. A single fully disrupted zone is evicted at the normal rate. Zones without counted nodes
+are dropped at the end of each pass. (Upstream iterates over a map and stops at the first zone that
+is not fully disrupted, so the order of a Go map decides which of those are dropped.)
+
+One upstream defect is reproduced here under `DefectPolicy.UPSTREAM`: a dropped zone is ignored when
+the previous state is computed. If the only zone with a ready node is dropped, the other zones look
+as if they had been fully disrupted before, and evictions continue instead of stopping.
+
+upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption,
+isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.19); metrics.go: zone_health,
+zone_size, unhealthy_nodes_in_zone
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import Reporter, ZoneAssessed
+from fairlead.engine.nodelifecycle.config import DefectPolicy, NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.profile import VersionProfile
+from fairlead.engine.nodelifecycle.zones.zone_state import (
+    ZoneCount,
+    ZoneState,
+    eviction_rate,
+    zone_state,
+)
+
+Rates = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class StopEvictions:
+    """All zones are fully disrupted now: set `rates` (all 0) and remove the taints of all nodes."""
+
+    rates: Rates
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeEvictions:
+    """Not all zones are fully disrupted any more: set `rates` and restart all grace periods."""
+
+    rates: Rates
+
+
+@dataclass(frozen=True, slots=True)
+class AdjustRates:
+    """Some zones changed their state: set the `rates` of those zones."""
+
+    rates: Rates
+
+
+RateChange = StopEvictions | ResumeEvictions | AdjustRates
+
+
+class ZoneStates:
+    """Nodes by zone, and the state of each zone."""
+
+    def __init__(self, config: NodeLifecycleConfig) -> None:
+        """Start without nodes."""
+        self._config = config
+        self.states: dict[str, ZoneState] = {}
+        self._members: dict[str, dict[str, None]] = {}
+        self._counts: dict[str, ZoneCount] = {}
+        self._placed: dict[
+            str, tuple[str, ZoneCount]
+        ] = {}  # node -> (zone, its contribution to the count)
+
+    # --- nodes ---------------------------------------------------------------------------------
+
+    def place(self, name: str, zone: str, *, counts: bool, is_ready: bool) -> None:
+        """Records that a pass found the node in `zone`; excluded nodes have `counts` False."""
+        contribution = ZoneCount(int(counts), int(counts and not is_ready))
+        if self._placed.get(name) == (zone, contribution):
+            return
+        self.drop(name)
+        self._placed[name] = (zone, contribution)
+        self._members.setdefault(zone, {})[name] = None
+        self._count(zone, contribution.size, contribution.unready)
+
+    def drop(self, name: str) -> None:
+        """Removes a deleted node."""
+        placed = self._placed.pop(name, None)
+        if placed is None:
+            return
+        zone, contribution = placed
+        self._count(zone, -contribution.size, -contribution.unready)
+        del self._members[zone][name]
+        if not self._members[zone]:
+            del self._members[zone]
+
+    def _count(self, zone: str, size: int, unready: int) -> None:
+        before = self._counts.pop(zone, ZoneCount())
+        after = ZoneCount(before.size + size, before.unready + unready)
+        if after.size:
+            self._counts[zone] = after
+
+    def zone_of(self, name: str) -> str | None:
+        """Zone in which the last pass found the node, None if no pass did."""
+        placed = self._placed.get(name)
+        return None if placed is None else placed[0]
+
+    # --- zones ---------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> dict[str, ZoneCount]:
+        """Counts of the zones with counted nodes."""
+        return self._counts
+
+    def open(self, zone: str) -> bool:
+        """Starts tracking `zone`; returns False if it is tracked already."""
+        if zone in self.states:
+            return False
+        self.states[zone] = ZoneState.INITIAL
+        return True
+
+    def untracked(self) -> list[str]:
+        """Zones with nodes that are not tracked because none of their nodes counts."""
+        return sorted(zone for zone in self._members if zone not in self.states)
+
+    def members(self, zone: str) -> list[str]:
+        """Nodes in `zone`, ordered by name."""
+        return sorted(self._members.get(zone, ()))
+
+    def _forgotten(self) -> list[ZoneState]:
+        """Previous states of zones whose last counted node is gone; none with upstream's defect.
+
+        A zone that never had a counted node is still INITIAL and is not included.
+        """
+        if self._config.defects is DefectPolicy.UPSTREAM:
+            return []
+        return [
+            state
+            for zone, state in self.states.items()
+            if zone not in self._counts and state is not ZoneState.INITIAL
+        ]
+
+    def assess(self) -> RateChange | None:
+        """Updates the zone states from the current counts; returns the rate change needed."""
+        config, counts = self._config, self._counts
+        states = {zone: zone_state(counts[zone], config) for zone in sorted(counts)}
+        before = {zone: self.states.get(zone, ZoneState.INITIAL) for zone in states}
+        was_full = all(
+            state is ZoneState.FULL_DISRUPTION for state in (*before.values(), *self._forgotten())
+        )
+        self.states = states
+        is_full = all(state is ZoneState.FULL_DISRUPTION for state in states.values())
+        if is_full and was_full:
+            return None
+        if is_full:
+            return StopEvictions(dict.fromkeys(states, 0.0))
+        rates = {
+            zone: eviction_rate(state, counts[zone], config)
+            for zone, state in states.items()
+            if was_full or state is not before[zone]
+        }
+        if was_full:
+            return ResumeEvictions(rates)
+        return AdjustRates(rates) if rates else None
+
+
+EXCLUDE_DISRUPTION: Final = "node.kubernetes.io/exclude-disruption"
+# Matches node names, not labels: names ending in `master` or `master-` and three characters.
+_MASTER: Final = re.compile(r".*(master|master-...)", re.DOTALL)
+
+
+def is_excluded(node: Node, profile: VersionProfile) -> bool:
+    """Whether `node` is excluded from its zone's counts. It is marked and tainted like others."""
+    if profile.excludes_masters and _MASTER.fullmatch(node.metadata.name):
+        return True
+    return profile.excludes_labelled and EXCLUDE_DISRUPTION in node.metadata.labels
+
+
+_Known = tuple[ZoneState | None, ZoneCount, float]
+_GONE: _Known = (None, ZoneCount(), 0.0)
+
+
+class ZoneReport:
+    """Reports changes of zones to the Reporter (upstream: gauges)."""
+
+    def __init__(self, config: NodeLifecycleConfig, reporter: Reporter) -> None:
+        """Nothing has been reported yet."""
+        self._config = config
+        self._reporter = reporter
+        self._reported: dict[str, _Known] = {}
+
+    def report(self, zones: ZoneStates, now: Instant) -> None:
+        """Reports changed zones; a zone without nodes is reported once, without a state."""
+        is_full = all(state is ZoneState.FULL_DISRUPTION for state in zones.states.values())
+        for zone in sorted({*zones.states, *self._reported}):
+            known = self._known(zones, zone, is_full=is_full)
+            if self._reported.get(zone, _GONE) == known:
+                continue
+            self._reported[zone] = known
+            state, count, rate = known
+            name = "" if state is None else state.value
+            self._reporter.report(ZoneAssessed(zone, name, count.size, count.unready, rate, now))
+
+    def _known(self, zones: ZoneStates, zone: str, *, is_full: bool) -> _Known:
+        state = zones.states.get(zone)
+        if state is None:
+            return _GONE
+        count = zones.counts[zone]
+        rate = 0.0 if is_full else eviction_rate(state, count, self._config)
+        return state, count, rate

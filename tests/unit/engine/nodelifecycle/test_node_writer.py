@@ -1,0 +1,98 @@
+"""Writes to nodes, one after the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.objects import Node, NodeStatus, ObjectMeta
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+from fairlead.engine.nodelifecycle.node_edit import AddNoSchedule, TaintNoExecute, UntaintNoExecute
+from fairlead.engine.nodelifecycle.node_writer import NodeWriter, Settled
+
+A = TaintNoExecute("a", is_rate_limited=False)
+B = TaintNoExecute("b", is_rate_limited=False)
+
+
+class Nodes:
+    """The newest versions known; `taint` is what a performed write leaves."""
+
+    def __init__(self):
+        self.known = {"n": Node(metadata=ObjectMeta(name="n", resource_version="1"))}
+
+    def find(self, name):
+        return self.known.get(name)
+
+    def change(self, version, node=None):
+        node = node or self.known["n"]
+        metadata = ObjectMeta(name="n", resource_version=version)
+        self.known["n"] = Node(metadata=metadata, spec=node.spec, status=node.status)
+
+
+@pytest.fixture
+def nodes():
+    return Nodes()
+
+
+@pytest.fixture
+def writer(nodes):
+    return NodeWriter(nodes.find)
+
+
+def keys(commands):
+    (command,) = commands
+    assert isinstance(command, PatchObject)
+    return [taint["key"] for taint in command.patch["spec"]["taints"]]
+
+
+def test_the_second_write_waits_for_the_first(writer, nodes):
+    first = writer.submit("n", (A, B), 0)
+    assert keys(first) == ["a"]
+    assert writer.see_node("n", 0) == []
+    assert writer.settle(CommandSucceeded(first[0])) == Settled("n", A, None)
+    nodes.change("2")
+    assert keys(writer.see_node("n", 0)) == ["b"]
+
+
+def test_a_write_that_changes_nothing_is_passed_over(writer):
+    assert keys(writer.submit("n", (UntaintNoExecute("x"), A), 0)) == ["a"]
+
+
+def test_somebody_was_faster_so_it_is_worked_out_again(writer, nodes):
+    (sent,) = writer.submit("n", (A,), 0)
+    conflict = CommandFailed(sent, FailureReason.CONFLICT, "")
+    assert writer.settle(conflict) == Settled("n", A, FailureReason.CONFLICT, is_over=False)
+    assert writer.see_node("n", 0) == []  # as long as no newer version is known
+    nodes.change("2")
+    (again,) = writer.see_node("n", 0)
+    assert again.patch["metadata"] == {"resourceVersion": "2"}
+
+
+def test_another_refusal_ends_it(writer):
+    (sent,) = writer.submit("n", (A, B), 0)
+    refused = CommandFailed(sent, FailureReason.INTERNAL_ERROR, "")
+    assert writer.settle(refused) == Settled("n", A, FailureReason.INTERNAL_ERROR)
+    assert keys(writer.see_node("n", 0)) == ["b"]
+
+
+def test_what_the_state_asks_for_is_asked_for_once(writer, nodes):
+    nodes.change("2", Node(status=NodeStatus()))
+    writer.submit("n", (A, AddNoSchedule()), 0)
+    writer.submit("n", (AddNoSchedule(), A), 0)
+    pending = writer._pending["n"]
+    assert list(pending.edits) == [A, AddNoSchedule(), A]
+
+
+def test_a_node_that_is_gone_needs_nothing(writer, nodes):
+    (sent,) = writer.submit("n", (A, B), 0)
+    writer.forget("n")
+    assert writer.settle(CommandSucceeded(sent)) is None
+    del nodes.known["n"]
+    assert writer.submit("n", (A,), 0) == []
+    assert writer.see_node("n", 0) == []
+
+
+def test_the_outcomes_of_others_are_theirs(writer):
+    (sent,) = writer.submit("n", (A,), 0)
+    other = PatchObject(sent.target, {"spec": {"unschedulable": True}})
+    assert writer.settle(CommandSucceeded(other)) is None
