@@ -1,6 +1,6 @@
-"""Parts of definitions as refusals print them: in upstream's internal types.
+"""Parts of CustomResourceDefinitions as `field.Invalid` quotes them: upstream's internal Go types.
 
-Their fields have no JSON names, and nothing is left out.
+All fields are printed, under their Go names and including those that are nil.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/{types,types_jsonschema}.go
 """
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 
-# The fields of a schema, with what they hold that nobody has set.
+# Go name, JSON name and zero value of each field, in upstream's order.
 _SCHEMA: Final[tuple[tuple[str, str, Any], ...]] = (
     ("ID", "id", ""),
     ("Schema", "$schema", ""),
@@ -77,12 +77,12 @@ _HOISTED: Final = ("Schema", "Subresources", "AdditionalPrinterColumns", "Select
 
 
 def shown_rule(rule: Json) -> Json:
-    """A rule as a refusal prints it."""
+    """A validation rule as an error quotes it."""
     return {shown: rule.get(key, zero) for shown, key, zero in _RULE}
 
 
 def shown_versions(versions: list[Json]) -> list[Json]:
-    """Versions, without what stands above them where all of them have the same."""
+    """Versions as an error quotes them, without the fields that the internal type hoists."""
     return [
         {shown: version.get(key, zero) for shown, key, zero in _VERSION} | dict.fromkeys(_HOISTED)
         for version in versions
@@ -90,7 +90,7 @@ def shown_versions(versions: list[Json]) -> list[Json]:
 
 
 def shown_schema(raw: Json) -> Json:
-    """A schema as a refusal prints it."""
+    """A schema as an error quotes it."""
     return {shown: _shown(key, raw.get(key, zero)) for shown, key, zero in _SCHEMA}
 
 

@@ -1,7 +1,7 @@
-"""What a patch has made of a document, as upstream's patcher writes it.
+"""The JSON text of a patched document, as evanphx/json-patch writes it.
 
-What it went through has its members sorted; all else is as it was written, by the server or in the
-patch.
+Upstream quotes this text in errors about the patched object. Objects that the patch opened have
+sorted members; everything else is as the server or the client wrote it.
 
 upstream: gopkg.in/evanphx/json-patch.v4/{patch,merge}.go
 """
@@ -12,29 +12,34 @@ from typing import Any
 
 import msgspec
 
-from fairlead.apiserver.gotext.value import escaped, go_json
-from fairlead.apiserver.patch.jsonpatch.document import Array, CannotError, Object, opened
+from fairlead.apiserver.gotext.value import escape_html, json_text
+from fairlead.apiserver.patch.jsonpatch.document import (
+    OperationError,
+    PartialArray,
+    PartialObject,
+    opened,
+)
 from fairlead.apiserver.schema.declared import as_declared
 from fairlead.apiserver.schema.model import Schema, Type
 
 
-def text_of(schema: Schema | None, part: Any) -> str:
-    """The text of a part, which is of that type if anybody knows it."""
+def document_text(schema: Schema | None, part: Any) -> str:
+    """The text of a part; `schema` gives the order of fields of parts that were not opened."""
     match part:
-        case Object():
+        case PartialObject():
             members = sorted(part.members.items())
             return f"{{{','.join(_member(schema, key, value) for key, value in members)}}}"
-        case Array():
+        case PartialArray():
             inner = schema.items if schema is not None else None
-            return f"[{','.join(text_of(inner, item) for item in part.items)}]"
+            return f"[{','.join(document_text(inner, item) for item in part.items)}]"
         case msgspec.Raw():
             text = bytes(part).decode(errors="replace")
             try:
-                return escaped(msgspec.json.format(text, indent=-1))
+                return escape_html(msgspec.json.format(text, indent=-1))
             except msgspec.DecodeError:
-                return escaped(text)
+                return escape_html(text)
         case _:
-            return go_json(as_declared(schema, part))
+            return json_text(as_declared(schema, part))
 
 
 def _member(schema: Schema | None, key: str, value: Any) -> str:
@@ -42,43 +47,43 @@ def _member(schema: Schema | None, key: str, value: Any) -> str:
     if schema is not None:
         known = schema.fields.get(key) if schema.type is Type.OBJECT else None
         inner = known.schema if known is not None else schema.items
-    return f"{go_json(key)}:{text_of(inner, value)}"
+    return f"{json_text(key)}:{document_text(inner, value)}"
 
 
 def merged_part(part: Any, patch: Any) -> Any:
-    """`part` once a merge patch, a part too, was merged into it."""
-    made = _opened(part)
-    if not isinstance(made, Object):
+    """`part` with the merge patch `patch` (a part, too) applied."""
+    result = _opened_if_composite(part)
+    if not isinstance(result, PartialObject):
         return _without_nulls(patch)
-    changes = _opened(patch)
-    if not isinstance(changes, Object):
+    changes = _opened_if_composite(patch)
+    if not isinstance(changes, PartialObject):
         return patch
     for key, value in changes.members.items():
-        known = made.members.get(key)
+        known = result.members.get(key)
         if value is None:
-            made.members.pop(key, None)
+            result.members.pop(key, None)
         elif known is None:
-            made.members[key] = _without_nulls(value)
+            result.members[key] = _without_nulls(value)
         else:
-            made.members[key] = merged_part(known, value)
-    return made
+            result.members[key] = merged_part(known, value)
+    return result
 
 
 def _without_nulls(part: Any) -> Any:
-    made = _opened(part)
-    match made:
-        case Object():
-            kept = ((key, value) for key, value in made.members.items() if value is not None)
-            return Object({key: _without_nulls(value) for key, value in kept})
-        case Array():
-            return Array(list(map(_without_nulls, made.items)))
+    result = _opened_if_composite(part)
+    match result:
+        case PartialObject():
+            kept = ((key, value) for key, value in result.members.items() if value is not None)
+            return PartialObject({key: _without_nulls(value) for key, value in kept})
+        case PartialArray():
+            return PartialArray(list(map(_without_nulls, result.items)))
         case _:
-            return made
+            return result
 
 
-def _opened(part: Any) -> Any:
-    """`part`, opened if anything is in it."""
+def _opened_if_composite(part: Any) -> Any:
+    """`part`, made partial if it is an object or list."""
     try:
         return opened(part)
-    except CannotError:
+    except OperationError:
         return part

@@ -1,6 +1,6 @@
-"""JSON values as the language that upstream is written in prints them in refusals.
+"""JSON values as Go's fmt verbs and encoding/json print them.
 
-upstream: fmt's %v for map[string]interface{}, []interface{}
+upstream: fmt/print.go, encoding/json/encode.go
 """
 
 from __future__ import annotations
@@ -13,80 +13,82 @@ import msgspec
 
 from fairlead.api.field_problem import quoted
 
-# What upstream writes in JSON by its number: signs of HTML, ends of lines, two controls.
+# What encoding/json writes as \\u escapes: HTML characters, line separators, two controls.
 _ESCAPE: Final = re.compile("\\\\.|[<>&\u2028\u2029]")
 _MARKUP: Final = re.compile("[<>&\u2028\u2029]")
-_NUMBERS: Final = {"\\b": "\\u0008", "\\f": "\\u000c"}
-_EXPONENTS: Final = range(-4, 6)  # of numbers that are written without one
+_CONTROL_ESCAPES: Final = {"\\b": "\\u0008", "\\f": "\\u000c"}
+_PLAIN_EXPONENTS: Final = range(-4, 6)  # decimal exponents of numbers written without one
 
 
-def go_text(value: Any) -> str:
-    """`map[a:1 b:[x y]]`: keys in order, texts without quotes, null as <nil>."""
+def format_v(value: Any) -> str:
+    """`%v`: `map[a:1 b:[x y]]`, with sorted keys, unquoted strings, and null as <nil>."""
     match value:
         case dict():
-            members = " ".join(f"{key}:{go_text(value[key])}" for key in sorted(value))
+            members = " ".join(f"{key}:{format_v(value[key])}" for key in sorted(value))
             return f"map[{members}]"
         case list():
-            return f"[{' '.join(map(go_text, value))}]"
+            return f"[{' '.join(map(format_v, value))}]"
         case None:
             return "<nil>"
         case bool():
             return "true" if value else "false"
         case float():
-            return go_float(value)
+            return format_float(value)
         case _:
             return str(value)
 
 
-def go_verb(value: Any) -> str:
-    """A value that stands where a text was expected: `%!s(int64=1)`, but texts as they are."""
+def format_s(value: Any) -> str:
+    """`%s`: strings as they are, other scalars as a mismatch: `%!s(int64=1)`."""
     # upstream: fmt's %s
     match value:
         case str():
             return value
         case dict():
-            members = " ".join(f"{key}:{go_verb(value[key])}" for key in sorted(value))
+            members = " ".join(f"{key}:{format_s(value[key])}" for key in sorted(value))
             return f"map[{members}]"
         case list():
-            return f"[{' '.join(map(go_verb, value))}]"
+            return f"[{' '.join(map(format_s, value))}]"
         case None:
             return "%!s(<nil>)"
         case _:
-            return f"%!s({go_kind(value)}={go_text(value)})"
+            return f"%!s({type_name(value)}={format_v(value)})"
 
 
-def go_float(value: float) -> str:
-    """`1000`, `2.5`, `1e+06`: as few digits as tell a number from all others."""
+def format_float(value: float) -> str:
+    """`%v` of a float64: `1000`, `2.5`, `1e+06`, with the shortest exact digits."""
     # upstream: strconv/ftoa.go:%g writes an exponent below -4, and from 6 on
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     if not isinstance(exponent, int):
         return str(value)
     point = len(digits) + exponent
-    if _EXPONENTS.start <= point - 1 < _EXPONENTS.stop:
+    if _PLAIN_EXPONENTS.start <= point - 1 < _PLAIN_EXPONENTS.stop:
         return f"{Decimal((sign, digits, exponent)):f}"
     shown = "".join(map(str, digits))
     fraction = f".{shown[1:]}" if len(shown) > 1 else ""
     return f"{'-' * sign}{shown[0]}{fraction}e{point - 1:+03d}"
 
 
-def go_syntax(value: Any) -> str:
-    """`map[string]interface {}{"a":1}`: a value as a program has it, members in order."""
+def format_go_syntax(value: Any) -> str:
+    """`%#v`: `map[string]interface {}{"a":1}`."""
     match value:
         case dict():
-            members = ", ".join(f"{quoted(key)}:{go_syntax(value[key])}" for key in sorted(value))
-            return f"{go_kind(value)}{{{members}}}"
+            members = ", ".join(
+                f"{quoted(key)}:{format_go_syntax(value[key])}" for key in sorted(value)
+            )
+            return f"{type_name(value)}{{{members}}}"
         case list():
-            return f"{go_kind(value)}{{{', '.join(map(go_syntax, value))}}}"
+            return f"{type_name(value)}{{{', '.join(map(format_go_syntax, value))}}}"
         case str():
             return quoted(value)
         case None:
             return "interface {}(nil)"
         case _:
-            return go_text(value)
+            return format_v(value)
 
 
-def go_kind(value: Any) -> str:
-    """`string`, `map[string]interface {}`: the type of a decoded JSON value."""
+def type_name(value: Any) -> str:
+    """`%T` of a decoded JSON value: `string`, `map[string]interface {}`."""
     match value:
         case dict():
             return "map[string]interface {}"
@@ -104,16 +106,16 @@ def go_kind(value: Any) -> str:
             return "<nil>"
 
 
-def go_json(value: Any) -> str:
-    """JSON as upstream's encoder writes it."""
-    return _ESCAPE.sub(_by_number, msgspec.json.encode(value).decode())
+def json_text(value: Any) -> str:
+    """JSON as encoding/json writes it, with `<`, `>` and `&` escaped."""
+    return _ESCAPE.sub(_unicode_escape, msgspec.json.encode(value).decode())
 
 
-def escaped(text: str) -> str:
-    """A text of JSON with signs of HTML by their numbers, as upstream passes it on."""
-    return _MARKUP.sub(_by_number, text)
+def escape_html(text: str) -> str:
+    """JSON text with `<`, `>`, `&`, U+2028 and U+2029 escaped, as json.Compact does."""
+    return _MARKUP.sub(_unicode_escape, text)
 
 
-def _by_number(found: re.Match[str]) -> str:
+def _unicode_escape(found: re.Match[str]) -> str:
     mark = found[0]
-    return f"\\u{ord(mark):04x}" if len(mark) == 1 else _NUMBERS.get(mark, mark)
+    return f"\\u{ord(mark):04x}" if len(mark) == 1 else _CONTROL_ESCAPES.get(mark, mark)

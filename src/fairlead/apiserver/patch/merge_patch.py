@@ -1,7 +1,7 @@
-"""JSON merge patch (RFC 7386) without mutation: what is not named is shared with the original.
+"""JSON merge patch (RFC 7386) without mutation: untouched members are shared with the original.
 
-What was no object is replaced by what a patch has there, without the members that are null; an
-object that a list or a single value replaces, by that as it stands.
+Where the target is not an object, the patch replaces it, without the patch's null members. Where
+the patch is not an object, it replaces the target as it is.
 
 upstream: gopkg.in/evanphx/json-patch.v4/merge.go
 """
@@ -13,9 +13,9 @@ from typing import Any
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """`target` with the members that `patch` names; those it names null are gone."""
+    """`target` with the members of `patch`; a null member removes the target's."""
     if not isinstance(target, Mapping):
-        return _without_null_members(patch)
+        return _without_nulls(patch)
     if not isinstance(patch, Mapping):
         return patch
     merged = dict(target)
@@ -27,10 +27,10 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def _without_null_members(value: Any) -> Any:
+def _without_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
         kept = ((key, item) for key, item in value.items() if item is not None)
-        return {key: _without_null_members(item) for key, item in kept}
+        return {key: _without_nulls(item) for key, item in kept}
     if isinstance(value, list):
-        return list(map(_without_null_members, value))
+        return list(map(_without_nulls, value))
     return value

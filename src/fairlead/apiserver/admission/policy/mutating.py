@@ -26,7 +26,7 @@ from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY_BINDING,
     Kind,
 )
-from fairlead.apiserver.patch.jsonpatch.apply import UnmetTestError, apply_json_patch
+from fairlead.apiserver.patch.jsonpatch.apply import TestFailedError, apply_json_patch
 from fairlead.apiserver.patch.managedfields.path_element import inner_schema
 from fairlead.apiserver.patch.managedfields.typed import merged
 from fairlead.apiserver.patch.managedfields.typed_validation import validation_errors
@@ -129,7 +129,7 @@ def _patched(obj: Json, operations: Any) -> Json:
         )
     try:
         patched: Json = apply_json_patch(obj, operations)
-    except UnmetTestError:
+    except TestFailedError:
         return obj  # its policy asks whether there is anything to do
     except ApiError as cause:
         raise ValueError(f"JSON Patch: {cause.message}") from None

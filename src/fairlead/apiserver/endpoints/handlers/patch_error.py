@@ -12,8 +12,8 @@ from typing import Any
 from fairlead.api.field_problem import invalid
 from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, Cause
-from fairlead.apiserver.gotext.patched_document import text_of
-from fairlead.apiserver.gotext.value import go_text
+from fairlead.apiserver.gotext.patched_document import document_text
+from fairlead.apiserver.gotext.value import format_v
 from fairlead.apiserver.schema.model import Schema
 
 
@@ -27,7 +27,7 @@ class Shown:
 
     def text(self) -> str:
         """As a refusal shows it."""
-        return text_of(self.schema, self.document())
+        return document_text(self.schema, self.document())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Sent:
 
     def text(self) -> str:
         """As a refusal shows it."""
-        return go_text(self.sent)
+        return format_v(self.sent)
 
 
 Told = Shown | Sent

@@ -44,7 +44,7 @@ from fairlead.apiserver.gotext.patched_document import merged_part
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import APPLY_PATCH
 from fairlead.apiserver.negotiation.request_error import unknown_body, unknown_patch
-from fairlead.apiserver.patch.jsonpatch.apply import patched_document, value_of
+from fairlead.apiserver.patch.jsonpatch.apply import json_of_document, patched_document
 from fairlead.apiserver.patch.jsonpatch.operation import operations_of
 from fairlead.apiserver.patch.managedfields.server_side_apply import (
     ApplyRequest,
@@ -144,7 +144,7 @@ class Patch:
         is_typed = self.options.validation != IGNORE
         operations, notes = operations_of(self.call.request.body, is_typed=is_typed)
         document = patched_document(old, operations)
-        return self._read_again(value_of(document), notes, lambda: document)
+        return self._read_again(json_of_document(document), notes, lambda: document)
 
     def _merged(self, old: Json) -> Json:
         try:

@@ -1,11 +1,14 @@
-"""JSON patch (RFC 6902) without mutation, with the leniencies of upstream's library.
+"""JSON patch (RFC 6902) without mutation, with the leniencies of evanphx/json-patch.
 
-`replace` of a member that is not there adds it, `copy` of one adds null, `add` without a value adds
-null, negative places in a list count from behind, and what stands before the first stroke of a path
-is passed over. Everything else that cannot be done refuses the whole patch, and so do copies of
-copies, which double with each operation.
+- `replace` of an absent member adds it; `copy` of an absent member adds null.
+- `add` without a value adds null.
+- A negative list index counts from the end.
+- Text before the first slash of a path is ignored.
 
-What a patch brings stays the text that it is until a path leads into it: `test` compares texts.
+Any other operation that cannot be done refuses the whole patch. The size of copied values is
+limited, since copies of copies double with each operation.
+
+Values in the patch stay JSON text until a path leads into them, because `test` compares texts.
 
 upstream: gopkg.in/evanphx/json-patch.v4 at 4.13.0,
 apiserver/pkg/endpoints/handlers/patch.go:applyJSPatch
@@ -21,26 +24,26 @@ import msgspec
 from fairlead.api.nesting import DEPTH_MAX, is_too_deep
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.patch.jsonpatch.document import (
-    Array,
-    CannotError,
-    Object,
-    closed,
-    is_same,
+    OperationError,
+    PartialArray,
+    PartialObject,
     opened,
+    parts_equal,
+    to_json,
 )
-from fairlead.apiserver.patch.strategicpatch.directive import unable
+from fairlead.apiserver.patch.strategicpatch.directive import unprocessable
 
 OPERATIONS_MAX: Final = 10_000  # upstream: patch.go:maxJSONPatchOperations
 COPIED_BYTES_MAX: Final = 3 << 20  # upstream: server/config.go:JSONPatchMaxCopyBytes
 _MISSING: Final = object()
 
 
-class UnmetTestError(ApiError):
-    """A `test` has found something else than it names: 422, as for all that cannot be done."""
+class TestFailedError(ApiError):
+    """A `test` operation failed: 422, like any other operation that cannot be done."""
 
     def __init__(self) -> None:
-        """There is no more to say of it."""
-        said = unable()
+        """Has the same message as other failures, as upstream."""
+        said = unprocessable()
         super().__init__(said.reason, said.code, said.message, has_details=True)
 
 
@@ -49,14 +52,14 @@ def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
 
     Values of operations may be JSON values, or their texts as `msgspec.Raw`.
     """
-    made = value_of(patched_document(obj, operations))
-    if not isinstance(made, dict):
-        raise unable()
-    return made
+    value = json_of_document(patched_document(obj, operations))
+    if not isinstance(value, dict):
+        raise unprocessable()
+    return value
 
 
-def patched_document(obj: Any, operations: Sequence[Any]) -> Object | Array:
-    """Likewise, as a document, which may be a list."""
+def patched_document(obj: Any, operations: Sequence[Any]) -> PartialObject | PartialArray:
+    """The document after the operations; it may be a list. Raises ApiError 413, 422."""
     if len(operations) > OPERATIONS_MAX:
         raise ApiError(
             "RequestEntityTooLarge",
@@ -66,117 +69,117 @@ def patched_document(obj: Any, operations: Sequence[Any]) -> Object | Array:
             f"got {len(operations)}",
         )
     try:
-        patching = _Patching(obj)
+        patch = _Patch(obj)
         for operation in operations:
-            patching.do(operation)
-    except (CannotError, RecursionError):
-        raise unable() from None
-    return patching.root
+            patch.apply_operation(operation)
+    except (OperationError, RecursionError):
+        raise unprocessable() from None
+    return patch.root
 
 
-def value_of(document: Object | Array) -> Any:
-    """The JSON value of a document. Raises ApiError 422 for one that no body may be."""
+def json_of_document(document: PartialObject | PartialArray) -> Any:
+    """The JSON value of a document. Raises ApiError 422 if it is nested too deeply."""
     try:
-        made = closed(document)
+        value = to_json(document)
     except RecursionError:
-        raise unable() from None
-    if is_too_deep(made):
-        raise unable()
-    return made
+        raise unprocessable() from None
+    if is_too_deep(value):
+        raise unprocessable()
+    return value
 
 
-class _Patching:
-    """A document that is being patched."""
+class _Patch:
+    """A document and the operations applied to it so far."""
 
     def __init__(self, obj: Any) -> None:
         self.root = opened(obj)
         self._copied = 0
 
-    def do(self, operation: Any) -> None:
-        """Carry out one operation. Raises CannotError."""
+    def apply_operation(self, operation: Any) -> None:
+        """Applies one operation. Raises OperationError, TestFailedError."""
         if not isinstance(operation, Mapping):
-            raise CannotError
-        match _text(operation, "op"):
+            raise OperationError
+        match _string_member(operation, "op"):
             case "add":
-                self._add(_text(operation, "path"), operation.get("value"))
+                self._add(_string_member(operation, "path"), operation.get("value"))
             case "remove":
-                place, key = self._find(_text(operation, "path"))
-                place.remove(key)
+                container, key = self._find(_string_member(operation, "path"))
+                container.remove(key)
             case "replace":
-                self._replace(_text(operation, "path"), operation)
+                self._replace(_string_member(operation, "path"), operation)
             case "move":
-                place, key = self._find(_text(operation, "from"))
-                value = place.get(key)
-                place.remove(key)
-                self._add(_text(operation, "path"), value)
+                container, key = self._find(_string_member(operation, "from"))
+                value = container.get(key)
+                container.remove(key)
+                self._add(_string_member(operation, "path"), value)
             case "copy":
-                place, key = self._find(_text(operation, "from"))
-                self._copy(place.get(key), _text(operation, "path"))
+                container, key = self._find(_string_member(operation, "from"))
+                self._copy(container.get(key), _string_member(operation, "path"))
             case "test":
-                self._test(_text(operation, "path"), operation)
+                self._test(_string_member(operation, "path"), operation)
             case _:
-                raise CannotError
+                raise OperationError
 
-    def _find(self, path: str) -> tuple[Object | Array, str]:
-        """What has the member that `path` leads to, and its name there."""
-        steps = path.split("/")
-        if not 2 <= len(steps) <= DEPTH_MAX:
-            raise CannotError
-        place = self.root
-        for step in steps[1:-1]:
-            place = place.opened(_unescaped(step))
-        return place, _unescaped(steps[-1])
+    def _find(self, path: str) -> tuple[PartialObject | PartialArray, str]:
+        """The container that `path` leads to, and the last token of the path."""
+        tokens = path.split("/")
+        if not 2 <= len(tokens) <= DEPTH_MAX:
+            raise OperationError
+        container = self.root
+        for token in tokens[1:-1]:
+            container = container.opened(_unescaped(token))
+        return container, _unescaped(tokens[-1])
 
     def _add(self, path: str, value: Any) -> None:
-        place, key = self._find(path)
-        place.add(key, _or_none(value))
+        container, key = self._find(path)
+        container.add(key, _null_to_none(value))
 
     def _replace(self, path: str, operation: Mapping[str, Any]) -> None:
         value = operation.get("value", _MISSING)
         if path:
-            place, key = self._find(path)
-            place.get(key)
-            place.set(key, None if value is _MISSING else _or_none(value))
+            container, key = self._find(path)
+            container.get(key)
+            container.set(key, None if value is _MISSING else _null_to_none(value))
         elif value is _MISSING:
-            raise unable()
+            raise unprocessable()
         else:
-            self.root = opened(_or_none(value))
+            self.root = opened(_null_to_none(value))
 
     def _copy(self, value: Any, path: str) -> None:
-        place, key = self._find(path)
-        copied = closed(value)
+        container, key = self._find(path)
+        copied = to_json(value)
         if copied is not None:
             self._copied += len(msgspec.json.encode(copied))
         if self._copied > COPIED_BYTES_MAX:
-            raise CannotError
-        place.add(key, copied)
+            raise OperationError
+        container.add(key, copied)
 
     def _test(self, path: str, operation: Mapping[str, Any]) -> None:
-        wanted = _or_none(operation.get("value"))
+        expected = _null_to_none(operation.get("value"))
         if not path:
             if "value" not in operation:
-                raise unable()
+                raise unprocessable()
             found: Any = self.root
         else:
-            place, key = self._find(path)
-            found = place.get(key)
-        has_both = found is not None and wanted is not None
-        if not (is_same(found, wanted) if has_both else found is wanted):
-            raise UnmetTestError
+            container, key = self._find(path)
+            found = container.get(key)
+        has_both = found is not None and expected is not None
+        if not (parts_equal(found, expected) if has_both else found is expected):
+            raise TestFailedError
 
 
-def _text(operation: Mapping[str, Any], name: str) -> str:
-    value = _or_none(operation.get(name))
+def _string_member(operation: Mapping[str, Any], name: str) -> str:
+    value = _null_to_none(operation.get(name))
     if isinstance(value, msgspec.Raw):
-        value = closed(value)
+        value = to_json(value)
     if not isinstance(value, str):
-        raise CannotError
+        raise OperationError
     return value
 
 
-def _or_none(value: Any) -> Any:
+def _null_to_none(value: Any) -> Any:
     return None if isinstance(value, msgspec.Raw) and bytes(value) == b"null" else value
 
 
-def _unescaped(step: str) -> str:
-    return step.replace("~1", "/").replace("~0", "~")
+def _unescaped(token: str) -> str:
+    return token.replace("~1", "/").replace("~0", "~")

@@ -1,7 +1,10 @@
-"""Documents that are patched: opened where a path leads, shared with the original elsewhere.
+"""Documents for JSON patches, decoded only along the paths that operations take.
 
-A part is a JSON value, which nobody changes, the text of one (`msgspec.Raw`), or an `Object` or
-`Array` of parts, which is what a value or text becomes when it is opened.
+A part of a document is one of
+- a decoded JSON value, which is never changed;
+- JSON text (`msgspec.Raw`);
+- a `PartialObject` or `PartialArray`, whose members are parts: what either of the above becomes
+  when an operation changes something inside it.
 
 upstream: gopkg.in/evanphx/json-patch.v4/patch.go:lazyNode
 """
@@ -14,177 +17,177 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.integer import parse_int64
-from fairlead.apiserver.gotext.value import go_json
-from fairlead.apiserver.patch.strategicpatch.directive import crashed
+from fairlead.apiserver.gotext.value import json_text
+from fairlead.apiserver.patch.strategicpatch.directive import panic_error
 from fairlead.apiserver.schema.json_text import parse_json
 
 _END: Final = "-"
-_PLACE: Final = re.compile(r"[+-]?[0-9]+")
-_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_items: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_INDEX: Final = re.compile(r"[+-]?[0-9]+")
+_decode_object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_array: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-class CannotError(Exception):
-    """An operation that cannot be done."""
+class OperationError(Exception):
+    """An operation that cannot be applied."""
 
 
-class Object:
-    """An object whose members may be exchanged."""
+class PartialObject:
+    """An object whose members can be replaced."""
 
     __slots__ = ("members",)
 
     def __init__(self, members: dict[str, Any]) -> None:
-        """`members` are its own from now on."""
+        """Takes ownership of `members`."""
         self.members = members
 
     def get(self, key: str) -> Any:
-        """A member, None if it is not there."""
+        """The member `key`; None if there is none."""
         return self.members.get(key)
 
     def set(self, key: str, value: Any) -> None:
-        """Have another member of that name."""
+        """Replaces or adds a member."""
         self.members[key] = value
 
     def add(self, key: str, value: Any) -> None:
-        """Likewise."""
+        """Replaces or adds a member."""
         self.members[key] = value
 
     def remove(self, key: str) -> None:
-        """Have no such member. Raises CannotError if there is none."""
+        """Removes a member. Raises OperationError if there is none."""
         if key not in self.members:
-            raise CannotError
+            raise OperationError
         del self.members[key]
 
-    def opened(self, key: str) -> Object | Array:
-        """A member, opened. Raises CannotError if nothing is in it."""
+    def opened(self, key: str) -> PartialObject | PartialArray:
+        """The member `key`, made partial. Raises OperationError if it is not composite."""
         inner = self.members[key] = opened(self.members.get(key))
         return inner
 
 
-class Array:
-    """A list whose items may be exchanged."""
+class PartialArray:
+    """A list whose items can be replaced. All methods raise OperationError."""
 
     __slots__ = ("items",)
 
     def __init__(self, items: list[Any]) -> None:
-        """`items` are its own from now on."""
+        """Takes ownership of `items`."""
         self.items = items
 
     def get(self, key: str) -> Any:
-        """An item. Raises CannotError, as do all others here."""
-        return self.items[self._place(key, len(self.items))]
+        """The item at an index."""
+        return self.items[self._index(key, len(self.items))]
 
     def set(self, key: str, value: Any) -> None:
-        """Have another item in the place of one."""
-        self.items[self._place(key, len(self.items))] = value
+        """Replaces the item at an index."""
+        self.items[self._index(key, len(self.items))] = value
 
     def add(self, key: str, value: Any) -> None:
-        """Have one more item in front of that place, or at the end."""
+        """Inserts an item before an index, or at the end for "-"."""
         size = len(self.items) + 1
-        self.items.insert(size - 1 if key == _END else self._place(key, size), value)
+        self.items.insert(size - 1 if key == _END else self._index(key, size), value)
 
     def remove(self, key: str) -> None:
-        """Have one item less."""
-        del self.items[self._place(key, len(self.items))]
+        """Removes the item at an index."""
+        del self.items[self._index(key, len(self.items))]
 
-    def opened(self, key: str) -> Object | Array:
-        """An item, opened."""
-        place = self._place(key, len(self.items))
-        inner = self.items[place] = opened(self.items[place])
+    def opened(self, key: str) -> PartialObject | PartialArray:
+        """The item at an index, made partial."""
+        index = self._index(key, len(self.items))
+        inner = self.items[index] = opened(self.items[index])
         return inner
 
     @staticmethod
-    def _place(key: str, size: int) -> int:
-        number = parse_int64(key) if _PLACE.fullmatch(key) else None
+    def _index(key: str, size: int) -> int:
+        number = parse_int64(key) if _INDEX.fullmatch(key) else None
         if number is None or not -size <= number < size:
-            raise CannotError
+            raise OperationError
         return number + size if number < 0 else number
 
 
-def opened(part: Any) -> Object | Array:
-    """`part` so that its members can be exchanged. Raises CannotError if it has none."""
-    match _looked_into(part):
-        case Object() | Array() as found:
-            return found
+def opened(part: Any) -> PartialObject | PartialArray:
+    """`part` made partial. Raises OperationError if it is not composite."""
+    match _decoded(part):
+        case PartialObject() | PartialArray() as one:
+            return one
         case dict() as members:
-            return Object(dict(members))
+            return PartialObject(dict(members))
         case list() as items:
-            return Array(list(items))
+            return PartialArray(list(items))
         case _:
-            raise CannotError
+            raise OperationError
 
 
-def closed(part: Any) -> Any:
-    """The JSON value of a part; texts are read, with what is in them twice."""
+def to_json(part: Any) -> Any:
+    """The decoded JSON value of a part; of repeated members of a JSON text, the last counts."""
     match part:
-        case Object():
-            return {key: closed(value) for key, value in part.members.items()}
-        case Array():
-            return list(map(closed, part.items))
+        case PartialObject():
+            return {key: to_json(value) for key, value in part.members.items()}
+        case PartialArray():
+            return list(map(to_json, part.items))
         case msgspec.Raw():
             return parse_json(bytes(part))
         case _:
             return part
 
 
-def is_same(found: Any, wanted: Any) -> bool:
-    """Whether two parts are the same; single values are if their texts are."""
+def parts_equal(one: Any, other: Any) -> bool:
+    """Whether two parts are equal; scalars are if their JSON texts are."""
     # upstream: patch.go:lazyNode.equal, which breaks down at a null in a list
-    one, other = _content(found), _content(wanted)
+    one, other = _members_or_items(one), _members_or_items(other)
     if isinstance(one, dict):
         if not isinstance(other, dict) or one.keys() != other.keys():
             return False
-        return all(_is_same_member(value, other[key]) for key, value in one.items())
+        return all(_members_equal(value, other[key]) for key, value in one.items())
     if isinstance(one, list):
         if not isinstance(other, list) or len(one) != len(other):
             return False
-        return all(map(_is_same_item, one, other))
-    return not isinstance(other, dict | list) and _spelling(found) == _spelling(wanted)
+        return all(map(_items_equal, one, other))
+    return not isinstance(other, dict | list) and _json_text(one) == _json_text(other)
 
 
-def _is_same_member(one: Any, other: Any) -> bool:
+def _members_equal(one: Any, other: Any) -> bool:
     if one is None or other is None:
         return one is other
-    return is_same(one, other)
+    return parts_equal(one, other)
 
 
-def _is_same_item(one: Any, other: Any) -> bool:
+def _items_equal(one: Any, other: Any) -> bool:
     if one is None or other is None:
-        raise crashed()
-    return is_same(one, other)
+        raise panic_error()
+    return parts_equal(one, other)
 
 
-def _content(part: Any) -> Any:
-    """The members or items of a part."""
-    match _looked_into(part):
-        case Object() as found:
-            return found.members
-        case Array() as found:
-            return found.items
+def _members_or_items(part: Any) -> Any:
+    """The members or items of a composite part; other parts as they are."""
+    match _decoded(part):
+        case PartialObject() as one:
+            return one.members
+        case PartialArray() as one:
+            return one.items
         case other:
             return other
 
 
-def _looked_into(part: Any) -> Any:
-    """`part`, with a text of an object or a list as one of texts."""
+def _decoded(part: Any) -> Any:
+    """`part`; JSON text of an object or list is decoded by one level."""
     if not isinstance(part, msgspec.Raw):
         return part
     text = bytes(part)
     try:
         if text[:1] == b"{":
-            return {key: _or_none(value) for key, value in _members(text).items()}
+            return {key: _null_to_none(value) for key, value in _decode_object(text).items()}
         if text[:1] == b"[":
-            return list(map(_or_none, _items(text)))
+            return list(map(_null_to_none, _decode_array(text)))
     except (msgspec.DecodeError, RecursionError):
-        return parse_json(text)  # it has halves of characters, or bytes that are none
+        return parse_json(text)  # lone surrogates or invalid UTF-8, which parse_json repairs
     return part
 
 
-def _or_none(part: msgspec.Raw) -> msgspec.Raw | None:
+def _null_to_none(part: msgspec.Raw) -> msgspec.Raw | None:
     return None if bytes(part) == b"null" else part
 
 
-def _spelling(part: Any) -> str:
+def _json_text(part: Any) -> str:
     if isinstance(part, msgspec.Raw):
         return bytes(part).decode(errors="replace")
-    return go_json(part)
+    return json_text(part)

@@ -1,7 +1,7 @@
-"""The operations of a JSON patch, as they were sent.
+"""Decoding of JSON patches: the operations, and warnings about their fields.
 
-Their values stay texts. Whoever wants to be told of fields has each operation read by a type that
-knows four of them; all others are passed over.
+Values stay JSON text. With field validation (`is_typed`), upstream decodes each operation into a
+struct of four fields, and reports unknown and duplicate ones.
 
 upstream: apiserver/pkg/endpoints/handlers/patch.go:jsonPatchOp, gopkg.in/evanphx/json-patch.v4
 """
@@ -23,35 +23,35 @@ _decode: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None]).decod
 
 
 def operations_of(body: bytes, *, is_typed: bool) -> tuple[list[Any], list[str]]:
-    """The operations, and notes about their fields if it `is_typed`. Raises ApiError 400."""
-    said = "error decoding patch: " if is_typed else ""
+    """The operations, and warnings about their fields if `is_typed`. Raises ApiError 400."""
+    prefix = "error decoding patch: " if is_typed else ""
     try:
         operations = parse_json(body)
     except JsonError as cause:
-        raise bad_request(f"{said}{cause}") from None
+        raise bad_request(f"{prefix}{cause}") from None
     if operations is None:
         return [], []
     problem = next(_problems(operations, is_typed=is_typed), "")
     if problem:
-        raise bad_request(f"{said}json: cannot unmarshal {problem}")
-    notes = list(_notes(operations)) if is_typed else []
+        raise bad_request(f"{prefix}json: cannot unmarshal {problem}")
+    notes = list(_field_warnings(operations)) if is_typed else []
     try:
         return list(_decode(body)), notes
     except (msgspec.DecodeError, RecursionError):
-        return operations, notes  # texts that have to be mended cannot stay what they are
+        return operations, notes  # repaired texts differ from the body, so use decoded values
 
 
 def _problems(operations: Any, *, is_typed: bool) -> Iterator[str]:
-    whole = "[]handlers.jsonPatchOp" if is_typed else "jsonpatch.Patch"
-    each = "handlers.jsonPatchOp" if is_typed else "jsonpatch.Operation"
+    list_type = "[]handlers.jsonPatchOp" if is_typed else "jsonpatch.Patch"
+    item_type = "handlers.jsonPatchOp" if is_typed else "jsonpatch.Operation"
     if not isinstance(operations, list):
-        yield f"{json_kind(operations)} into Go value of type {whole}"
+        yield f"{json_kind(operations)} into Go value of type {list_type}"
         return
     for operation in operations:
         if operation is None:
             continue
         if not isinstance(operation, dict):
-            yield f"{json_kind(operation)} into Go value of type {each}"
+            yield f"{json_kind(operation)} into Go value of type {item_type}"
         elif is_typed:
             for key, value in _members(operation):
                 if key in _TEXTS and value is not None and not isinstance(value, str):
@@ -59,33 +59,33 @@ def _problems(operations: Any, *, is_typed: bool) -> Iterator[str]:
                     yield f"{found} into Go struct field jsonPatchOp.{key} of type string"
 
 
-def _notes(operations: list[Any]) -> list[str]:
+def _field_warnings(operations: list[Any]) -> list[str]:
     notes = Notes()
-    for at, operation in enumerate(operations):
+    for index, operation in enumerate(operations):
         seen: set[str] = set()
         for key, value in _members(operation or {}):
-            place = Place(Place(Place(), at), key)
+            place = Place(Place(Place(), index), key)
             if key not in _FIELDS:
                 notes.unknown(place)
                 continue
             if key in seen:
                 notes.repeated(place)
             seen.add(key)
-            _note_repeated(value, place, notes)
+            _note_duplicates(value, place, notes)
     return [f"json patch {text}" for text in notes.texts]
 
 
-def _note_repeated(value: Any, place: Place, notes: Notes) -> None:
+def _note_duplicates(value: Any, place: Place, notes: Notes) -> None:
     if isinstance(value, list):
-        for at, item in enumerate(value):
-            _note_repeated(item, Place(place, at), notes)
+        for index, item in enumerate(value):
+            _note_duplicates(item, Place(place, index), notes)
     elif isinstance(value, dict):
         seen: set[str] = set()
         for key, item in _members(value):
             if key in seen:
                 notes.repeated(Place(place, key))
             seen.add(key)
-            _note_repeated(item, Place(place, key), notes)
+            _note_duplicates(item, Place(place, key), notes)
 
 
 def _members(value: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -25,7 +25,7 @@ from fairlead.api.field_problem import quoted
 from fairlead.api.integer import parse_int64
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.text_cache import text_cache
-from fairlead.apiserver.gotext.value import go_float, go_json
+from fairlead.apiserver.gotext.value import format_float, json_text
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, Zero
 from fairlead.apiserver.schema.zero import zero_value
 
@@ -55,12 +55,12 @@ def field_element(name: str) -> str:
 
 def key_element(keys: dict[str, Any]) -> str:
     """The element of the associative list item that has these keys."""
-    return f"k:{go_json({name: _canonical_number(keys[name]) for name in sorted(keys)})}"
+    return f"k:{json_text({name: _canonical_number(keys[name]) for name in sorted(keys)})}"
 
 
 def value_element(value: Any) -> str:
     """The element of the set item that has this value."""
-    return f"v:{go_json(_canonical_number(value))}"
+    return f"v:{json_text(_canonical_number(value))}"
 
 
 def _canonical_number(value: Any) -> Any:
@@ -133,7 +133,7 @@ def _comparable(value: Any) -> tuple[int, Any]:
         case None:
             return 5, ""
         case _:
-            return 3 if isinstance(value, list) else 4, go_json(value)
+            return 3 if isinstance(value, list) else 4, json_text(value)
 
 
 def element_text(element: str) -> str:
@@ -160,9 +160,9 @@ def _value_text(value: Any) -> str:
         case dict():
             return "".join(f"{key}={_value_text(item)}" for key, item in value.items())
         case float():
-            return go_float(value)
+            return format_float(value)
         case _:
-            return go_json(value)
+            return json_text(value)
 
 
 # --- walking by schema ----------------------------------------------------------------------

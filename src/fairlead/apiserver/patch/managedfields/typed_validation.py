@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fairlead.apiserver.gotext.value import go_kind, go_syntax, go_text
+from fairlead.apiserver.gotext.value import format_go_syntax, format_v, type_name
 from fairlead.apiserver.patch.managedfields.path_element import (
     ItemKeyError,
     element_text,
@@ -85,11 +85,12 @@ def _scalar_problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if schema.type in _NUMERIC:
         if not is_number:
-            yield _at(path, f"expected numeric (int or float), got {go_kind(value)}")
+            yield _at(path, f"expected numeric (int or float), got {type_name(value)}")
     elif schema.type in _TEXTS:
         if not isinstance(value, str):
             yield _at(
-                path, f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
+                path,
+                f"expected string, got &value.valueUnstructured{{Value:{format_go_syntax(value)}}}",
             )
     elif schema.type is Type.BOOLEAN:
         if not isinstance(value, bool):
@@ -104,4 +105,4 @@ def _at(path: str, what: str) -> str:
 
 def _wrapped(value: Any) -> str:
     """The value as Go prints upstream's wrapper struct around it."""
-    return f"&{{{go_text(value)}}}"
+    return f"&{{{format_v(value)}}}"

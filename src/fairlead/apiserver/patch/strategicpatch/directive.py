@@ -1,9 +1,9 @@
-"""Directives: members of a strategic merge patch that say how to merge, and what is wrong there.
+"""Directives of strategic merge patches, and the errors about them.
 
     $patch                          replace or delete the object that it stands in
     $retainKeys                     drop all fields but these
-    $setElementOrder/<list>         the order in which items are to stand
-    $deleteFromPrimitiveList/<list> single values that go
+    $setElementOrder/<list>         the order of the list's items after the merge
+    $deleteFromPrimitiveList/<list> scalars to remove from the list
 
 upstream: apimachinery/pkg/util/strategicpatch/patch.go, apimachinery/pkg/util/mergepatch/errors.go
 """
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, bad_request
-from fairlead.apiserver.gotext.value import go_kind, go_text, go_verb
+from fairlead.apiserver.gotext.value import format_s, format_v, type_name
 
 DIRECTIVE: Final = "$patch"
 RETAIN_KEYS: Final = "$retainKeys"
@@ -23,21 +23,21 @@ SET_ORDER: Final = "$setElementOrder"
 MERGE: Final = "merge"
 REPLACE: Final = "replace"
 DELETE: Final = "delete"
-GONE: Final = object()
-_FORMATS: Final = {DELETE_FROM: "primitive list", SET_ORDER: "setElementOrder list"}
+REMOVED: Final = object()
+_FORMAT_NAMES: Final = {DELETE_FROM: "primitive list", SET_ORDER: "setElementOrder list"}
 
 
-def list_of(key: str, prefix: str) -> str:
-    """Which list `key` is about. Raises ApiError 400."""
+def target_list(key: str, prefix: str) -> str:
+    """The name of the list that the directive `key` is about. Raises ApiError 400."""
     # upstream: patch.go:extractKey
-    found, stroke, name = key.partition("/")
-    if not stroke or found != prefix:
-        raise bad_format(_FORMATS[prefix])
+    prefix_found, slash, name = key.partition("/")
+    if not slash or prefix_found != prefix:
+        raise bad_format(_FORMAT_NAMES[prefix])
     return name
 
 
 def drop_nulls(value: Any) -> None:
-    """Take out of `value`, a part of a patch, the members that are null."""
+    """Removes null members from `value`, a part of a patch, in place."""
     # upstream: patch.go:discardNullValuesFromPatch
     if isinstance(value, list):
         for item in value:
@@ -50,59 +50,59 @@ def drop_nulls(value: Any) -> None:
 
 
 def without_directives(value: Any) -> Any:
-    """`value`, a part of a patch, as it stands where nothing was; GONE if it is a directive.
+    """`value`, a part of a patch, for a place where the original has nothing; REMOVED if it is one.
 
-    Its objects lose what goes.
+    Changes the objects in `value`.
     """
     # upstream: patch.go:removeDirectives
     if isinstance(value, list):
-        return [item for item in map(without_directives, value) if item is not GONE]
+        return [item for item in map(without_directives, value) if item is not REMOVED]
     if not isinstance(value, dict):
         return value
     if DIRECTIVE in value:
-        return GONE
+        return REMOVED
     for key, item in list(value.items()):
-        made = without_directives(item)
-        if made is GONE:
+        result = without_directives(item)
+        if result is REMOVED:
             del value[key]
         else:
-            value[key] = made
+            value[key] = result
     return value
 
 
-def refused(message: str) -> ApiError:
-    """500 without a reason: that is what upstream makes of most of these."""
+def internal_error(message: str) -> ApiError:
+    """500 without a reason, as upstream answers most malformed patches."""
     return ApiError("", 500, message)
 
 
 def bad_format(what: str) -> ApiError:
-    """400: a directive's value is of no use."""
+    """400: the value of a directive is malformed."""
     return bad_request(f"invalid patch format of {what}")
 
 
-def bad_argument(wanted: str, value: Any) -> ApiError:
-    """500: a value is of another type than a directive can work on."""
-    received = "%!s(<nil>)" if value is None else go_kind(value)
-    return refused(f"expected a {wanted}, but received a {received}")
+def wrong_argument(expected: str, value: Any) -> ApiError:
+    """500: a value has the wrong type for a directive."""
+    received = "%!s(<nil>)" if value is None else type_name(value)
+    return internal_error(f"expected a {expected}, but received a {received}")
 
 
-def bad_directive(value: Any, where: Json) -> ApiError:
-    """500: a value of $patch that nobody knows."""
-    return refused(f"unknown patch type: {go_verb(value)} in map: {go_text(where)}")
+def unknown_directive(value: Any, where: Json) -> ApiError:
+    """500: an unknown value of $patch."""
+    return internal_error(f"unknown patch type: {format_s(value)} in map: {format_v(where)}")
 
 
-def no_key(item: Json, key: str) -> ApiError:
-    """500: an item lacks what tells it from its neighbours."""
-    return refused(f"map: {go_text(item)} does not contain declared merge key: {key}")
+def missing_merge_key(item: Json, key: str) -> ApiError:
+    """500: a list item lacks the merge key."""
+    return internal_error(f"map: {format_v(item)} does not contain declared merge key: {key}")
 
 
-def crashed() -> ApiError:
-    """422: upstream's own code breaks down over this, which nobody can want to rely on."""
-    # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery tells of it, as 500
-    return unable()
+def panic_error() -> ApiError:
+    """422 where upstream's own code panics."""
+    # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery answers with 500
+    return unprocessable()
 
 
-def unable() -> ApiError:
-    """422 without a word of what is wrong, as upstream has it."""
+def unprocessable() -> ApiError:
+    """422 with a message that does not name the cause, as upstream."""
     said = "the server rejected our request due to an error in our request"
     return ApiError("Invalid", 422, said, has_details=True)

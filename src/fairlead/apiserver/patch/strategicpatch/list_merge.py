@@ -1,4 +1,4 @@
-"""Lists of a strategic merge patch: texts as sets, objects by the member that tells them apart.
+"""Merging lists of a strategic merge patch: scalars as sets, objects by merge key.
 
 upstream: apimachinery/pkg/util/strategicpatch/patch.go:mergeSlice
 """
@@ -9,77 +9,84 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.gotext.value import go_text
+from fairlead.apiserver.gotext.value import format_v
 from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.patch.strategicpatch.directive import (
     DELETE,
     DIRECTIVE,
     MERGE,
     REPLACE,
-    bad_directive,
-    crashed,
-    no_key,
-    refused,
-    unable,
+    internal_error,
+    missing_merge_key,
+    panic_error,
+    unknown_directive,
+    unprocessable,
 )
-from fairlead.apiserver.patch.strategicpatch.list_order import ordered, parted
+from fairlead.apiserver.patch.strategicpatch.list_order import in_set_order, split_by_patch
 from fairlead.apiserver.schema.model import Field, Schema, Type
 
-# What becomes of an item by the item of a patch that has the same key.
-Merge = Callable[[Json, Json], Json]
+# Merges an item of the original with the item of the patch that has the same key.
+MergeItem = Callable[[Json, Json], Json]
 
-_KINDS: Final = {Type.MAP: "map", Type.LIST: "slice", Type.OBJECT: "struct", Type.ANY: "struct"}
+_GO_KINDS: Final = {Type.MAP: "map", Type.LIST: "slice", Type.OBJECT: "struct", Type.ANY: "struct"}
 
 
 def merged_list(
-    field: Field, original: list[Any], patch: list[Any], merge: Merge, *, goes: bool = False
+    field: Field,
+    original: list[Any],
+    patch: list[Any],
+    merge: MergeItem,
+    *,
+    is_deletion: bool = False,
 ) -> list[Any]:
-    """`original` with the items of `patch`, those in front that are new.
+    """`original` merged with the items of `patch`; new items are at the front.
 
-    `goes`: without them, where they are single values. Raises ApiError 422, 500.
+    With `is_deletion`, removes the scalars in `patch` instead. Raises ApiError 422, 500.
     """
     if not original and not patch:
         return original
-    are_objects, key = require_alike(original, patch), field.merge_key
+    are_objects, key = require_same_type(original, patch), field.merge_key
     if not are_objects:
-        if goes:
+        if is_deletion:
             without = set(map(canonical_key, patch))
             return [item for item in original if canonical_key(item) not in without]
         merged = list(dict.fromkeys([*original, *patch]))
     elif not key:
-        raise refused(f"cannot merge lists without merge key for {_kind(field.schema.items)}")
+        raise internal_error(
+            f"cannot merge lists without merge key for {_go_kind_of(field.schema.items)}"
+        )
     else:
-        original, patch = _without_special(original, patch, key)
+        original, patch = _follow_list_directives(original, patch, key)
         merged = _merged_items(original, patch, key, merge)
-    mine, rest = parted(merged, patch, key)
-    return ordered(mine, rest, patch, original, key, are_objects=are_objects)
+    from_patch, rest = split_by_patch(merged, patch, key)
+    return in_set_order(from_patch, rest, patch, original, key, are_objects=are_objects)
 
 
-def require_alike(original: list[Any], patch: list[Any]) -> bool:
-    """Whether items are objects; all must be, or of one other type. Raises ApiError 422, 500."""
+def require_same_type(original: list[Any], patch: list[Any]) -> bool:
+    """Whether items are objects. Raises ApiError 422, 500 unless all have one type."""
     # upstream: patch.go:sliceElementType
     items = (*original, *patch)
     if not items:
-        raise refused("no elements in any of the given slices")
+        raise internal_error("no elements in any of the given slices")
     if items[0] is None:
-        raise crashed()
+        raise panic_error()
     if isinstance(items[0], list):
-        raise unable()
-    sorts = {dict if isinstance(item, dict) else type(item) for item in items}
-    if len(sorts) > 1:
-        shown = f"[{go_text(original)} {go_text(patch)}]"
-        raise refused(f"list element types are not identical: {shown}")
-    return dict in sorts
+        raise unprocessable()
+    types = {dict if isinstance(item, dict) else type(item) for item in items}
+    if len(types) > 1:
+        quoted_lists = f"[{format_v(original)} {format_v(patch)}]"
+        raise internal_error(f"list element types are not identical: {quoted_lists}")
+    return dict in types
 
 
-def _kind(schema: Schema | None) -> str:
-    return _KINDS.get(schema.type, "string") if schema else "string"
+def _go_kind_of(schema: Schema | None) -> str:
+    return _GO_KINDS.get(schema.type, "string") if schema else "string"
 
 
-def _without_special(
+def _follow_list_directives(
     original: list[Json], patch: list[Json], key: str
 ) -> tuple[list[Json], list[Json]]:
-    """Both lists once the items that are directives have been followed."""
+    """Both lists after the items of `patch` that are directives have been followed."""
     plain = []
     deleted: set[str | bytes] = set()
     replaces = False
@@ -90,14 +97,14 @@ def _without_special(
         match item[DIRECTIVE]:
             case str(found) if found == DELETE:
                 if key not in item:
-                    raise no_key(item, key)
+                    raise missing_merge_key(item, key)
                 deleted.add(canonical_key(item[key]))
             case str(found) if found == REPLACE:
                 replaces = True
             case str(found) if found == MERGE:
-                raise refused("merging lists cannot yet be specified in the patch")
+                raise internal_error("merging lists cannot yet be specified in the patch")
             case other:
-                raise bad_directive(other, item)
+                raise unknown_directive(other, item)
     if deleted:
         original = [
             one for one in original if key not in one or canonical_key(one[key]) not in deleted
@@ -105,20 +112,22 @@ def _without_special(
     return (plain, []) if replaces else (original, plain)
 
 
-def _merged_items(original: list[Json], patch: list[Json], key: str, merge: Merge) -> list[Json]:
+def _merged_items(
+    original: list[Json], patch: list[Json], key: str, merge: MergeItem
+) -> list[Json]:
     merged = list(original)
-    places: dict[str | bytes, int] = {}
-    for at, one in enumerate(original):
+    positions: dict[str | bytes, int] = {}
+    for index, one in enumerate(original):
         if key in one:
-            places.setdefault(canonical_key(one[key]), at)
+            positions.setdefault(canonical_key(one[key]), index)
     for item in patch:
         if key not in item:
-            raise no_key(item, key)
-        name = canonical_key(item[key])
-        if name in places:
-            at = places[name]
-            merged[at] = merge(merged[at], item)
+            raise missing_merge_key(item, key)
+        key_value = canonical_key(item[key])
+        if key_value in positions:
+            index = positions[key_value]
+            merged[index] = merge(merged[index], item)
         else:
-            places[name] = len(merged)
+            positions[key_value] = len(merged)
             merged.append(item)
     return merged

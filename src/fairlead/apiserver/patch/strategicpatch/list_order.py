@@ -1,4 +1,13 @@
-"""The order of a list that was merged: as the patch has it, and the rest as it was.
+"""The order of merged lists in a strategic merge patch.
+
+The patch decides the order of its own items (by `$setElementOrder`, or as they stand in it). The
+remaining items keep the order of the original. The two sequences are then merged: an original item
+stays in front of a patch item if it was in front of it before.
+
+    original  a b c d    patch order  d x b
+    from patch           d x b
+    rest                 a c
+    result               a c d x b       a and c were in front of d
 
 upstream: apimachinery/pkg/util/strategicpatch/patch.go:normalizeElementOrder, mergeSortedSlice,
 validatePatchWithSetOrderList
@@ -9,123 +18,136 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fairlead.apiserver.gotext.value import go_kind, go_text
+from fairlead.apiserver.gotext.value import format_v, type_name
 from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.patch.strategicpatch.directive import (
     DELETE,
     DIRECTIVE,
     SET_ORDER,
-    bad_argument,
-    crashed,
-    no_key,
-    refused,
+    internal_error,
+    missing_merge_key,
+    panic_error,
+    wrong_argument,
 )
 
-Places = Mapping[str | bytes, int]
+Positions = Mapping[str | bytes, int]
 
 
-def ordered(
-    mine: list[Any],
+def in_set_order(
+    from_patch: list[Any],
     rest: list[Any],
-    wanted: list[Any],
+    patch_order: list[Any],
     before: list[Any],
     key: str,
     *,
     are_objects: bool,
 ) -> list[Any]:
-    """What `wanted` has in its order, between the `rest`, which was there.
+    """Merges `from_patch` in the order of `patch_order` with `rest` in the order of `before`.
 
-    An item of `wanted` stands in front of what was there unless both had an order `before`.
-    `key` tells objects apart, "" means that items are single values. Raises ApiError 500.
+    A patch item goes in front of the rest unless both were in `before`. `key` is the merge key,
+    "" for scalars. Raises ApiError 500.
     """
-    by = key if are_objects else ""
-    mine = _sorted(mine, wanted, by, are_objects=are_objects)
-    rest = _sorted(rest, before, by, are_objects=are_objects)
-    return _mixed(rest, mine, _places(before, by), by)
+    item_key = key if are_objects else ""
+    from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)
+    rest = _sorted_by_order(rest, before, item_key, are_objects=are_objects)
+    return _merge_sorted(rest, from_patch, _positions(before, item_key), item_key)
 
 
-def parted(merged: list[Any], wanted: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """The items that `wanted` has, and all others. Raises ApiError 500."""
+def split_by_patch(
+    merged: list[Any], patch_order: list[Any], key: str
+) -> tuple[list[Any], list[Any]]:
+    """The items that the patch has, and all others. Raises ApiError 500."""
     if not key:
-        if any(isinstance(item, dict | list) for item in (*merged, *wanted)):
-            raise crashed()
+        if any(isinstance(item, dict | list) for item in (*merged, *patch_order)):
+            raise panic_error()
     else:
         require_keys(merged, key)
-        for at, item in enumerate(wanted):
+        for index, item in enumerate(patch_order):
             if merged and not isinstance(item, dict):
-                raise refused(f"value for key {at} is not a map")
-    known = _places(wanted, key)
-    mine = [item for item in merged if _name(item, key) in known]
-    return mine, [item for item in merged if _name(item, key) not in known]
+                raise internal_error(f"value for key {index} is not a map")
+    known = _positions(patch_order, key)
+    from_patch = [item for item in merged if _item_key(item, key) in known]
+    return from_patch, [item for item in merged if _item_key(item, key) not in known]
 
 
-def _sorted(items: list[Any], order: list[Any], key: str, *, are_objects: bool) -> list[Any]:
-    """`items` as they stand in `order`, those that go at the end."""
+def _sorted_by_order(
+    items: list[Any], order: list[Any], key: str, *, are_objects: bool
+) -> list[Any]:
+    """`items` in the order they have in `order`; delete directives go to the end."""
     # upstream: patch.go:normalizeSliceOrder
-    gone = []
+    deletions = []
     if are_objects:
         require_keys(items, key)
         require_keys(order, key)
-        gone = [item for item in items if is_deleted(item)]
-        items = [item for item in items if not is_deleted(item)]
-    places = _places(order, key)
-    found = [places.get(_name(item, key), -1) for item in items]
+        deletions = [item for item in items if is_delete_directive(item)]
+        items = [item for item in items if not is_delete_directive(item)]
+    positions = _positions(order, key)
+    found = [positions.get(_item_key(item, key), -1) for item in items]
     if -1 not in found:
         known = sorted(range(len(items)), key=found.__getitem__)
-        return [*(items[at] for at in known), *gone]
-    return [*_sorted_by_halves(items, found), *gone]
+        return [*(items[index] for index in known), *deletions]
+    return [*_insertion_sorted(items, found), *deletions]
 
 
-def _sorted_by_halves(items: list[Any], found: list[int]) -> list[Any]:
-    """As upstream's stable sort does where an item without a place is less than any other."""
-    made: list[tuple[int, Any]] = []
-    for place, item in zip(found, items, strict=True):
-        at = len(made)
-        while at and (place < 0 or made[at - 1][0] < 0 or place < made[at - 1][0]):
-            at -= 1
-        made.insert(at, (place, item))
-    return [item for _, item in made]
+def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
+    """Sorts as Go's stable sort does with upstream's comparison.
+
+    That comparison is not a total order: an item without a position (-1) is less than any other,
+    and any other is less than it. Go's sort.Stable uses insertion sort for short lists, which is
+    reproduced here, since the result depends on the algorithm.
+    """
+    result: list[tuple[int, Any]] = []
+    for position, item in zip(found, items, strict=True):
+        index = len(result)
+        while index and (
+            position < 0 or result[index - 1][0] < 0 or position < result[index - 1][0]
+        ):
+            index -= 1
+        result.insert(index, (position, item))
+    return [item for _, item in result]
 
 
-def _mixed(rest: list[Any], mine: list[Any], were: Places, key: str) -> list[Any]:
-    """Both lists as one; of the first what stood in front of an item of the second stays there."""
+def _merge_sorted(
+    rest: list[Any], from_patch: list[Any], before_positions: Positions, key: str
+) -> list[Any]:
+    """Merges both lists; items of `rest` stay in front of those they were in front of."""
     # upstream: patch.go:mergeSortedSlice
-    made = []
-    at = 0
-    for item in mine:
-        place = were.get(_name(item, key))
-        while at < len(rest) and place is not None:
-            other = were.get(_name(rest[at], key))
-            if other is None or other >= place:
+    result = []
+    index = 0
+    for item in from_patch:
+        position = before_positions.get(_item_key(item, key))
+        while index < len(rest) and position is not None:
+            other = before_positions.get(_item_key(rest[index], key))
+            if other is None or other >= position:
                 break
-            made.append(rest[at])
-            at += 1
-        made.append(item)
-    return [*made, *rest[at:]]
+            result.append(rest[index])
+            index += 1
+        result.append(item)
+    return [*result, *rest[index:]]
 
 
 def require_order(items: list[Any], order: list[Any], key: str) -> None:
-    """Refuse a patch whose list is not in the order that it itself sets. Raises ApiError 500."""
+    """Refuses a list in a patch that is not in the order it sets. Raises ApiError 500."""
     # upstream: patch.go:validatePatchWithSetOrderList
     if not items or not order:
         return
-    kept = items
+    items_left = items
     if key:
         for item in items:
             if not isinstance(item, dict):
-                raise bad_argument(go_kind({}), item)
-        kept = [item for item in items if not is_deleted(item)]
-    mine = theirs = 0
-    while mine < len(kept) and theirs < len(order):
-        if isinstance(kept[mine], dict) and DIRECTIVE in kept[mine]:
-            mine += 1
+                raise wrong_argument(type_name({}), item)
+        items_left = [item for item in items if not is_delete_directive(item)]
+    item_index = order_index = 0
+    while item_index < len(items_left) and order_index < len(order):
+        if isinstance(items_left[item_index], dict) and DIRECTIVE in items_left[item_index]:
+            item_index += 1
             continue
-        mine += _is_same(kept[mine], order[theirs], key)
-        theirs += 1
-    if mine < len(kept) and theirs >= len(order):
-        raise refused(
-            f"The order in patch list:\n{go_text(items)}\n doesn't match {SET_ORDER} list:\n"
-            f"{go_text(order)}\n"
+        item_index += _is_same(items_left[item_index], order[order_index], key)
+        order_index += 1
+    if item_index < len(items_left) and order_index >= len(order):
+        raise internal_error(
+            f"The order in patch list:\n{format_v(items)}\n doesn't match {SET_ORDER} list:\n"
+            f"{format_v(order)}\n"
         )
 
 
@@ -133,34 +155,34 @@ def _is_same(left: Any, right: Any, key: str) -> bool:
     if key:
         for item in (left, right):
             if not isinstance(item, dict):
-                raise bad_argument(go_kind({}), item)
+                raise wrong_argument(type_name({}), item)
         require_keys((left, right), key)
         left, right = left[key], right[key]
     if type(left) is type(right) and isinstance(left, dict | list):
-        raise crashed()
+        raise panic_error()
     return canonical_key(left) == canonical_key(right)
 
 
 def require_keys(items: Iterable[Any], key: str) -> None:
-    """Refuse items that are no objects with that member. Raises ApiError 500."""
+    """Refuses items that are not objects with the merge key. Raises ApiError 500."""
     for item in items:
         if not isinstance(item, dict):
-            raise bad_argument(go_kind({}), item)
+            raise wrong_argument(type_name({}), item)
         if key not in item:
-            raise no_key(item, key)
+            raise missing_merge_key(item, key)
 
 
-def is_deleted(item: Any) -> bool:
-    """Whether an item only says that another goes."""
+def is_delete_directive(item: Any) -> bool:
+    """Whether an item is `$patch: delete`."""
     return isinstance(item, dict) and item.get(DIRECTIVE) == DELETE
 
 
-def _places(items: list[Any], key: str) -> Places:
-    """Where each item first stands."""
-    return {_name(item, key): at for at, item in reversed(list(enumerate(items)))}
+def _positions(items: list[Any], key: str) -> Positions:
+    """The index at which each item first appears."""
+    return {_item_key(item, key): index for index, item in reversed(list(enumerate(items)))}
 
 
-def _name(item: Any, key: str) -> str | bytes:
-    """What tells an item from the others."""
+def _item_key(item: Any, key: str) -> str | bytes:
+    """The merge key's value of an object, or the scalar itself, in canonical form."""
     value = item.get(key) if key and isinstance(item, dict) else item
     return canonical_key(value)

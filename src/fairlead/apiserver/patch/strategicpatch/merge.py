@@ -1,10 +1,17 @@
-"""Strategic merge patch: merge by the types of fields, with directives for what that cannot say.
+"""Strategic merge patch: merges by the schema, with directives for what that cannot express.
 
-Lists whose field says so merge, texts as sets and objects by their merge key; all others are
-replaced. What a patch adds to a list comes to its front unless `$setElementOrder/<list>` says
-where. `$patch: replace | delete` concerns the object it stands in, `$retainKeys` drops all fields
-but its own, `$deleteFromPrimitiveList/<list>` takes texts out. What is new is taken as it stands,
-and so is what replaces: directives in there are fields that nobody knows.
+Lists whose field has the merge strategy are merged, lists of scalars as sets and lists of objects
+by their merge key; other lists are replaced. A new list item goes to the front unless
+`$setElementOrder/<list>` says otherwise. `directive` describes the directives.
+
+A part of the patch that is added or replaces something is taken as it stands: directives in it are
+unknown fields, for decoding to report.
+
+Example, with the merge key `name` of `containers`:
+
+    original  {containers: [{name: a, image: 1}, {name: b, image: 2}]}
+    patch     {containers: [{name: c}, {name: b, image: 3}]}
+    result    {containers: [{name: c}, {name: a, image: 1}, {name: b, image: 3}]}
 
 upstream: apimachinery/pkg/util/strategicpatch/{patch,meta}.go
 """
@@ -15,26 +22,30 @@ from functools import partial
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.gotext.value import go_kind
+from fairlead.apiserver.gotext.value import type_name
 from fairlead.apiserver.patch.strategicpatch.directive import (
     DELETE,
     DELETE_FROM,
     DIRECTIVE,
-    GONE,
     MERGE,
+    REMOVED,
     REPLACE,
     RETAIN_KEYS,
     SET_ORDER,
-    bad_argument,
-    bad_directive,
     bad_format,
     drop_nulls,
-    list_of,
-    refused,
+    internal_error,
+    target_list,
+    unknown_directive,
     without_directives,
+    wrong_argument,
 )
-from fairlead.apiserver.patch.strategicpatch.list_merge import merged_list, require_alike
-from fairlead.apiserver.patch.strategicpatch.list_order import ordered, parted, require_order
+from fairlead.apiserver.patch.strategicpatch.list_merge import merged_list, require_same_type
+from fairlead.apiserver.patch.strategicpatch.list_order import (
+    in_set_order,
+    require_order,
+    split_by_patch,
+)
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
 
 _STRUCTS: Final = (Type.OBJECT, Type.ANY)
@@ -42,40 +53,41 @@ _POINTERS: Final = (Zero.KEEP, Zero.NULL)
 
 
 def apply_strategic_merge(schema: Schema, obj: Json, patch: Json) -> Json:
-    """`obj`, of that type, with what `patch` says. Raises ApiError 400, 422, 500.
+    """`obj`, of type `schema`, with `patch` applied. Raises ApiError 400, 422, 500.
 
-    The patch loses what was followed: who refuses the result shows what is left of it.
+    Directives that were followed are removed from `patch`, since errors about the result quote it.
     """
     return _merged(Field(schema, Zero.EMIT), obj, patch)
 
 
-def _merged(whole: Field, original: Json, patch: Json) -> Json:
-    """`original`, the value of that field, with what `patch` says."""
+def _merged(parent: Field, original: Json, patch: Json) -> Json:
+    """`original`, the value of the field `parent`, with `patch` applied."""
     # upstream: patch.go:mergeMap
     if DIRECTIVE in patch:
-        return _directed(patch)
-    made = _retained(original, patch) if RETAIN_KEYS in patch else dict(original)
+        return _follow_directive(patch)
+    result = _retain_keys(original, patch) if RETAIN_KEYS in patch else dict(original)
     for key in [key for key in patch if key.startswith(SET_ORDER)]:
-        _set_order(whole, made, patch, key)
+        _set_element_order(parent, result, patch, key)
     for key, value in patch.items():
-        goes = key.startswith(DELETE_FROM)
-        name = list_of(key, DELETE_FROM) if goes else ""
-        _put(whole, made, name or key, value, goes=goes)
-    return made
+        is_deletion = key.startswith(DELETE_FROM)
+        name = target_list(key, DELETE_FROM) if is_deletion else ""
+        _merge_field(parent, result, name or key, value, is_deletion=is_deletion)
+    return result
 
 
-def _directed(patch: Json) -> Json:
+def _follow_directive(patch: Json) -> Json:
+    """The result of a patch that has a `$patch` member."""
     directive = patch[DIRECTIVE]
     if directive == REPLACE:
         del patch[DIRECTIVE]
         return patch
     if directive == DELETE:
         return {}
-    raise bad_directive(directive, patch)
+    raise unknown_directive(directive, patch)
 
 
-def _retained(original: Json, patch: Json) -> Json:
-    """The fields of `original` that $retainKeys names."""
+def _retain_keys(original: Json, patch: Json) -> Json:
+    """The fields of `original` that $retainKeys lists."""
     retained = patch.pop(RETAIN_KEYS)
     if not isinstance(retained, list):
         raise bad_format("retainKeys")
@@ -87,89 +99,97 @@ def _retained(original: Json, patch: Json) -> Json:
     return {key: value for key, value in original.items() if key in kept}
 
 
-def _put(whole: Field, made: Json, key: str, value: Any, *, goes: bool = False) -> None:
-    """Let one member of a patch have its way with `made`; `goes`: it is a list of what goes."""
-    before = made.get(key)
+def _merge_field(
+    parent: Field, result: Json, key: str, value: Any, *, is_deletion: bool = False
+) -> None:
+    """Applies one member of a patch to `result`; `is_deletion` if it lists scalars to remove."""
+    before = result.get(key)
     if value is None:
-        made.pop(key, None)
+        result.pop(key, None)
     elif isinstance(before, dict) and isinstance(value, dict):
-        field = _field(whole, key)
-        made[key] = value if REPLACE in field.strategies else _merged(field, before, value)
+        field = _struct_field(parent, key)
+        result[key] = value if REPLACE in field.strategies else _merged(field, before, value)
     elif isinstance(before, list) and isinstance(value, list):
-        field = _list_field(whole, key)
-        merges = goes or MERGE in field.strategies
-        made[key] = _merged_list(field, before, value, goes=goes) if merges else value
-    elif not goes:
+        field = _slice_field(parent, key)
+        merges = is_deletion or MERGE in field.strategies
+        result[key] = (
+            _merged_list(field, before, value, is_deletion=is_deletion) if merges else value
+        )
+    elif not is_deletion:
         drop_nulls(value)
         new = without_directives(value)
-        if new is GONE:
-            made.pop(key, None)
+        if new is REMOVED:
+            result.pop(key, None)
         else:
-            made[key] = new
+            result[key] = new
 
 
 def _merged_list(
-    field: Field, original: list[Any], patch: list[Any], *, goes: bool = False
+    field: Field, original: list[Any], patch: list[Any], *, is_deletion: bool = False
 ) -> list[Any]:
     items = Field(field.schema.items or field.schema, Zero.EMIT)
-    return merged_list(field, original, patch, partial(_merged, items), goes=goes)
+    return merged_list(field, original, patch, partial(_merged, items), is_deletion=is_deletion)
 
 
-def _field(whole: Field, key: str) -> Field:
-    """What is known of a member. Raises ApiError 500."""
+def _struct_field(parent: Field, key: str) -> Field:
+    """The schema of a member of a struct. Raises ApiError 500."""
     # upstream: apimachinery/third_party/forked/golang/json/fields.go:LookupPatchMetadataForStruct
-    schema = whole.schema
+    schema = parent.schema
     if schema.type not in _STRUCTS:
-        sort = "map" if schema.type is Type.MAP else "string"
-        raise refused(f"merging an object in json but data type is not struct, instead is: {sort}")
-    known = schema.fields.get(key) or _folded(schema, key)
+        type_ = "map" if schema.type is Type.MAP else "string"
+        raise internal_error(
+            f"merging an object in json but data type is not struct, instead is: {type_}"
+        )
+    known = schema.fields.get(key) or _case_insensitive_field(schema, key)
     if known is None:
         name = schema.definition.rpartition(".")[2]
-        raise refused(f'unable to find api field in struct {name} for the json field "{key}"')
+        raise internal_error(
+            f'unable to find api field in struct {name} for the json field "{key}"'
+        )
     return known
 
 
-def _folded(schema: Schema, key: str) -> Field | None:
-    """What is known of a member whose name is written in other letters."""
+def _case_insensitive_field(schema: Schema, key: str) -> Field | None:
+    """The field whose name differs from `key` only in case."""
     same = (field for name, field in schema.fields.items() if name.lower() == key.lower())
     return next(same, None)
 
 
-def _list_field(whole: Field, key: str) -> Field:
-    """What is known of a list. Raises ApiError 500."""
+def _slice_field(parent: Field, key: str) -> Field:
+    """The schema of a list member. Raises ApiError 500."""
     # upstream: patch/meta.go:LookupPatchMetadataForSlice
-    field = _field(whole, key)
+    field = _struct_field(parent, key)
     if field.schema.type is not Type.LIST and field.zero not in _POINTERS:
-        sort = "ptr" if whole.zero in _POINTERS else "struct"
-        raise refused(f"expected slice or array type, but got: {sort}")
+        type_ = "ptr" if parent.zero in _POINTERS else "struct"
+        raise internal_error(f"expected slice or array type, but got: {type_}")
     return field
 
 
-def _set_order(whole: Field, made: Json, patch: Json, key: str) -> None:
-    """Merge the list that `key` is about now, and take it out of the patch."""
+def _set_element_order(parent: Field, result: Json, patch: Json, key: str) -> None:
+    """Merges the list that the $setElementOrder `key` names, and removes both from the patch."""
     # upstream: patch.go:mergePatchIntoOriginal
     order = patch.pop(key)
     if not isinstance(order, list):
-        raise bad_argument(go_kind([]), order)
-    name = list_of(key, SET_ORDER)
-    for found in (made, patch):
-        if name in found and not isinstance(found[name], list):
-            raise bad_argument(go_kind([]), found[name])
-    field = _list_field(whole, name)
-    wanted: list[Any] = patch.get(name, [])
-    require_order(wanted, order, field.merge_key)
-    before: list[Any] = made.get(name, [])
+        raise wrong_argument(type_name([]), order)
+    name = target_list(key, SET_ORDER)
+    for owner in (result, patch):
+        if name in owner and not isinstance(owner[name], list):
+            raise wrong_argument(type_name([]), owner[name])
+    field = _slice_field(parent, name)
+    patch_list: list[Any] = patch.get(name, [])
+    require_order(patch_list, order, field.merge_key)
+    before: list[Any] = result.get(name, [])
     if name not in patch:
-        if name not in made:
+        if name not in result:
             return
         merged = before
-    elif name not in made:
-        merged = without_directives(wanted)
+    elif name not in result:
+        merged = without_directives(patch_list)
     else:
         merges = MERGE in field.strategies
-        merged = _merged_list(field, before, wanted) if merges else wanted
+        merged = _merged_list(field, before, patch_list) if merges else patch_list
     key = field.merge_key
-    mine, rest = parted(merged, order, key)
-    are_objects = require_alike(before, wanted)
-    made[name] = ordered(mine, rest, order, before, key, are_objects=are_objects)
+    mine, rest = split_by_patch(merged, order, key)
+    are_objects = require_same_type(before, patch_list)
+    result[name] = in_set_order(mine, rest, order, before, key, are_objects=are_objects)
     patch.pop(name, None)
