@@ -23,14 +23,14 @@ import yaml
 ADDRESS_SPACE_MAX = 4 << 30
 # Waits of the server that a test may shorten, by module.
 WAITS = {
-    "HEAD_SECONDS_MAX": "punctual",
-    "READING_SECONDS_MAX": "punctual",
+    "HEAD_SECONDS_MAX": "connection_timeouts",
+    "READING_SECONDS_MAX": "connection_timeouts",
     "BODY_SECONDS_MAX": "app",
 }
 _START = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({memory}, {memory}))
-from fairlead.apiserver.http import app, punctual
+from fairlead.apiserver.http import app, connection_timeouts
 from fairlead.cli.main import main
 for module, name, seconds in {waits}:
     setattr(globals()[module], name, seconds)

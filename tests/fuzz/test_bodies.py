@@ -12,8 +12,8 @@ from fairlead.api.codec import VIEWS, DecodeError, decode, without_nulls
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.yaml_values import YamlError
 from fairlead.apiserver.endpoints.request.body import parsed_yaml
-from fairlead.apiserver.endpoints.response.renderer import text_of
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.negotiation.serializer import text_of
 from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
 from fairlead.apiserver.patch.managedfields.field_set import (
     from_fields_v1,

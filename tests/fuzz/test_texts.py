@@ -25,10 +25,14 @@ from fairlead.api.timestamp import (
 from fairlead.apiserver.apiextensions.json_path import JsonPathError, json_path
 from fairlead.apiserver.auth.authentication.token import bearer_token
 from fairlead.apiserver.endpoints.collection.continue_token import Token, decoded, encoded
-from fairlead.apiserver.endpoints.collection.selector import selection
-from fairlead.apiserver.endpoints.request.request_info import target_of
+from fairlead.apiserver.endpoints.collection.selector import selection_predicate
+from fairlead.apiserver.endpoints.request.request_info import request_info_of
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.negotiation.media_type import clauses, error_media_type, negotiated
+from fairlead.apiserver.negotiation.media_type import (
+    clauses,
+    error_media_type,
+    negotiated_media_type,
+)
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
 from fairlead.apiserver.validation.batch.schedule import schedule_problem, time_zone_problem
@@ -88,7 +92,7 @@ def test_a_label_selector_selects_or_is_refused(text, labels):
 def test_selectors_of_a_list_select_or_are_refused(resource, labels, fields, value):
     obj = value if isinstance(value, dict) else {}
     try:
-        wanted = selection(KINDS[resource], labels, fields)
+        wanted = selection_predicate(KINDS[resource], labels, fields)
     except ApiError as refusal:
         expect_said(refusal, 400)
         return
@@ -125,14 +129,14 @@ def test_a_form_is_negotiated_or_refused(accept, streams, is_list):
     assert error_media_type(accept)
     assert all(clause.quality == clause.quality for clause in clauses(accept))
     try:
-        assert negotiated(accept, streams=streams, is_list=is_list).media_type
+        assert negotiated_media_type(accept, streams=streams, is_list=is_list).media_type
     except ApiError as refusal:
         expect_said(refusal, 406)
 
 
 @given(texts())
 def test_a_path_leads_to_a_resource_or_nowhere(path):
-    target = target_of(path)
+    target = request_info_of(path)
     assert target is None or isinstance(target.resource, str)
 
 

@@ -12,8 +12,6 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fairlead.apiserver.endpoints.collection.delete_collection_progress import Sweep
-
 SYSTEM_MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
@@ -68,7 +66,7 @@ class Request(Struct, frozen=True):
     user: User = ADMIN
     webhooks: Mapping[str, WebhookAnswer] = NO_ANSWERS
     drawn: tuple[str, ...] = ()
-    sweep: Sweep | None = None
+    progress: object | None = None
     notes: dict[str, str] = field(default_factory=dict)
 
     def parameter(self, name: str) -> str:

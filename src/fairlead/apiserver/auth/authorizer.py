@@ -13,7 +13,7 @@ from fairlead.apiserver.auth.authentication.token import API_AUDIENCES, Recogniz
 from fairlead.apiserver.request import User
 
 
-class Attributes(Struct, frozen=True):
+class AuthorizationAttributes(Struct, frozen=True):
     """What an authorizer looks at; for paths that are no resources, all but `path` are "".
 
     `selector` is the one of fields, of requests about many objects, as it was sent.
@@ -37,29 +37,29 @@ class Attributes(Struct, frozen=True):
 
 
 # Raises ApiError 403 or gives nothing.
-Authorize = Callable[[Attributes], None]
+Authorize = Callable[[AuthorizationAttributes], None]
 
 
-def allow_all(_: Attributes) -> None:
+def allow_all(_: AuthorizationAttributes) -> None:
     """Everybody may do everything."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AccessDecision:
     """Whether something is allowed, and why."""
 
     allowed: bool
     reason: str = ""
 
 
-class Rights(Protocol):
+class Authorizer(Protocol):
     """An authorizer that tells what it knows."""
 
-    def __call__(self, asked: Attributes) -> None:
+    def __call__(self, asked: AuthorizationAttributes) -> None:
         """Let it pass, or raise ApiError 403."""
         ...
 
-    def verdict(self, asked: Attributes) -> Verdict:
+    def verdict(self, asked: AuthorizationAttributes) -> AccessDecision:
         """Whether the user may do what is asked, and why (not)."""
         ...
 
@@ -80,7 +80,7 @@ class Identity:
     by which others can tell (RFC 7517).
     """
 
-    rights: Rights
+    rights: Authorizer
     recognize: Recognize
     issue: Callable[[Json], str] | None = None
     keys: tuple[Json, ...] = ()

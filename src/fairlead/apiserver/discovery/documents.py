@@ -33,17 +33,17 @@ from fairlead.apiserver.discovery.legacy import (
 )
 from fairlead.apiserver.discovery.paths import paths
 from fairlead.apiserver.discovery.version import version_info
-from fairlead.apiserver.endpoints.response.renderer import text_of
 from fairlead.apiserver.negotiation.media_type import (
     ACCEPTED,
     JSON,
     PROTOBUF,
     Clause,
     clauses,
-    negotiated,
+    negotiated_media_type,
     require_produced,
 )
 from fairlead.apiserver.negotiation.request_error import no_method, no_resource, not_a_view
+from fairlead.apiserver.negotiation.serializer import text_of
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Request, Response
 
@@ -128,7 +128,7 @@ class Documents:
                 require_produced(accept, (JSON,))
             return JSON
         is_routed = self._is_only_got(path)
-        return negotiated(accept, is_routed=is_routed, has_views=False).media_type
+        return negotiated_media_type(accept, is_routed=is_routed, has_views=False).media_type
 
     def _is_only_got(self, path: Path) -> bool:
         """Whether a route of a web service leads there: other documents ask for no method."""

@@ -9,8 +9,8 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.authorizer import Identity
-from fairlead.apiserver.endpoints.response.encoded_objects import encode
 from fairlead.apiserver.negotiation.request_error import no_method, not_acceptable
+from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.request import Request, Response
 
 CONFIGURATION: Final = "/.well-known/openid-configuration"

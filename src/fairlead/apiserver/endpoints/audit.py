@@ -14,11 +14,11 @@ from urllib.parse import urlencode
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time
 from fairlead.apiserver.auth.authentication.impersonation import USER, impersonated
-from fairlead.apiserver.auth.authorizer import Attributes, allow_all
+from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, allow_all
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.request.options import is_true
-from fairlead.apiserver.endpoints.request.request_info import target_of, verb_of
-from fairlead.apiserver.endpoints.response.encoded_objects import encode
+from fairlead.apiserver.endpoints.request.request_info import request_info_of, verb_of
+from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.request import Request, Response, User
 
 AUDIT_ID: Final = "audit-id"
@@ -43,9 +43,9 @@ def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
     }
     if request.user.name and request.headers.get(USER):
         # upstream: audit/request.go:LogImpersonatedUser; whoever may not is told by the code
-        asked = Attributes(request.user, event["verb"])
+        asked = AuthorizationAttributes(request.user, event["verb"])
         event["impersonatedUser"] = _user(impersonated(asked, request.headers, allow_all))
-    target = target_of(request.path)
+    target = request_info_of(request.path)
     if target is not None:
         is_watch = is_true(request, "watch")
         event["verb"] = verb_of(request.method, target, is_watch=is_watch) or event["verb"]

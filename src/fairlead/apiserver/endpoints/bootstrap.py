@@ -1,21 +1,211 @@
-"""What an API server writes by itself before it answers anybody, signed as upstream's signs it."""
+"""Objects that every API server creates at start: APIServices, priority levels and flow schemas.
+
+They have no effect here: this server serves all groups itself and never queues requests. Clients
+and tools read and change them, so they exist.
+
+upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
+cmd/kube-apiserver/app/aggregator.go; apiserver/pkg/apis/flowcontrol/bootstrap/default.go
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.write import Write
 
-# upstream: the server writes through a client of its own, under the name of its program.
+# The field manager of the API server's own writes: the name of its program.
 MANAGER: Final = "kube-apiserver"
 
+_FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
+# group version, groupPriorityMinimum, versionPriority
+_SERVED: Final = """
+v1                                18000  1
+apps/v1                           17800 15
+events.k8s.io/v1                  17750 15
+authentication.k8s.io/v1          17700 15
+authorization.k8s.io/v1           17600 15
+autoscaling/v1                    17500 15
+autoscaling/v2                    17500 30
+batch/v1                          17400 15
+certificates.k8s.io/v1            17300 15
+networking.k8s.io/v1              17200 15
+policy/v1                         17100 15
+rbac.authorization.k8s.io/v1      17000 15
+storage.k8s.io/v1                 16800 15
+apiextensions.k8s.io/v1           16700 15
+admissionregistration.k8s.io/v1   16700 15
+scheduling.k8s.io/v1              16600 15
+coordination.k8s.io/v1            16500 15
+node.k8s.io/v1                    16300 15
+discovery.k8s.io/v1               16200 15
+flowcontrol.apiserver.k8s.io/v1   16100 21
+resource.k8s.io/v1                15900 21
+"""
+# name, nominal shares, lendable percent, queues, hand size, queue length limit
+_LEVELS: Final = """
+system          30 33  64 6 50
+node-high       40 25  64 6 50
+leader-election 10  0  16 4 50
+workload-high   40 50 128 6 50
+workload-low   100 90 128 6 50
+global-default  20 50 128 6 50
+"""
+_ALL_USERS: Final = ("system:unauthenticated", "system:authenticated")
+_USER: Final = "ByUser"
+_NAMESPACE: Final = "ByNamespace"
+_ALL: Final = ["*"]
 
-def begin(store: Store, manifests: Iterable[Mapping[str, Any]], now: int) -> None:
-    """Create `manifests` in `store`. Raises ApiError where one cannot be."""
+
+def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], now: int) -> None:
+    """Create `manifests` with the API server's own field manager. Raises ApiError."""
     for manifest in manifests:
         note = track(kind_of(dict(manifest)), MANAGER, "Update", "", now)
         store.create(manifest, now, write=Write(track=note))
+
+
+def control_plane_objects() -> Iterator[Json]:
+    """The manifests, without statuses: reconcilers write those."""
+    yield from _api_services()
+    yield from _priority_levels()
+    yield from _flow_schemas()
+
+
+def _api_services() -> Iterator[Json]:
+    for line in _SERVED.split("\n")[1:-1]:
+        group_version, group_priority, version_priority = line.split()
+        group, _, version = group_version.rpartition("/")
+        labels = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
+        yield {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": f"{version}.{group}", "labels": labels},
+            "spec": {
+                **({"group": group} if group else {}),
+                "version": version,
+                "groupPriorityMinimum": int(group_priority),
+                "versionPriority": int(version_priority),
+            },
+        }
+
+
+def _of_flow_control(kind: str, name: str, spec: Json) -> Json:
+    annotations = {"apf.kubernetes.io/autoupdate-spec": "true"}
+    meta = {"name": name, "annotations": annotations}
+    return {"apiVersion": _FLOW_CONTROL, "kind": kind, "metadata": meta, "spec": spec}
+
+
+def _priority_levels() -> Iterator[Json]:
+    kind = "PriorityLevelConfiguration"
+    exempt = {"nominalConcurrencyShares": 0, "lendablePercent": 0}
+    yield _of_flow_control(kind, "exempt", {"type": "Exempt", "exempt": exempt})
+    rest = {"nominalConcurrencyShares": 5, "lendablePercent": 0}
+    limited = {**rest, "limitResponse": {"type": "Reject"}}
+    yield _of_flow_control(kind, "catch-all", {"type": "Limited", "limited": limited})
+    for line in _LEVELS.split("\n")[1:-1]:
+        name, *numbers = line.split()
+        shares, lendable, queues, hand, length = map(int, numbers)
+        queuing = {"queues": queues, "handSize": hand, "queueLengthLimit": length}
+        limited = {
+            "nominalConcurrencyShares": shares,
+            "lendablePercent": lendable,
+            "limitResponse": {"type": "Queue", "queuing": queuing},
+        }
+        yield _of_flow_control(kind, name, {"type": "Limited", "limited": limited})
+
+
+def _flow_schemas() -> Iterator[Json]:
+    controllers = _users("system:kube-controller-manager")
+    scheduler = _users("system:kube-scheduler")
+    accounts = _accounts("*")
+    everything = {"resourceRules": [_rule(_ALL, _ALL, _ALL, _ALL, cluster=True)], **_any_url()}
+    leases = _rules(_rule(["get", "create", "update"], ["coordination.k8s.io"], ["leases"], _ALL))
+    endpoints = _rules(_rule(["get", "create", "update"], [""], ["endpoints"], _ALL))
+    of_nodes = _rules(
+        _rule(_ALL, [""], ["nodes", "nodes/status"], [], cluster=True),
+        _rule(_ALL, ["coordination.k8s.io"], ["leases"], ["kube-node-lease"]),
+    )
+    health = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}
+    yield _schema("exempt", "exempt", 1, "", _groups("system:masters"), everything)
+    yield _schema("probes", "exempt", 2, "", _groups(*_ALL_USERS), {"nonResourceRules": [health]})
+    yield _schema(
+        "system-leader-election",
+        "leader-election",
+        100,
+        _USER,
+        controllers + scheduler + accounts,
+        leases,
+    )
+    yield _schema(
+        "endpoint-controller",
+        "workload-high",
+        150,
+        _USER,
+        controllers + _accounts("endpoint-controller", "endpointslicemirroring-controller"),
+        endpoints,
+    )
+    yield _schema("workload-leader-election", "leader-election", 200, _USER, accounts, leases)
+    nodes = _groups("system:nodes")
+    yield _schema("system-node-high", "node-high", 400, _USER, nodes, of_nodes)
+    yield _schema("system-nodes", "system", 500, _USER, nodes, everything)
+    for name, subjects in (
+        ("kube-controller-manager", controllers),
+        ("kube-scheduler", scheduler),
+    ):
+        yield _schema(name, "workload-high", 800, _NAMESPACE, subjects, everything)
+    name = "kube-system-service-accounts"
+    yield _schema(name, "workload-high", 900, _NAMESPACE, accounts, everything)
+    every_account = _groups("system:serviceaccounts")
+    yield _schema("service-accounts", "workload-low", 9_000, _USER, every_account, everything)
+    all_users = _groups(*_ALL_USERS)
+    yield _schema("global-default", "global-default", 9_900, _USER, all_users, everything)
+    yield _schema("catch-all", "catch-all", 10_000, _USER, all_users, everything)
+
+
+def _schema(
+    name: str, level: str, precedence: int, by: str, subjects: list[Json], rules: Json
+) -> Json:
+    spec: Json = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence}
+    if by:
+        spec["distinguisherMethod"] = {"type": by}
+    spec["rules"] = [{"subjects": subjects, **rules}]
+    return _of_flow_control("FlowSchema", name, spec)
+
+
+def _groups(*names: str) -> list[Json]:
+    return [{"kind": "Group", "group": {"name": name}} for name in names]
+
+
+def _users(*names: str) -> list[Json]:
+    return [{"kind": "User", "user": {"name": name}} for name in names]
+
+
+def _accounts(*names: str) -> list[Json]:
+    place = {"namespace": "kube-system"}
+    return [{"kind": "ServiceAccount", "serviceAccount": {**place, "name": one}} for one in names]
+
+
+def _rule(
+    verbs: list[str],
+    groups: list[str],
+    resources: list[str],
+    namespaces: list[str],
+    *,
+    cluster: bool = False,
+) -> Json:
+    rule: Json = {"verbs": verbs, "apiGroups": groups, "resources": resources}
+    if cluster:
+        rule["clusterScope"] = True
+    return {**rule, "namespaces": namespaces} if namespaces else rule
+
+
+def _rules(*rules: Json) -> Json:
+    return {"resourceRules": list(rules)}
+
+
+def _any_url() -> Json:
+    return {"nonResourceRules": [{"verbs": _ALL, "nonResourceURLs": _ALL}]}

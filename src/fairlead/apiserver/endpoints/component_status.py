@@ -26,11 +26,11 @@ class Components:
 
     def __init__(self, parts: tuple[Json, ...]) -> None:
         """They stay as they are."""
-        self._parts = parts
+        self._deps = parts
 
     def objects(self, namespace: str, now: int) -> list[Json]:
         """All parts; neither argument matters."""
-        return list(self._parts)
+        return list(self._deps)
 
     def absent(self, namespace: str, name: str) -> ApiError:
         """See Observed."""

@@ -1,17 +1,16 @@
-"""complete_server: an ApiServer with everything that Fairlead has, around a store."""
+"""complete_server: composes the API server from a store and everything it serves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from fairlead.api.json import Json
-from fairlead.apiserver.auth.authorizer import Identity
+from fairlead.apiserver.auth.authorizer import Authorize, Identity, allow_all
 from fairlead.apiserver.discovery.documents import Documents
 from fairlead.apiserver.discovery.issuer import IssuerDocuments
 from fairlead.apiserver.endpoints.component_status import ONE_PROCESS, Components
-from fairlead.apiserver.endpoints.field_order import arranged
-from fairlead.apiserver.endpoints.handlers.computed import NOTHING_OBSERVED
-from fairlead.apiserver.endpoints.request_scope import Authorize, Observed, allow_all
+from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
+from fairlead.apiserver.endpoints.request_scope import ComputedObjects
 from fairlead.apiserver.endpoints.server import ApiServer, Document
 from fairlead.apiserver.kind import COMPONENT_STATUS, Kind
 from fairlead.apiserver.openapi.documents import OpenApi
@@ -20,6 +19,8 @@ from fairlead.apiserver.protobuf.decoder import decode
 from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.served_kinds import BUILT_IN, ServedKinds
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.order import ordered, ordered_by_name
 
 
 def complete_server(  # noqa: PLR0913 - the parts it is made of
@@ -31,18 +32,18 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     authorize: Authorize = allow_all,
     identity: Identity | None = None,
     components: tuple[Json, ...] = ONE_PROCESS,
-    observed: Mapping[Kind, Observed] = NOTHING_OBSERVED,
+    computed: Mapping[Kind, ComputedObjects] = NOTHING_COMPUTED,
     late: ReconcileDelay = NO_DELAY,
 ) -> ApiServer:
     """The Kubernetes API over `store`.
 
-    `clock` tells the time in ns since 1970, `address` is the host and port that clients are told,
-    `version` is Fairlead's own, `identity` answers questions about users, `components` are the
-    parts of the control plane, `observed` is what is served besides without being stored, `late` is
-    how late the server acts by itself.
+    `clock` returns ns since 1970. `address` is the host and port that discovery documents name,
+    `version` is Fairlead's. `identity` issues and checks tokens and answers reviews. `components`
+    are the componentstatuses, `computed` further kinds that are not stored. `late` delays the
+    server's own reconcilers.
     """
-    store.storage.arranged = arranged
-    registry = ServedKinds((*BUILT_IN, *observed))
+    store.storage.arranged = _in_schema_order
+    registry = ServedKinds((*BUILT_IN, *computed))
     documents: list[Document] = [Documents(registry, address, version), OpenApi(registry, version)]
     if identity is not None:
         documents.append(IssuerDocuments(identity, address))
@@ -54,7 +55,17 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
         documents=documents,
         table_of=table,
         protobuf=decode,
-        found={COMPONENT_STATUS: Components(components), **observed},
+        computed={COMPONENT_STATUS: Components(components), **computed},
         identity=identity,
         late=late,
     )
+
+
+def _in_schema_order(kind: Kind, obj: Json) -> Json:
+    """`obj` with its fields in the order of its type, which is the order of upstream's JSON.
+
+    Fields of custom resources are sorted by name.
+    """
+    schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
+    made: Json = ordered_by_name(obj) if schema is None else ordered(schema, obj)
+    return made

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.bootstrap import begin
+from fairlead.apiserver.endpoints.bootstrap import create_as_apiserver
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import SERVICE
 from fairlead.apiserver.registry.store import Store
@@ -29,7 +29,7 @@ ALLOCATOR: Final = "ipallocator.k8s.io"
 _NOBODY: Final[Json] = {}
 
 
-class IpAddresses:
+class IpAddressReconciler:
     """Writes IPAddresses; nothing happens but in `settle`."""
 
     def __init__(self, store: Store) -> None:
@@ -53,7 +53,7 @@ class IpAddresses:
             found = self._store.find(IP_ADDRESS, "", address)
             with suppress(ApiError):  # its name may be no address
                 if service and found is None:
-                    begin(self._store, (_manifest(address, service),), now)
+                    create_as_apiserver(self._store, (_manifest(address, service),), now)
                 elif found is not None and not service:
                     self._store.delete(IP_ADDRESS, "", address, now)
         self._heard = {}  # its own writes

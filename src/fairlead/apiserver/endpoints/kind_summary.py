@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.apiserver.endpoints.subresources.table import PARTS
+from fairlead.apiserver.endpoints.subresources.table import SUBRESOURCE_HANDLERS
 from fairlead.apiserver.kind import VERBS, Kind
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
@@ -22,8 +22,8 @@ Row = tuple[str, str, str]
 def rows(registry: ServedKinds) -> Iterator[Row]:
     """One row for each kind, in the order of discovery."""
     for kind in registry.all_kinds():
-        served = [part.name for part in kind.subresources if part.name in PARTS]
-        missing = [part.name for part in kind.subresources if part.name not in PARTS]
+        served = [part.name for part in kind.subresources if part.name in SUBRESOURCE_HANDLERS]
+        missing = [part.name for part in kind.subresources if part.name not in SUBRESOURCE_HANDLERS]
         said = [_verbs(kind), *_parts(served), *_patches(kind)]
         if missing:
             said.append(f"absent: {', '.join(missing)}")

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from fairlead.apiserver.endpoints.request_scope import Call
+from fairlead.apiserver.endpoints.request_scope import RequestScope
 
 # upstream: metrics.go:CanonicalVerb, cleanVerb
 _VERBS: Final[Mapping[str, str]] = MappingProxyType({"create": "POST", "update": "PUT"})
 _APPLY_TYPES: Final = "application/apply-patch+"
 
 
-class Asked(NamedTuple):
+class RequestLabels(NamedTuple):
     """What was asked, by the names of upstream's labels; nothing of it for what is no resource."""
 
     verb: str
@@ -29,18 +29,18 @@ class Asked(NamedTuple):
     dry_run: str = ""
 
 
-OTHER: Final = Asked("OTHER")
+OTHER: Final = RequestLabels("OTHER")
 # What is no resource.
-BY_METHOD: Final[Mapping[str, Asked]] = MappingProxyType(
-    {method: Asked(method) for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")}
+BY_METHOD: Final[Mapping[str, RequestLabels]] = MappingProxyType(
+    {method: RequestLabels(method) for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")}
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class LabelledCount:
     """So many requests that were answered alike."""
 
-    asked: Asked
+    asked: RequestLabels
     code: int
     total: int
 
@@ -50,39 +50,39 @@ class RequestCounts:
 
     def __init__(self) -> None:
         """Nobody has asked anything."""
-        self._totals: dict[tuple[Asked, int], int] = {}
+        self._totals: dict[tuple[RequestLabels, int], int] = {}
 
-    def add(self, asked: Asked, code: int) -> None:
-        """Count one request."""
+    def add(self, asked: RequestLabels, code: int) -> None:
+        """LabelledCount one request."""
         key = asked, code
         self._totals[key] = self._totals.get(key, 0) + 1
 
-    def __iter__(self) -> Iterator[Count]:
+    def __iter__(self) -> Iterator[LabelledCount]:
         """All counts, in the order in which they began."""
         for (asked, code), total in self._totals.items():
-            yield Count(asked, code, total)
+            yield LabelledCount(asked, code, total)
 
 
-def asked_by(call: Call) -> Asked:
+def labels_of(scope: RequestScope) -> RequestLabels:
     """What `call` asks."""
-    kind, target, request = call.kind, call.target, call.request
-    verb = _VERBS.get(call.verb) or call.verb.upper()
+    kind, target, request = scope.kind, scope.info, scope.request
+    verb = _VERBS.get(scope.verb) or scope.verb.upper()
     if verb == "PATCH" and request.headers.get("content-type", "").startswith(_APPLY_TYPES):
         verb = "APPLY"
     dry_run = request.parameter("dryRun") if request.query else ""
-    return Asked(
+    return RequestLabels(
         verb,
         kind.group,
         kind.version,
         kind.plural,
         target.subresource,
-        _scope(call),
+        _scope(scope),
         "All" if dry_run else "",
     )
 
 
-def _scope(call: Call) -> str:
+def _scope(scope: RequestScope) -> str:
     # upstream: metrics.go:CleanScope
-    if call.target.name or call.verb == "create":
+    if scope.info.name or scope.verb == "create":
         return "resource"
-    return "namespace" if call.target.namespace else "cluster"
+    return "namespace" if scope.info.namespace else "cluster"

@@ -1,4 +1,7 @@
-"""Call: one request to a resource, with everything that verbs share to answer it."""
+"""RequestScope: one request to a resource, and what its handler needs to answer it.
+
+upstream: apiserver/pkg/endpoints/handlers/rest.go:RequestScope
+"""
 
 from __future__ import annotations
 
@@ -9,82 +12,100 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
-from fairlead.apiserver.auth.authorizer import Attributes, Authorize, Identity, allow_all
+from fairlead.apiserver.auth.authorizer import Identity
+from fairlead.apiserver.endpoints.collection.list_page import ListPage
 from fairlead.apiserver.endpoints.collection.watch import Watches
 from fairlead.apiserver.endpoints.request.body import DecodeProtobuf
 from fairlead.apiserver.endpoints.request.options import MANAGER_BYTES_MAX, WriteOptions
-from fairlead.apiserver.endpoints.request.request_info import Target
-from fairlead.apiserver.endpoints.response.renderer import Renderer, text_of
+from fairlead.apiserver.endpoints.request.request_info import RequestInfo
+from fairlead.apiserver.endpoints.response.renderer import Renderer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.negotiation.media_type import Form, error_media_type, negotiated
+from fairlead.apiserver.negotiation.media_type import (
+    MediaTypeOptions,
+    error_media_type,
+    negotiated_media_type,
+)
+from fairlead.apiserver.negotiation.serializer import text_of
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.storage.storage import Kept
 
-__all__ = ["Attributes", "Authorize", "Call", "Observed", "Parts", "allow_all"]
 
-
-class Observed(Protocol):
-    """Knows the objects of a kind that is not stored."""
+class ComputedObjects(Protocol):
+    """Computes the objects of a kind that is not stored."""
 
     def objects(self, namespace: str, now: int) -> list[Json]:
-        """Those of one namespace, or all (""), by namespace and name, as they are at `now`."""
+        """Those of one namespace, or of all (""), by namespace and name, as they are at `now`."""
         ...
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """What is said of one that is not among them."""
+        """The error for an object that does not exist."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a server is made of."""
+class ServerDeps:
+    """What all requests to one server share.
+
+    `computed` serves kinds that are not stored. Without `protobuf`, protobuf bodies are refused;
+    without `identity`, reviews and tokens are.
+    """
 
     store: Store
     registry: ServedKinds
     renderer: Renderer
     watches: Watches
     protobuf: DecodeProtobuf | None = None
-    observed: Mapping[Kind, Observed]
+    computed: Mapping[Kind, ComputedObjects]
     clock: Callable[[], int]
     identity: Identity | None = None
 
 
-class Call(Struct, frozen=True):
-    """One request: `verb` is RBAC's word, `kind` is what is served at the path."""
+class RequestScope(Struct, frozen=True):
+    """One request: `verb` is the RBAC verb, `kind` the served kind, `now` in ns since 1970.
 
-    parts: Parts
+    `warnings` collects the Warning headers of the answer.
+    """
+
+    deps: ServerDeps
     request: Request
-    target: Target
+    info: RequestInfo
     kind: Kind
     verb: str
     now: int
     warnings: list[str] = field(default_factory=list)
 
-    def form(self, *, streams: bool = False, is_list: bool = False) -> Form:
-        """The form of an answer; see `negotiated`. Raises ApiError 406."""
+    def negotiate(self, *, streams: bool = False, is_list: bool = False) -> MediaTypeOptions:
+        """The media type and view of the answer. Raises ApiError 406."""
         accept = self.request.headers.get("accept", "")
-        # A route to a log has let in before who takes plain text.
-        is_routed = not self.kind.is_custom and self.target.subresource != "log"
-        return negotiated(accept, streams=streams, is_list=is_list, is_routed=is_routed)
+        # The route of a pod's log has accepted text/plain already.
+        is_routed = not self.kind.is_custom and self.info.subresource != "log"
+        return negotiated_media_type(accept, streams=streams, is_list=is_list, is_routed=is_routed)
 
-    def shown(self, obj: Kept, code: int = 200, kind: Kind | None = None) -> Response:
-        """`obj` as the answer. Raises ApiError 406."""
-        form, include = self.form(), self.request.parameter("includeObject")
-        kind = kind or self.kind
-        body = self.parts.renderer.object(form, kind, obj, self.now, include)
-        return Response(code, body, form.media_type, warnings=tuple(self.warnings))
+    def respond(self, obj: Kept, code: int = 200, kind: Kind | None = None) -> Response:
+        """Answer with one object. Raises ApiError 406."""
+        media_type, include = self.negotiate(), self.request.parameter("includeObject")
+        renderer = self.deps.renderer
+        body = renderer.object(media_type, kind or self.kind, obj, self.now, include)
+        return Response(code, body, media_type.media_type, warnings=tuple(self.warnings))
 
-    def told(self, status: Json, code: int = 200) -> Response:
-        """A Status as the answer, or anything else that has no kind of its own."""
+    def respond_list(
+        self, media_type: MediaTypeOptions, page: ListPage, include: str = ""
+    ) -> Response:
+        """Answer with a list; `include` is includeObject, for Tables. Raises ApiError 406."""
+        body = self.deps.renderer.list(media_type, self.kind, page, self.now, include)
+        return Response(200, body, media_type.media_type, warnings=tuple(self.warnings))
+
+    def respond_json(self, value: Json, code: int = 200) -> Response:
+        """Answer with a Status, or any other object that is never shown as a Table."""
         media_type = error_media_type(self.request.headers.get("accept", ""))
-        body = (text_of(media_type, status),)
+        body = (text_of(media_type, value),)
         return Response(code, body, media_type, warnings=tuple(self.warnings))
 
     def manager(self, options: WriteOptions) -> str:
-        """Who writes: as it says itself, or what its User-Agent begins with."""
+        """The field manager: as stated, or else what User-Agent begins with."""
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
         agent = self.request.headers.get("user-agent", "").partition("/")[0]
         printable = agent if agent.isprintable() else "".join(filter(str.isprintable, agent))

@@ -1,8 +1,8 @@
-"""Which act answers a call: routes of web services for what is built in, verbs alone for the rest.
+"""Finds the handler of a request.
 
-A route is for one method of one path: where no path fits the answer is 404, where no method does
-405. Custom resources have no routes. What they are asked for follows from the verb, so that the
-head of a list may be had, and an object be posted to the path of another one.
+Built-in kinds have routes, one for each method of each path: an unknown path is 404, an unknown
+method 405. Custom resources have no routes, and the verb alone decides. So they allow HEAD of a
+list, and POST to the path of another object.
 
 upstream: apiserver/pkg/endpoints/installer.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:ServeHTTP
@@ -14,10 +14,18 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from fairlead.apiserver.endpoints.collection.watch import Watch
-from fairlead.apiserver.endpoints.handlers import computed, delete, get, rest
-from fairlead.apiserver.endpoints.request.request_info import Target
-from fairlead.apiserver.endpoints.request_scope import Call
-from fairlead.apiserver.endpoints.subresources.table import PARTS
+from fairlead.apiserver.endpoints.handlers import computed
+from fairlead.apiserver.endpoints.handlers.create import create
+from fairlead.apiserver.endpoints.handlers.delete import delete
+from fairlead.apiserver.endpoints.handlers.delete_collection import delete_collection
+from fairlead.apiserver.endpoints.handlers.get import get
+from fairlead.apiserver.endpoints.handlers.list import list_objects
+from fairlead.apiserver.endpoints.handlers.patch import patch
+from fairlead.apiserver.endpoints.handlers.update import update
+from fairlead.apiserver.endpoints.handlers.watch import watch
+from fairlead.apiserver.endpoints.request.request_info import RequestInfo
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.endpoints.subresources.table import SUBRESOURCE_HANDLERS
 from fairlead.apiserver.error import bad_request, not_found
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import ACCEPTED, require_produced
@@ -30,105 +38,110 @@ from fairlead.apiserver.negotiation.request_error import (
 from fairlead.apiserver.request import Response
 
 Answer = Response | Watch
-Act = Callable[[Call], Answer]
+Handler = Callable[[RequestScope], Answer]
 
-_OBSERVED: Final[Mapping[str, Act]] = {
+_HANDLERS: Final[Mapping[str, Handler]] = {
+    "get": get,
+    "list": list_objects,
+    "watch": watch,
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+_COMPUTED_HANDLERS: Final[Mapping[str, Handler]] = {
     "get": computed.get,
     "list": computed.list_objects,
 }
-_VERBS: Final[Mapping[str, Act]] = {
-    "get": get.get,
-    "list": get.list_objects,
-    "watch": get.watch,
-    "create": rest.create,
-    "update": rest.update,
-    "patch": rest.patch,
-    "delete": delete.delete,
-    "deletecollection": delete.delete_collection,
-}
-# Parts that answer with whatever there is.
-_STREAMED: Final = ("attach", "exec", "portforward", "proxy")
+# These subresources ignore the Accept header.
+_CONNECT: Final = ("attach", "exec", "portforward", "proxy")
 # upstream: pkg/registry/core/pod/rest/log.go:ProducesMIMETypes
-_LOG: Final = ("text/plain", *ACCEPTED)
-_EVERYWHERE: Final = ("list", "watch")
+_LOG_MEDIA_TYPES: Final = ("text/plain", *ACCEPTED)
+# Verbs that also work across all namespaces.
+_ALL_NAMESPACES: Final = ("list", "watch")
 
 
-def leads_nowhere(kind: Kind, target: Target, verb: str) -> bool:
-    """Whether a path of a custom resource is of the other scope than its objects."""
-    if not kind.is_custom or kind.namespaced == target.is_namespaced:
+def has_wrong_scope(kind: Kind, info: RequestInfo, verb: str) -> bool:
+    """Whether a path of a custom resource is namespaced and its kind is not, or vice versa."""
+    if not kind.is_custom or kind.namespaced == info.is_namespaced:
         return False
-    return not kind.namespaced or verb not in _EVERYWHERE
+    return not kind.namespaced or verb not in _ALL_NAMESPACES
 
 
-def act_of(call: Call) -> Act:
-    """What carries out the call. Raises ApiError 400, 404, 405."""
-    return _verb_act(call) if call.kind.is_custom else _routed_act(call)
+def handler_for(scope: RequestScope) -> Handler:
+    """The handler of a request. Raises ApiError 400, 404, 405, 406."""
+    return _custom_handler(scope) if scope.kind.is_custom else _routed_handler(scope)
 
 
-def _verb_act(call: Call) -> Act:
-    kind, target = call.kind, call.target
-    if target.subresource:
-        part = kind.part(target.subresource)
-        if part is None:
-            raise not_found(kind, "", target.name)
-        if call.verb not in part.verbs:
-            raise not_supported(kind, call.verb)
-        return PARTS[part.name]
-    act = _VERBS.get(call.verb)
-    if act is None:
-        raise not_supported(kind, call.verb)
-    if call.verb == "create" and call.verb not in kind.verbs:
-        raise not_any_more(kind, call.verb)
-    if call.verb in ("update", "patch") and not target.name:
+def _custom_handler(scope: RequestScope) -> Handler:
+    kind, info = scope.kind, scope.info
+    if info.subresource:
+        subresource = kind.part(info.subresource)
+        if subresource is None:
+            raise not_found(kind, "", info.name)
+        if scope.verb not in subresource.verbs:
+            raise not_supported(kind, scope.verb)
+        return SUBRESOURCE_HANDLERS[subresource.name]
+    handler = _HANDLERS.get(scope.verb)
+    if handler is None:
+        raise not_supported(kind, scope.verb)
+    if scope.verb == "create" and scope.verb not in kind.verbs:
+        raise not_any_more(kind, scope.verb)
+    if scope.verb in ("update", "patch") and not info.name:
         raise bad_request("name must be provided")
-    return act
+    return handler
 
 
-def _routed_act(call: Call) -> Act:
-    target, kind = call.target, call.kind
-    if not _has_path(kind, target):
+def _routed_handler(scope: RequestScope) -> Handler:
+    info, kind = scope.info, scope.kind
+    if not _has_path(kind, info):
         raise no_resource()
-    if call.request.method == "HEAD" or (target.is_watch and call.request.method != "GET"):
+    if scope.request.method == "HEAD" or (info.is_watch and scope.request.method != "GET"):
         raise no_method()
-    if target.subresource:
-        act = _part_act(call)
-        if target.subresource not in _STREAMED:
-            produced = _LOG if target.subresource == "log" else ACCEPTED
-            require_produced(call.request.headers.get("accept", ""), produced)
-        return act
-    if call.verb not in kind.verbs or _is_for_another_path(call):
+    accept = scope.request.headers.get("accept", "")
+    if info.subresource:
+        handler = _subresource_handler(scope)
+        if info.subresource not in _CONNECT:
+            require_produced(accept, _LOG_MEDIA_TYPES if info.subresource == "log" else ACCEPTED)
+        return handler
+    if scope.verb not in kind.verbs or not _has_method(scope):
         raise no_method()
-    if call.verb == "create" and kind.plural in PARTS:
-        require_produced(call.request.headers.get("accept", ""), ACCEPTED)
-        return PARTS[kind.plural]  # what is posted, answered and forgotten
-    acts = _OBSERVED if kind in call.parts.observed else _VERBS
-    return acts[call.verb]
+    if scope.verb == "create" and kind.plural in SUBRESOURCE_HANDLERS:
+        require_produced(accept, ACCEPTED)
+        return SUBRESOURCE_HANDLERS[kind.plural]  # reviews and bindings, which are not stored
+    handlers = _COMPUTED_HANDLERS if kind in scope.deps.computed else _HANDLERS
+    return handlers[scope.verb]
 
 
-def _has_path(kind: Kind, target: Target) -> bool:
-    if target.is_namespaced != kind.namespaced and (target.is_namespaced or target.name):
+def _has_path(kind: Kind, info: RequestInfo) -> bool:
+    """Whether any route has the path, for whatever method."""
+    if info.is_namespaced != kind.namespaced and (info.is_namespaced or info.name):
         return False
-    if target.is_watch:
-        return "watch" in kind.verbs and not target.subresource
-    if not target.subresource:
+    if info.is_watch:
+        return "watch" in kind.verbs and not info.subresource
+    if not info.subresource:
         return True
-    part = kind.part(target.subresource)
-    return part is not None and part.name in PARTS and (part.name == "proxy" or not target.rest)
+    subresource = kind.part(info.subresource)
+    if subresource is None or subresource.name not in SUBRESOURCE_HANDLERS:
+        return False
+    return subresource.name == "proxy" or not info.rest
 
 
-def _is_for_another_path(call: Call) -> bool:
-    kind, target = call.kind, call.target
-    if kind.namespaced and not target.namespace and call.verb not in _EVERYWHERE:
-        return True
-    if call.verb == "create":
-        return bool(target.name)
-    return call.verb in ("update", "patch") and not target.name
+def _has_method(scope: RequestScope) -> bool:
+    """Whether the path is one on which the verb has a route: POST on collections, and so on."""
+    kind, info = scope.kind, scope.info
+    if kind.namespaced and not info.namespace and scope.verb not in _ALL_NAMESPACES:
+        return False
+    if scope.verb == "create":
+        return not info.name
+    return bool(info.name) or scope.verb not in ("update", "patch")
 
 
-def _part_act(call: Call) -> Act:
-    part = call.kind.part(call.target.subresource)
-    if part is None:
+def _subresource_handler(scope: RequestScope) -> Handler:
+    subresource = scope.kind.part(scope.info.subresource)
+    if subresource is None:
         raise no_resource()
-    if call.verb not in part.verbs:
+    if scope.verb not in subresource.verbs:
         raise no_method()
-    return PARTS[part.name]
+    return SUBRESOURCE_HANDLERS[subresource.name]

@@ -1,4 +1,4 @@
-"""Upkeep: statuses that the API server itself writes, of objects about the API server.
+"""StatusReconcilers: statuses that the API server itself writes, of objects about the API server.
 
     FlowSchema   whether there is the priority level that it names
     APIService   whether the service that it names is there
@@ -42,7 +42,7 @@ _OWN_NAME: Final = "kube-apiserver"
 _Key = tuple[str, str]
 
 
-class Upkeep:
+class StatusReconcilers:
     """Writes what follows from what clients write; nothing happens but in `settle`."""
 
     def __init__(self, store: Store, late: ReconcileDelay = NO_DELAY) -> None:

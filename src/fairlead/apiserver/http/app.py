@@ -24,10 +24,10 @@ from fairlead.apiserver.endpoints.audit import AUDIT_ID, audit_line, id_prefix
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import ApiServer, refused
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.http.chunk import pieces_of
+from fairlead.apiserver.http.chunk import chunks_of
 from fairlead.apiserver.http.header import headers_of
 from fairlead.apiserver.http.peer_certificate import PEER
-from fairlead.apiserver.http.pretty_print import laid_out
+from fairlead.apiserver.http.pretty_print import formatted_body
 from fairlead.apiserver.http.request_body import BodyTooLongError, ClientGone, read_body
 from fairlead.apiserver.http.warning_header import warning_headers
 from fairlead.apiserver.http.watch_stream import stream
@@ -117,7 +117,7 @@ class ApiApp:
             await stream(answer, self._server.watches, receive, send, self._settle)
         else:
             pretty = _pretty(scope["query_string"])
-            body = laid_out(answer, scope["path"], pretty, headers)
+            body = formatted_body(answer, scope["path"], pretty, headers)
             await _send(send, scope["method"], headers, answer, body)
 
     async def _answer(
@@ -222,7 +222,7 @@ async def _send(
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
     headers.append((b"content-length", str(length).encode()))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    *before, last = pieces_of(parts or (b"",))
+    *before, last = chunks_of(parts or (b"",))
     for piece in before:
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": last})

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-PIECE_BYTES_MAX: Final = 256 << 10
+CHUNK_BYTES_MAX: Final = 256 << 10
 
 
-def pieces_of(parts: Iterable[bytes]) -> Iterator[bytes | memoryview]:
+def chunks_of(parts: Iterable[bytes]) -> Iterator[bytes | memoryview]:
     """The bytes of `parts` in order, so many at most at a time; nothing is copied."""
     for part in parts:
-        if len(part) <= PIECE_BYTES_MAX:
+        if len(part) <= CHUNK_BYTES_MAX:
             yield part
             continue
         whole = memoryview(part)
-        for at in range(0, len(part), PIECE_BYTES_MAX):
-            yield whole[at : at + PIECE_BYTES_MAX]
+        for at in range(0, len(part), CHUNK_BYTES_MAX):
+            yield whole[at : at + CHUNK_BYTES_MAX]

@@ -1,4 +1,4 @@
-"""Joined: the head of an answer leaves together with the beginning of its body.
+"""CoalescingTransport: the head of an answer leaves together with the beginning of its body.
 
 As ASGI means it: a head is not sent before the first part of a body is there. uvicorn writes it at
 once, which costs every answer a second call of the kernel and a second record of TLS.
@@ -13,7 +13,7 @@ from typing import Final
 _CONTINUE: Final = b"HTTP/1.1 100 "
 
 
-class Joined(asyncio.Transport):
+class CoalescingTransport(asyncio.Transport):
     """What the one answer to a request is written to: `transport`, but for the head.
 
     Not for answers to HEAD, to whose body nothing is ever written.

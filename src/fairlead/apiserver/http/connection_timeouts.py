@@ -1,4 +1,4 @@
-"""PunctualProtocol: HTTP with clients that are in time, and no longer than they should be.
+"""TimeoutHttpProtocol: HTTP with clients that are in time, and no longer than they should be.
 
 uvicorn ends connections on which nothing begins. Here those end too whose request line and headers
 do not come to their end in time, or grow beyond all measure, those whose client does not read its
@@ -13,7 +13,7 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from fairlead.apiserver.http.coalescing_transport import Joined
+from fairlead.apiserver.http.coalescing_transport import CoalescingTransport
 from fairlead.apiserver.http.peer_certificate import PEER, peer_of
 
 HEAD_SECONDS_MAX: Final = 10.0
@@ -23,14 +23,14 @@ LINGER_SECONDS_MAX: Final = 1.0  # for a refusal to arrive before the connection
 IDLE_SECONDS_MAX: Final = 120  # longer than Go's clients keep theirs (90 s)
 
 
-def punctual(app: Any, **more: Any) -> uvicorn.Config:
+def uvicorn_config(app: Any, **more: Any) -> uvicorn.Config:
     """How uvicorn is to serve `app` (ASGI) to such clients, HTTP alone; `more` as it has it.
 
     It writes no logs, tells nobody who it is, and believes no headers of proxies.
     """
     return uvicorn.Config(
         app,
-        http=PunctualProtocol,
+        http=TimeoutHttpProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -43,7 +43,7 @@ def punctual(app: Any, **more: Any) -> uvicorn.Config:
     )
 
 
-class PunctualProtocol(HttpToolsProtocol):
+class TimeoutHttpProtocol(HttpToolsProtocol):
     """One connection."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -83,7 +83,7 @@ class PunctualProtocol(HttpToolsProtocol):
         self._head.clear()
         super().on_headers_complete()
         if self.scope["method"] != "HEAD":
-            self.cycle.transport = Joined(self.transport)
+            self.cycle.transport = CoalescingTransport(self.transport)
 
     def on_response_complete(self) -> None:
         """The answer has left; the end of its request may never come."""

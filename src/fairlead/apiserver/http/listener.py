@@ -14,7 +14,7 @@ from typing import Final
 import uvicorn
 
 from fairlead.apiserver.http.app import ApiApp
-from fairlead.apiserver.http.connection_timeouts import punctual
+from fairlead.apiserver.http.connection_timeouts import uvicorn_config
 
 GRACE_SECONDS: Final = 3
 BACKLOG: Final = 2_048
@@ -50,7 +50,7 @@ class Listener:
 
     def __init__(self, app: ApiApp, listening: socket, certificate: Certificate | None) -> None:
         """Nothing happens before `start`."""
-        config = punctual(
+        config = uvicorn_config(
             app,
             backlog=BACKLOG,
             timeout_graceful_shutdown=GRACE_SECONDS,

@@ -34,7 +34,7 @@ _READERS: Final = ("curl", "Wget", "Mozilla/5.0")
 _INDENT: Final = 2
 
 
-def laid_out(
+def formatted_body(
     response: Response, path: str, pretty: str, headers: Mapping[str, str]
 ) -> tuple[bytes, ...]:
     """The body of `response` to a request, in parts; `pretty` is a parameter, "" if not given."""

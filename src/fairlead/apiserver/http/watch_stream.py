@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.endpoints.collection.watch import Watch, Watches
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.http.chunk import pieces_of
+from fairlead.apiserver.http.chunk import chunks_of
 
 SEND_INTERVAL_S: Final = 0.05
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
@@ -107,7 +107,7 @@ class _Streaming:
         if lines and not await self._is_safe():
             return False
         if lines:
-            for piece in pieces_of((b"".join(lines),)):
+            for piece in chunks_of((b"".join(lines),)):
                 await self._send({"type": "http.response.body", "body": piece, "more_body": True})
             if not is_over:
                 await asyncio.sleep(SEND_INTERVAL_S)

@@ -35,7 +35,7 @@ CACHE_SIZE: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MediaTypeOptions:
     """How to answer; `view` is "" for the object itself."""
 
     media_type: str = JSON
@@ -74,14 +74,14 @@ def clauses(accept: str) -> tuple[Clause, ...]:
 
 
 @text_cache(maxsize=CACHE_SIZE)
-def negotiated(
+def negotiated_media_type(
     accept: str,
     *,
     streams: bool = False,
     is_list: bool = False,
     is_routed: bool = True,
     has_views: bool = True,
-) -> Form:
+) -> MediaTypeOptions:
     """The form for an answer; `streams` for a watch, `is_list` for what a watch may follow.
 
     `is_routed` where a route of a web service leads there. Raises ApiError 406.
@@ -147,13 +147,13 @@ def _media_type(clause: Clause) -> str:
     return clause.media_type if clause.media_type in ACCEPTED else ""
 
 
-def _form(clause: Clause) -> Form | None:
+def _form(clause: Clause) -> MediaTypeOptions | None:
     media_type = _media_type(clause)
     if media_type == PROTOBUF:
         return None
     view = clause.parameter("as")
     if not clause.asks_for_view:
-        return Form(media_type)
+        return MediaTypeOptions(media_type)
     version = clause.parameter("v")
     if (
         view not in _VIEWS
@@ -161,4 +161,4 @@ def _form(clause: Clause) -> Form | None:
         or clause.parameter("g") != "meta.k8s.io"
     ):
         return None
-    return Form(media_type, view, version)
+    return MediaTypeOptions(media_type, view, version)

@@ -16,8 +16,8 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.discovery.legacy import api_resource_list
-from fairlead.apiserver.endpoints.response.encoded_objects import encode
 from fairlead.apiserver.negotiation.media_type import JSON, clauses
+from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.openapi.v2 import swagger
 from fairlead.apiserver.openapi.v2_protobuf import swagger_message
 from fairlead.apiserver.openapi.v3 import document, group_document, plain_document

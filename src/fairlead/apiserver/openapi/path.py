@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.handlers.delete import SHOWN
-from fairlead.apiserver.endpoints.subresources.table import PARTS
+from fairlead.apiserver.endpoints.handlers.delete import RETURNS_DELETED_OBJECT
+from fairlead.apiserver.endpoints.subresources.table import SUBRESOURCE_HANDLERS
 from fairlead.apiserver.kind import Subresource
 from fairlead.apiserver.openapi import operation, parameter
 from fairlead.apiserver.openapi.operation import Subject
@@ -85,7 +85,7 @@ def _object(subject: Subject) -> Json:
     if "update" in verbs:
         made["put"] = operation.replaced(subject)
     if "delete" in verbs:
-        shows_object = subject.kind.resource in SHOWN
+        shows_object = subject.kind.resource in RETURNS_DELETED_OBJECT
         made["delete"] = operation.deleted(subject, shows_object=shows_object)
     if "patch" in verbs:
         made["patch"] = operation.patched(subject)
@@ -98,7 +98,7 @@ def _part(subject: Subject, part: Subresource, type_of: TypeOf) -> Json:
     about = (part.group or kind.group, part.version or kind.version, part.kind)
     group = f"{about[0]}/" if about[0] else ""
     definition = type_of(f"{group}{about[1]}", part.kind) or subject.object_type
-    if part.name not in PARTS:
+    if part.name not in SUBRESOURCE_HANDLERS:
         return {}
     title = _NAMES.get(part.name, part.name.capitalize())
     made: Json = {}

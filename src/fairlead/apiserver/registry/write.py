@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.auth.authorizer import Rights
+from fairlead.apiserver.auth.authorizer import Authorizer
 from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.patch.managedfields.managed_fields import without_timestamps
 from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
@@ -50,7 +50,7 @@ class Write:
     annotate: Annotate = _forget
     webhooks: Mapping[str, WebhookAnswer] = field(default_factory=lambda: NO_ANSWERS)
     options: Mapping[str, Any] = field(default_factory=lambda: NO_OPTIONS)
-    rights: Rights | None = None
+    rights: Authorizer | None = None
     view: View | None = None
 
     def tracked(self, old: Json | None, new: Json) -> Json:

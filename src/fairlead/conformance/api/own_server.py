@@ -18,8 +18,7 @@ from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
 from fairlead.apiserver.auth.bootstrap_policy.objects import RBAC_GROUP, bootstrap_objects
 from fairlead.apiserver.auth.certificate_authority import new_authority
-from fairlead.apiserver.endpoints.bootstrap import begin
-from fairlead.apiserver.endpoints.bootstrap_objects import built_in_objects
+from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create_as_apiserver
 from fairlead.apiserver.endpoints.component_status import component
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
@@ -118,13 +117,13 @@ class OwnServer:
         self.app = ApiApp(self.server, self.tokens, self._clock)
         for manifest in SYSTEM_CLASSES.values():
             self.store.put_as_is(manifest, self.now)
-        begin(
+        create_as_apiserver(
             self.store,
-            (*bootstrap_objects(), *built_in_objects(), *_of_the_distribution()),
+            (*bootstrap_objects(), *control_plane_objects(), *_of_the_distribution()),
             self.now,
         )
         for instant in (self.now, self.now + 1_000 * _NS_PER_MS):
-            self.server.follow_up(instant)
+            self.server.reconcile(instant)
 
     def settle(self) -> None:
         """Let everything happen that is due by now; nothing happens by itself here."""

@@ -15,7 +15,7 @@ from typing import Final
 import uvicorn
 import uvloop
 
-from fairlead.apiserver.http.connection_timeouts import punctual
+from fairlead.apiserver.http.connection_timeouts import uvicorn_config
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.extender.answers import Answer, Answers
 from fairlead.worlds.extender.api_binding import ApiBinding, refuse_to_bind
@@ -45,7 +45,7 @@ class _Server(uvicorn.Server):
 
 def make_server(app: ExtenderApp, on_ready: Callable[[], None]) -> uvicorn.Server:
     """`app` behind uvicorn; `on_ready` is called when it accepts connections."""
-    config = punctual(
+    config = uvicorn_config(
         app, limit_concurrency=CONNECTIONS_MAX, timeout_graceful_shutdown=GRACE_SECONDS
     )
     return _Server(config, on_ready)

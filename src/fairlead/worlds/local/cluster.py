@@ -17,10 +17,9 @@ from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
 from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
 from fairlead.apiserver.auth.certificate_authority import Pair
-from fairlead.apiserver.endpoints.bootstrap import begin
-from fairlead.apiserver.endpoints.bootstrap_objects import built_in_objects
+from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create_as_apiserver
 from fairlead.apiserver.endpoints.compose import complete_server
-from fairlead.apiserver.endpoints.handlers.computed import NOTHING_OBSERVED
+from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.kind import SERVICE_ACCOUNT
 from fairlead.apiserver.registry.id_source import ReplayedIds
@@ -122,7 +121,7 @@ class LocalCluster:
                 issue=accounts.issue,
                 keys=accounts.keys,
             ),
-            observed=measured(self.store.storage) if has_metrics else NOTHING_OBSERVED,
+            computed=measured(self.store.storage) if has_metrics else NOTHING_COMPUTED,
         )
         now = clock.now()
         if is_new:
@@ -140,7 +139,7 @@ class LocalCluster:
                 OwnService(options.address),
                 OwnRecords(HOST, options.address, options.authority),
                 Registrations(),
-                FollowUps(self.server.follow_up),
+                FollowUps(self.server.reconcile),
                 *_signers(options),
             ),
         )
@@ -148,10 +147,10 @@ class LocalCluster:
     def _load(self, options: LocalOptions, now: Instant) -> None:
         nodes = node_manifests(options.nodes, options.zones, now)
         self.store.load(registered(nodes, now), now)
-        standing = (*bootstrap_objects(), *built_in_objects())
+        standing = (*bootstrap_objects(), *control_plane_objects())
         more = () if METRICS in options.without else MEASUREMENTS
-        begin(self.store, (*standing, *more, *job_kinds()), now)
-        self.server.follow_up(now)
+        create_as_apiserver(self.store, (*standing, *more, *job_kinds()), now)
+        self.server.reconcile(now)
 
 
 def _signers(options: LocalOptions) -> tuple[Signers, ...]:

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.field_manager import track
-from fairlead.apiserver.endpoints.response.encoded_objects import encode
 from fairlead.apiserver.kind import NODE, Kind
+from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.registry.write import Track, Write
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component

@@ -28,7 +28,7 @@ from fairlead.api.quantity import (
 )
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.auth.bootstrap_policy.objects import AGGREGATE_TO
-from fairlead.apiserver.endpoints.request_scope import Observed
+from fairlead.apiserver.endpoints.request_scope import ComputedObjects
 from fairlead.apiserver.error import ApiError, not_found
 from fairlead.apiserver.kind import (
     API_SERVICE,
@@ -88,7 +88,7 @@ _FIELDS: Final = (
 )
 
 
-def measured(storage: Storage) -> Mapping[Kind, Observed]:
+def measured(storage: Storage) -> Mapping[Kind, ComputedObjects]:
     """What a metrics server adds to the API, of what is in `storage`."""
     return {NODE_METRICS: _Nodes(storage), POD_METRICS: _Pods(storage)}
 

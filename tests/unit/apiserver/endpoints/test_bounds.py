@@ -179,7 +179,7 @@ def test_a_refusal_is_no_longer_than_somebody_might_read(api):
 
 def test_what_is_deleted_is_not_kept_as_text(api, config_maps):
     """The answer to the deletion shows the object once more, when nobody will forget it again."""
-    kept = api.server._parts.renderer.texts._texts
+    kept = api.server._deps.renderer.texts._texts
     for name in "abc":
         api.config_map(name)
         api.get(f"{config_maps}/{name}")

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from fairlead.apiserver.endpoints.collection.selector import selection
-from fairlead.apiserver.endpoints.collection.watch import PIECE_BYTES
+from fairlead.apiserver.endpoints.collection.selector import selection_predicate
+from fairlead.apiserver.endpoints.collection.watch import TAKE_BYTES
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.response.encoded_objects import rest_of, rest_of_text
 from fairlead.apiserver.kind import POD
@@ -89,7 +89,7 @@ def test_a_watch_begins_with_what_is_there(make_cold, told):
 
 def test_a_watch_that_begins_with_much_is_taken_in_pieces(make_cold):
     """Nothing is lost between them, and what happens meanwhile comes last."""
-    long = {"annotations": {"a": "x" * (PIECE_BYTES // 2)}}
+    long = {"annotations": {"a": "x" * (TAKE_BYTES // 2)}}
     cold = make_cold(CompactStorage(hot_max=1), [pod(number, **long) for number in range(3)])
     watch = cold.get(f"{PODS}?watch=true")
     woken = []
@@ -126,6 +126,6 @@ def test_a_text_that_says_what_it_is_later_is_read():
     ],
 )
 def test_a_text_is_selected_as_its_value_is(labels, fields, wanted):
-    selected = selection(POD, labels, fields)
+    selected = selection_predicate(POD, labels, fields)
     text = json.dumps(pod(1), separators=(",", ":")).encode()
     assert (selected.selects(text), selected.selects(pod(1))) == (wanted, wanted)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import yaml
 
-from fairlead.apiserver.endpoints.response.renderer import text_of
 from fairlead.apiserver.negotiation.media_type import YAML
+from fairlead.apiserver.negotiation.serializer import text_of
 from fairlead.apiserver.schema.spelled import Spelled
 
 

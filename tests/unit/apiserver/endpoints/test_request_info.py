@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.endpoints.request.request_info import Target, target_of, verb_of
+from fairlead.apiserver.endpoints.request.request_info import RequestInfo, request_info_of, verb_of
 
 
 @pytest.mark.parametrize(
     ("path", "target"),
     [
-        ("/api/v1/pods", Target("", "v1", "pods")),
-        ("/api/v1/namespaces", Target("", "v1", "namespaces")),
-        ("/api/v1/namespaces/x", Target("", "v1", "namespaces", "x", "x")),
-        ("/api/v1/namespaces/x/status", Target("", "v1", "namespaces", "x", "x", "status")),
-        ("/api/v1/namespaces/x/pods", Target("", "v1", "pods", "x")),
-        ("/api/v1/namespaces/x/pods/a/", Target("", "v1", "pods", "x", "a")),
-        ("/api/v1/namespaces/x/pods/a/log", Target("", "v1", "pods", "x", "a", "log")),
+        ("/api/v1/pods", RequestInfo("", "v1", "pods")),
+        ("/api/v1/namespaces", RequestInfo("", "v1", "namespaces")),
+        ("/api/v1/namespaces/x", RequestInfo("", "v1", "namespaces", "x", "x")),
+        ("/api/v1/namespaces/x/status", RequestInfo("", "v1", "namespaces", "x", "x", "status")),
+        ("/api/v1/namespaces/x/pods", RequestInfo("", "v1", "pods", "x")),
+        ("/api/v1/namespaces/x/pods/a/", RequestInfo("", "v1", "pods", "x", "a")),
+        ("/api/v1/namespaces/x/pods/a/log", RequestInfo("", "v1", "pods", "x", "a", "log")),
         (
             "/api/v1/nodes/n/proxy/a/b",
-            Target("", "v1", "nodes", "", "n", "proxy", "a/b"),
+            RequestInfo("", "v1", "nodes", "", "n", "proxy", "a/b"),
         ),
-        ("/apis/apps/v1/deployments", Target("apps", "v1", "deployments")),
+        ("/apis/apps/v1/deployments", RequestInfo("apps", "v1", "deployments")),
         (
             "/api/v1/watch/namespaces/x/pods/a",
-            Target("", "v1", "pods", "x", "a", is_watch=True),
+            RequestInfo("", "v1", "pods", "x", "a", is_watch=True),
         ),
         ("/api/v1", None),
         ("/apis/apps/v1", None),
@@ -34,7 +34,7 @@ from fairlead.apiserver.endpoints.request.request_info import Target, target_of,
     ],
 )
 def test_a_path_names_a_resource_or_nothing(path, target):
-    assert target_of(path) == target
+    assert request_info_of(path) == target
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_a_path_names_a_resource_or_nothing(path, target):
     ],
 )
 def test_verbs_are_those_of_rbac(method, path, is_watch, verb):
-    assert verb_of(method, target_of(path), is_watch=is_watch) == verb
+    assert verb_of(method, request_info_of(path), is_watch=is_watch) == verb

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
-from fairlead.apiserver.endpoints.status_reconcilers import Upkeep
+from fairlead.apiserver.endpoints.status_reconcilers import StatusReconcilers
 from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
 
 FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
@@ -91,7 +91,7 @@ def test_looking_again_changes_nothing(api):
 
 
 def test_what_is_late_waits(api):
-    upkeep = Upkeep(api.store, ReconcileDelay(flow_status=NANOSECONDS_PER_SECOND))
+    upkeep = StatusReconcilers(api.store, ReconcileDelay(flow_status=NANOSECONDS_PER_SECOND))
     # the server's own upkeep is quicker, so that it is asked for an object it has not seen
     obj = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", **flow("exempt")}
     api.store.create(obj, api.now)

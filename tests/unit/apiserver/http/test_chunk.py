@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairlead.apiserver.http.chunk import PIECE_BYTES_MAX, pieces_of
+from fairlead.apiserver.http.chunk import CHUNK_BYTES_MAX, chunks_of
 
 
 def test_short_parts_stay_whole_and_long_ones_are_cut():
-    parts = (b"a", b"", b"b" * PIECE_BYTES_MAX, b"c" * (2 * PIECE_BYTES_MAX + 1))
-    found = list(pieces_of(parts))
-    assert [len(piece) for piece in found] == [1, 0, *[PIECE_BYTES_MAX] * 3, 1]
+    parts = (b"a", b"", b"b" * CHUNK_BYTES_MAX, b"c" * (2 * CHUNK_BYTES_MAX + 1))
+    found = list(chunks_of(parts))
+    assert [len(piece) for piece in found] == [1, 0, *[CHUNK_BYTES_MAX] * 3, 1]
     assert b"".join(found) == b"".join(parts)
     assert found[2] is parts[2]

@@ -8,7 +8,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from fairlead.apiserver.http.connection_timeouts import PunctualProtocol
+from fairlead.apiserver.http.connection_timeouts import TimeoutHttpProtocol
 
 HEAD = b"HTTP/1.1 200 OK\r\nx: y\r\ntransfer-encoding: chunked\r\n\r\n"
 
@@ -44,7 +44,7 @@ def written(*received: bytes) -> list[bytes]:
 
     async def ask() -> list[bytes]:
         config = uvicorn.Config(answer, lifespan="off", log_config=None, ws="none")
-        protocol = PunctualProtocol(config=config, server_state=ServerState(), app_state={})
+        protocol = TimeoutHttpProtocol(config=config, server_state=ServerState(), app_state={})
         wire = Wire()
         protocol.connection_made(wire)
         for data in received:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.http.pretty_print import laid_out
+from fairlead.apiserver.http.pretty_print import formatted_body
 from fairlead.apiserver.request import Response
 
 OBJECT = b'{"kind":"Status","apiVersion":"v1","metadata":{}}'
@@ -24,7 +24,7 @@ LINES = b'{\n  "kind": "Status",\n  "apiVersion": "v1",\n  "metadata": {}\n}'
     ],
 )
 def test_objects(pretty, agent, expected):
-    parts = laid_out(Response(200, (OBJECT,)), "/api/v1/x", pretty, {"user-agent": agent})
+    parts = formatted_body(Response(200, (OBJECT,)), "/api/v1/x", pretty, {"user-agent": agent})
     assert b"".join(parts) == expected
 
 
@@ -40,20 +40,20 @@ def test_objects(pretty, agent, expected):
 )
 def test_a_refusal_of_who_takes_no_objects(accept, is_one_line):
     """It is laid out, as it is written without an encoder."""
-    parts = laid_out(Response(404, (OBJECT,)), "/api/v1/x", "", {"accept": accept})
+    parts = formatted_body(Response(404, (OBJECT,)), "/api/v1/x", "", {"accept": accept})
     assert b"".join(parts) == (OBJECT + b"\n" if is_one_line else LINES)
 
 
 def test_what_is_special_in_pages_is_escaped():
     """Wherever it stands in a string."""
     text = '{"kind":"A","a":"<b>&\u2028"}'.encode()
-    parts = laid_out(Response(200, (text,)), "/api/v1/x", "", {})
+    parts = formatted_body(Response(200, (text,)), "/api/v1/x", "", {})
     assert b"".join(parts) == rb'{"kind":"A","a":"\u003cb\u003e\u0026\u2028"}' + b"\n"
 
 
 def test_a_version_is_always_laid_out():
     """It is no object."""
-    parts = laid_out(Response(200, (b'{"major":"1"}',)), "/version", "", {})
+    parts = formatted_body(Response(200, (b'{"major":"1"}',)), "/version", "", {})
     assert b"".join(parts) == b'{\n  "major": "1"\n}'
 
 
@@ -67,4 +67,4 @@ def test_a_version_is_always_laid_out():
     ],
 )
 def test_everything_else_is_left_alone(response):
-    assert laid_out(response, "/x", "true", {"user-agent": "curl/8"}) is response.body
+    assert formatted_body(response, "/x", "true", {"user-agent": "curl/8"}) is response.body

@@ -14,11 +14,15 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from fairlead.apiserver.endpoints.handlers.patcher import patch_of
-from fairlead.apiserver.endpoints.handlers.rest import in_namespace, named, write_of
+from fairlead.apiserver.endpoints.handlers.patcher import patcher_of
+from fairlead.apiserver.endpoints.handlers.rest import (
+    in_request_namespace,
+    with_request_name,
+    write_of,
+)
 from fairlead.apiserver.endpoints.request.options import write_options
-from fairlead.apiserver.endpoints.request.request_info import Target
-from fairlead.apiserver.endpoints.request_scope import Call
+from fairlead.apiserver.endpoints.request.request_info import RequestInfo
+from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.negotiation.status import failure
@@ -30,12 +34,12 @@ SERVERS = ("uid", "creationTimestamp", "resourceVersion", "generation", "selfLin
 
 
 class NoStore:
-    """What a call needs of a server whose store is not asked."""
+    """What a request needs of a server whose store is not asked."""
 
     identity = None
 
 
-def call_of(case):
+def scope_of(case):
     kind = kind_of({"apiVersion": case["apiVersion"], "kind": case["kind"]})
     request = Request(
         method="PATCH",
@@ -45,17 +49,17 @@ def call_of(case):
         body=case["body"].encode(),
     )
     namespace = "ns" if kind.namespaced else ""
-    target = Target(kind.group, kind.version, kind.plural, namespace, "n", case["sub"])
-    return Call(NoStore(), request, target, kind, "patch", case["now"] * 1_000_000_000)
+    info = RequestInfo(kind.group, kind.version, kind.plural, namespace, "n", case["sub"])
+    return RequestScope(NoStore(), request, info, kind, "patch", case["now"] * 1_000_000_000)
 
 
-def patched(call, live):
+def patched(scope, live):
     """`live` after the patch, or it itself where nothing changed but times."""
-    options, part = write_options(call.request, "PatchOptions"), call.target.subresource
-    change = patch_of(call, options, call.kind, part)
-    write = write_of(call, options, change.operation, part)
-    made = change.created() if live is None else change.of(live)
-    made = own(write.tracked(live, named(call, in_namespace(call, made))))
+    options, part = write_options(scope.request, "PatchOptions"), scope.info.subresource
+    patcher = patcher_of(scope, options, scope.kind, part)
+    write = write_of(scope, options, patcher.operation, part)
+    made = patcher.created() if live is None else patcher.patched(live)
+    made = own(write.tracked(live, with_request_name(scope, in_request_namespace(scope, made))))
     return own(live) if live is not None and write.is_same(own(live), made) else made
 
 
@@ -79,12 +83,12 @@ def told(status):
 
 def answer(case):
     """Code, and an object or what a refusal says, and warnings."""
-    call = call_of(case)
+    scope = scope_of(case)
     try:
-        made = ordered(patched(call, case["live"]))
+        made = ordered(patched(scope, case["live"]))
     except ApiError as refused:
-        return refused.code, told(failure(refused)), call.warnings
-    return 200, made, call.warnings
+        return refused.code, told(failure(refused)), scope.warnings
+    return 200, made, scope.warnings
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['kind']} {case['type']}")

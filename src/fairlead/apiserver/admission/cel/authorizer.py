@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.authentication.token import authenticated
-from fairlead.apiserver.auth.authorizer import Attributes, Rights
+from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorizer
 from fairlead.apiserver.request import User
 from fairlead.cel.function import TEXT, TRUTH, VALUE, Function, Value, member
 
@@ -31,7 +31,7 @@ _ACCOUNT: Final = "system:serviceaccount"
 class Judge:
     """Whom an authorizer is asked about, and which."""
 
-    rights: Rights | None
+    rights: Authorizer | None
     user: User
 
 
@@ -85,7 +85,7 @@ def _check(value: Value, verb: str) -> Value:
     about = {key: str(value[key]) for key in keys if value.get(key)}
     if value.get("resource") and "version" not in about:
         about["version"] = "*"
-    verdict = judge.rights.verdict(Attributes(_user(value, judge), verb, **about))
+    verdict = judge.rights.verdict(AuthorizationAttributes(_user(value, judge), verb, **about))
     return {"allowed": verdict.allowed, "reason": verdict.reason}
 
 

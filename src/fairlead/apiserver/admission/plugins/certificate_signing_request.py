@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked, Operation
-from fairlead.apiserver.auth.authorizer import Attributes, Rights
+from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorizer
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
@@ -90,11 +90,11 @@ def _groups(spec: Json) -> tuple[str, ...]:
     return tuple(str(attribute.value) for attribute in named)
 
 
-def _require_right(rights: Rights, user: User, kind: Kind, obj: Json, verb: str) -> None:
+def _require_right(rights: Authorizer, user: User, kind: Kind, obj: Json, verb: str) -> None:
     signer = obj["spec"].get("signerName", "")
     domain = signer.partition("/")[0]
     for name in (signer, f"{domain}/*"):
-        asked = Attributes(
+        asked = AuthorizationAttributes(
             user,
             verb,
             group=kind.group,

@@ -16,7 +16,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.auth.authorization.rule import compact, described, uncovered
-from fairlead.apiserver.auth.authorizer import Attributes, Rights
+from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorizer
 from fairlead.apiserver.error import ApiError, forbidden, not_found
 from fairlead.apiserver.kind import (
     CLUSTER_ROLE,
@@ -65,7 +65,7 @@ class RoleEscalation:
 class _Asker:
     """Somebody with rights."""
 
-    rights: Rights
+    rights: Authorizer
     user: User
 
     def require_role(self, kind: Kind, role: Json, old: Json) -> None:
@@ -91,7 +91,7 @@ class _Asker:
 
     def _may(self, verb: str, kind: Kind, namespace: str, name: str) -> bool:
         """Whether they may do that to a role."""
-        asked = Attributes(
+        asked = AuthorizationAttributes(
             self.user,
             verb,
             group=kind.group,

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.admission.policy.match import param_kind
-from fairlead.apiserver.auth.authorizer import Attributes
+from fairlead.apiserver.auth.authorizer import AuthorizationAttributes
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY,
@@ -95,7 +95,7 @@ def _may_get(asked: Asked, what: Mapping[str, Any]) -> bool:
     write = asked.about.write
     if write.user is None or write.rights is None:
         return True
-    return write.rights.verdict(Attributes(write.user, "get", **what)).allowed
+    return write.rights.verdict(AuthorizationAttributes(write.user, "get", **what)).allowed
 
 
 def _refuse(asked: Asked, field: str, why: str) -> None:

@@ -36,7 +36,6 @@ from fairlead.apiserver.admission.match import (
 )
 from fairlead.apiserver.admission.webhooks.client_config import authority_of, place_of
 from fairlead.apiserver.admission.webhooks.review import review_of, verified
-from fairlead.apiserver.endpoints.collection.delete_collection_progress import Sweep
 from fairlead.apiserver.error import ApiError, Cause, bad_request, forbidden
 from fairlead.apiserver.kind import (
     MUTATING_WEBHOOK_CONFIGURATION,
@@ -82,14 +81,14 @@ class WebhookNeeded(Exception):  # noqa: N818 - no error: the request waits for 
         super().__init__(call.url)
         self.call = call
         self.drawn: tuple[str, ...] = ()
-        self.sweep: Sweep | None = None
+        self.progress: object | None = None
         self.is_further = False
 
     def answered(self, request: Request, answer: WebhookAnswer) -> Request:
         """`request`, which waited for this, as it is to be handled anew."""
         known = NO_ANSWERS if self.is_further else request.webhooks
         webhooks = {**known, self.call.key: answer}
-        return replace(request, webhooks=webhooks, drawn=self.drawn, sweep=self.sweep)
+        return replace(request, webhooks=webhooks, drawn=self.drawn, progress=self.progress)
 
 
 @dataclass(frozen=True, slots=True)

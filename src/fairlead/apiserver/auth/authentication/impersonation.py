@@ -25,7 +25,7 @@ from fairlead.apiserver.auth.authentication.token import ANONYMOUS
 from fairlead.apiserver.auth.authorization.node import NODES_GROUP
 from fairlead.apiserver.auth.authorization.node import USER_PREFIX as NODE_PREFIX
 from fairlead.apiserver.auth.authorization.rbac import SERVICE_ACCOUNT_PREFIX, refusal
-from fairlead.apiserver.auth.authorizer import Attributes, Authorize
+from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorize
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.request import (
     AUTHENTICATED,
@@ -46,7 +46,9 @@ _NODE: Final = "arbitrary-node"
 _GROUP: Final = "authentication.k8s.io"
 
 
-def impersonated(asked: Attributes, headers: Mapping[str, str], authorize: Authorize) -> User:
+def impersonated(
+    asked: AuthorizationAttributes, headers: Mapping[str, str], authorize: Authorize
+) -> User:
     """Who the request is from: its user, or whom it names instead.
 
     Raises ApiError: 403 for whoever may not do that, 400 where it is not said who.
@@ -71,18 +73,22 @@ def impersonated(asked: Attributes, headers: Mapping[str, str], authorize: Autho
             raise refused from None
 
 
-def _constrained(asked: Attributes, wanted: User, mode: str, authorize: Authorize) -> User:
+def _constrained(
+    asked: AuthorizationAttributes, wanted: User, mode: str, authorize: Authorize
+) -> User:
     """`wanted` for what is asked alone. Raises ApiError 403."""
     authorize(replace(asked, verb=f"{_VERB}-on:{mode}:{asked.verb}"))
     said = (*wanted.groups, *wanted.extra, *chain.from_iterable(wanted.extra.values()))
     if SYSTEM_MASTERS in wanted.groups or "" in said:
-        raise refusal(Attributes(asked.user, f"{_VERB}:{mode}", group=_GROUP, resource="groups"))
+        raise refusal(
+            AuthorizationAttributes(asked.user, f"{_VERB}:{mode}", group=_GROUP, resource="groups")
+        )
     for wish in _wishes(asked.user, wanted):
         authorize(replace(wish, verb=f"{_VERB}:{mode}", group=_GROUP))
     return replace(wanted, groups=_groups(wanted, (NODES_GROUP,) if mode == _NODE else ()))
 
 
-def _impersonated(asked: Attributes, wanted: User, authorize: Authorize) -> User:
+def _impersonated(asked: AuthorizationAttributes, wanted: User, authorize: Authorize) -> User:
     """`wanted` for everything. Raises ApiError 403."""
     for wish in _wishes(asked.user, wanted):
         # The older right knows nodes as any other users.
@@ -104,23 +110,25 @@ def _extra(headers: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def _wishes(user: User, wanted: User) -> Iterator[Attributes]:
+def _wishes(user: User, wanted: User) -> Iterator[AuthorizationAttributes]:
     """What `user` must be allowed for."""
     account, node = _account(wanted.name), _node(wanted.name)
     if account:
         namespace, name = account
-        yield Attributes(user, _VERB, resource="serviceaccounts", namespace=namespace, name=name)
+        yield AuthorizationAttributes(
+            user, _VERB, resource="serviceaccounts", namespace=namespace, name=name
+        )
     elif node:
-        yield Attributes(user, _VERB, resource="nodes", name=node)
+        yield AuthorizationAttributes(user, _VERB, resource="nodes", name=node)
     else:
-        yield Attributes(user, _VERB, resource="users", name=wanted.name)
+        yield AuthorizationAttributes(user, _VERB, resource="users", name=wanted.name)
     if wanted.uid:
-        yield Attributes(user, _VERB, group=_GROUP, resource="uids", name=wanted.uid)
+        yield AuthorizationAttributes(user, _VERB, group=_GROUP, resource="uids", name=wanted.uid)
     for group in wanted.groups:
-        yield Attributes(user, _VERB, resource="groups", name=group)
+        yield AuthorizationAttributes(user, _VERB, resource="groups", name=group)
     for key, values in wanted.extra.items():
         for value in values:
-            yield Attributes(
+            yield AuthorizationAttributes(
                 user, _VERB, group=_GROUP, resource="userextras", subresource=key, name=value
             )
 

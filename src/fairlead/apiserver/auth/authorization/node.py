@@ -12,14 +12,14 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.authorization.node_reference import claimed_volumes, referred
 from fairlead.apiserver.auth.authorization.rule import allows
-from fairlead.apiserver.auth.authorizer import Attributes, Verdict
+from fairlead.apiserver.auth.authorizer import AccessDecision, AuthorizationAttributes
 from fairlead.apiserver.auth.bootstrap_policy.roles import READ
 from fairlead.apiserver.kind import POD, RESOURCE_SLICE, SERVICE_ACCOUNT, VOLUME_ATTACHMENT
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.storage import Storage
 
 # Of a node and what it asks for.
-Judge = Callable[[str, Attributes], str | None]
+Judge = Callable[[str, AuthorizationAttributes], str | None]
 
 NODES_GROUP: Final = "system:nodes"
 USER_PREFIX: Final = "system:node:"
@@ -72,7 +72,7 @@ class NodeAuthorizer:
         """Which pods run where is read from `storage`."""
         self._storage = storage
 
-    def __call__(self, asked: Attributes) -> Verdict | str:
+    def __call__(self, asked: AuthorizationAttributes) -> AccessDecision | str:
         """That it is allowed, or why it has nothing to say in favour."""
         node = node_of(asked.user)
         if not node or not asked.is_resource:
@@ -80,9 +80,9 @@ class NodeAuthorizer:
         why_not = self._judge(asked)(node, asked)
         if why_not is not None:
             return why_not
-        return Verdict(allowed=True)
+        return AccessDecision(allowed=True)
 
-    def _judge(self, asked: Attributes) -> Judge:
+    def _judge(self, asked: AuthorizationAttributes) -> Judge:
         """Who says why a node may not, None where it may."""
         match asked.group, asked.resource:
             case of if of in _READ:
@@ -98,7 +98,7 @@ class NodeAuthorizer:
             case of:
                 return _SAME_FOR_ALL.get(of, _by_rules)
 
-    def _of_read(self, node: str, asked: Attributes) -> str | None:
+    def _of_read(self, node: str, asked: AuthorizationAttributes) -> str | None:
         if asked.verb not in READ:
             return "can only read resources of this type"
         if asked.subresource:
@@ -107,7 +107,7 @@ class NodeAuthorizer:
             return "can only read namespaced object of this type"
         return self._of_related(node, asked)
 
-    def _of_got(self, node: str, asked: Attributes) -> str | None:
+    def _of_got(self, node: str, asked: AuthorizationAttributes) -> str | None:
         if (asked.resource, asked.subresource) == ("persistentvolumeclaims", "status"):
             if asked.verb not in ("update", "patch"):
                 return "can only get/update/patch this type"
@@ -116,14 +116,14 @@ class NodeAuthorizer:
             return "can only get individual resources of this type"
         return "cannot get subresource" if asked.subresource else self._of_related(node, asked)
 
-    def _of_tokens(self, node: str, asked: Attributes) -> str | None:
+    def _of_tokens(self, node: str, asked: AuthorizationAttributes) -> str | None:
         if asked.verb != "create" or not asked.name:
             return "can only create tokens for individual service accounts"
         if asked.subresource != "token":
             return "can only create token subresource of serviceaccount"
         return self._of_related(node, asked)
 
-    def _of_pods(self, node: str, asked: Attributes) -> str | None:
+    def _of_pods(self, node: str, asked: AuthorizationAttributes) -> str | None:
         if asked.verb == "get":
             return "cannot get subresource" if asked.subresource else self._of_related(node, asked)
         if asked.subresource:
@@ -133,7 +133,7 @@ class NodeAuthorizer:
         why = "can only list/watch pods with spec.nodeName field selector"
         return self._of_related(node, asked) if asked.name else why
 
-    def _of_slices(self, node: str, asked: Attributes) -> str | None:
+    def _of_slices(self, node: str, asked: AuthorizationAttributes) -> str | None:
         if asked.subresource:
             return "cannot authorize ResourceSlice subresources"
         match asked.verb:
@@ -146,7 +146,7 @@ class NodeAuthorizer:
                 return None if is_own else f"can only {_SLICES}"
         return f"only the following verbs are allowed for a ResourceSlice: {_SLICE_VERBS}"
 
-    def _of_related(self, node: str, asked: Attributes) -> str | None:
+    def _of_related(self, node: str, asked: AuthorizationAttributes) -> str | None:
         if not asked.name:
             return _NO_NAME
         if self._is_related(node, asked.resource, asked.namespace, asked.name):
@@ -187,17 +187,17 @@ def _is_on(node: str, obj: Json | None) -> bool:
     return ((obj or {}).get("spec") or {}).get("nodeName") == node
 
 
-def _is_of_node(asked: Attributes, field: str, node: str) -> bool:
+def _is_of_node(asked: AuthorizationAttributes, field: str, node: str) -> bool:
     """Whether only what is of a node is asked for."""
     wanted = (f"{field}={node}", f"{field}=={node}")
     return any(term in wanted for term in asked.selector.split(","))
 
 
-def _by_rules(_: str, asked: Attributes) -> str | None:
+def _by_rules(_: str, asked: AuthorizationAttributes) -> str | None:
     return None if any(allows(rule, asked) for rule in _RULES) else ""
 
 
-def _of_nodes(node: str, asked: Attributes) -> str | None:
+def _of_nodes(node: str, asked: AuthorizationAttributes) -> str | None:
     if asked.verb not in READ or asked.subresource:
         return _by_rules(node, asked)
     what = f"'{asked.name}'" if asked.name else "all nodes"
@@ -205,7 +205,7 @@ def _of_nodes(node: str, asked: Attributes) -> str | None:
     return None if asked.name == node else why
 
 
-def _of_csi_nodes(node: str, asked: Attributes) -> str | None:
+def _of_csi_nodes(node: str, asked: AuthorizationAttributes) -> str | None:
     if asked.verb not in _WRITE:
         return "can only get, create, update, patch, or delete a CSINode"
     if asked.subresource:
@@ -213,7 +213,7 @@ def _of_csi_nodes(node: str, asked: Attributes) -> str | None:
     return None if asked.verb == "create" or asked.name == node else _CSI_NODE
 
 
-def _of_leases(node: str, asked: Attributes) -> str | None:
+def _of_leases(node: str, asked: AuthorizationAttributes) -> str | None:
     if asked.verb not in _WRITE:
         return "can only get, create, update, patch, or delete a node lease"
     if asked.namespace != LEASE_NAMESPACE:

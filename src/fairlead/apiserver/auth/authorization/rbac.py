@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.authorization.aggregation import aggregated_rules
 from fairlead.apiserver.auth.authorization.rule import allows
-from fairlead.apiserver.auth.authorizer import Attributes, Verdict
+from fairlead.apiserver.auth.authorizer import AccessDecision, AuthorizationAttributes
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import (
     CLUSTER_ROLE,
@@ -54,7 +54,7 @@ class _Grant:
 
 
 # Has an opinion before roles are asked: a verdict, or why it has none ("" if it does not care).
-Before = Callable[[Attributes], Verdict | str]
+Before = Callable[[AuthorizationAttributes], AccessDecision | str]
 
 
 class Rbac:
@@ -67,27 +67,27 @@ class Rbac:
         self._grants: dict[str, list[_Grant]] | None = None
         storage.subscribe(self._changed)
 
-    def __call__(self, asked: Attributes) -> None:
+    def __call__(self, asked: AuthorizationAttributes) -> None:
         """Let it pass, or raise ApiError 403."""
         asked = _located(asked)
         verdict = self.verdict(asked)
         if not verdict.allowed:
             raise refusal(asked, verdict.reason)
 
-    def verdict(self, asked: Attributes) -> Verdict:
+    def verdict(self, asked: AuthorizationAttributes) -> AccessDecision:
         """Whether the user may do what is asked, and why (not)."""
         if SYSTEM_MASTERS in asked.user.groups:
-            return Verdict(allowed=True)
+            return AccessDecision(allowed=True)
         remarks = []
         for opinion in (before(asked) for before in self._before):
-            if isinstance(opinion, Verdict):
+            if isinstance(opinion, AccessDecision):
                 return opinion
             remarks.append(opinion)
         for grant, subject in self._granted(asked.user, asked.namespace):
             if any(allows(rule, asked) for rule in grant.rules):
                 reason = f"RBAC: allowed by {grant.told} to {subject}"
-                return Verdict(allowed=True, reason=reason)
-        return Verdict(allowed=False, reason="\n".join(filter(None, remarks)))
+                return AccessDecision(allowed=True, reason=reason)
+        return AccessDecision(allowed=False, reason="\n".join(filter(None, remarks)))
 
     def rules_for(self, user: User, namespace: str) -> list[Json]:
         """All rules that the user has in a namespace, or ("") in the cluster."""
@@ -135,7 +135,7 @@ class Rbac:
             self._grants = None
 
 
-def refusal(asked: Attributes, reason: str = "") -> ApiError:
+def refusal(asked: AuthorizationAttributes, reason: str = "") -> ApiError:
     """403: the user may not; `reason` is added where somebody knows more."""
     # upstream: apiserver/pkg/endpoints/handlers/responsewriters/errors.go:forbiddenMessage
     user = f'User "{asked.user.name}" cannot {asked.verb}'
@@ -152,7 +152,7 @@ def refusal(asked: Attributes, reason: str = "") -> ApiError:
     return ApiError("Forbidden", 403, f"{kind.resource} is forbidden: {text}", kind=kind)
 
 
-def _located(asked: Attributes) -> Attributes:
+def _located(asked: AuthorizationAttributes) -> AuthorizationAttributes:
     """A namespace counts as being in itself, so that a binding in it may be about it."""
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
     is_one = bool(asked.name) and asked.verb not in ("list", "watch")

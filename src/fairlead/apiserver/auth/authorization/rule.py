@@ -11,12 +11,12 @@ from itertools import product
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.auth.authorizer import Attributes
+from fairlead.apiserver.auth.authorizer import AuthorizationAttributes
 
 ALL: Final = "*"
 
 
-def allows(rule: Json, asked: Attributes) -> bool:
+def allows(rule: Json, asked: AuthorizationAttributes) -> bool:
     """Whether `rule` lets somebody do what is asked."""
     verbs = _listed(rule, "verbs")
     if asked.verb not in verbs and ALL not in verbs:

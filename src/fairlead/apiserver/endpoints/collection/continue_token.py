@@ -1,7 +1,7 @@
-"""Continue tokens: where a list goes on, as clients hand it back.
+"""Continue tokens of paged lists.
 
-A token names a version and the key to go on with, in base64 without padding. What clients have
-made of it is refused in the words of the decoders that upstream reads it with.
+A token is a version and the first key of the next page, as JSON in base64 without padding. A
+malformed token is refused with the errors of Go's decoders, which upstream passes on.
 
 upstream: apiserver/pkg/storage/continue.go, encoding/base64/base64.go
 """
@@ -26,7 +26,7 @@ _INVALID: Final = "invalid continue token: continue key is not valid: "
 _ALPHABET: Final = frozenset(f"{ascii_letters}{digits}-_")
 _LINE_ENDS: Final = str.maketrans("", "", "\r\n")
 _WHOLE: Final = 4
-# The members of a token: what they are here, and what upstream calls it.
+# The members of a token: their types here, and in Go.
 _MEMBERS: Final[dict[str, tuple[type, str]]] = {
     "v": (str, "string"),
     "rv": (int, "int64"),
@@ -36,20 +36,20 @@ _MEMBERS: Final[dict[str, tuple[type, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Where to go on: at `start` (inclusive), with the objects of `version` (NOW for today's)."""
+    """The next page starts at key `start` (inclusive), at `version` (or NOW)."""
 
     version: int
     start: str
 
 
 def encoded(token: Token) -> str:
-    """The token as a client gets it."""
+    """The token as text for the client."""
     text = msgspec.json.encode({"v": FORMAT, "rv": token.version, "start": token.start})
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
 
 def decoded(text: str) -> Token:
-    """The token that `text` stands for; its start has no slash in front. Raises ApiError 400."""
+    """Decodes a token; its start loses the leading slash. Raises ApiError 400."""
     at = _first_fault(text)
     if at is not None:
         raise bad_request(f"{_INVALID}illegal base64 data at input byte {at}")
@@ -65,17 +65,17 @@ def decoded(text: str) -> Token:
 
 
 def _first_fault(text: str) -> int | None:
-    """Which byte of `text` is no base64, None where all are."""
+    """The offset of the first byte that is not base64, None if there is none."""
     encoded_text = text.encode("latin-1", "replace").decode("latin-1")
     for at, mark in enumerate(encoded_text):
         if mark not in _ALPHABET and mark not in "\r\n":
             return at
-    # One character alone is too little for a byte.
+    # A single last character encodes only six bits.
     return len(text) - 1 if len(text.translate(_LINE_ENDS)) % _WHOLE == 1 else None
 
 
 def _mistyped(content: Any) -> Iterator[str]:
-    """What of a token has a wrong type; null stands for nothing."""
+    """The members with a wrong type; null is allowed everywhere."""
     if content is None:
         return
     if not isinstance(content, dict):
@@ -111,11 +111,11 @@ def _checked(content: dict[str, Any]) -> Token:
 
 
 def _cleaned(key: str) -> str:
-    """A path as Go cleans it, which knows of no second slash in front."""
+    """`key` as Go's path.Clean returns it; Python's normpath keeps a leading double slash."""
     return normpath(key.replace("//", "/", 1)) if key.startswith("//") else normpath(key)
 
 
 def token_too_old(token: Token, why: str) -> ApiError:
-    """410: the version of a token is forgotten; with one that goes on with the present."""
+    """410: the token's version is gone; the error has a token that continues with the present."""
     fresh = encoded(Token(NOW, token.start))
     return ApiError("Expired", 410, why, continue_token=fresh)

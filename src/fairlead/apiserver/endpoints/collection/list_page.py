@@ -1,53 +1,102 @@
-"""Listing: which objects a list shows, at which version, and how it goes on.
+"""List pages: which objects a list shows, at which version, and where the next page starts.
 
-Without a version a list shows the present. With one it may be newer than that (the default, and
-NotOlderThan), or must be exactly that (Exact; and what a limit alone asks for). Version 0 takes
-what is at hand, and is not limited.
+resourceVersion      resourceVersionMatch  shows
+""                   -                     the present
+N                    "" or NotOlderThan    the present, unless N is still to come (504)
+N                    Exact                 version N
+N with a limit       ""                    version N
+0                    ""                    the present, unpaged
 
-upstream: apiserver/pkg/storage/etcd3/store.go:GetList, cacher/delegator.go:shouldDelegateList
+A continue token names the version of the first page and the key to go on from. Later pages show
+the objects as they were at that version, reconstructed from the change log as far back as it
+reaches. A client that comes too late gets a token that continues with the present (version -1).
+
+upstream: apiserver/pkg/storage/continue.go, storage/etcd3/store.go:GetList,
+storage/cacher/delegator.go:shouldDelegateList
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import itemgetter
+from typing import Final
 
-from fairlead.apiserver.endpoints.collection.continue_token import NOW, Token, decoded, encoded
-from fairlead.apiserver.endpoints.collection.page import (
-    Entry,
-    Listed,
-    list_too_old,
-    objects_at,
-    objects_now,
-    page_too_old,
+from fairlead.apiserver.endpoints.collection.continue_token import (
+    NOW,
+    Token,
+    decoded,
+    encoded,
+    token_too_old,
 )
-from fairlead.apiserver.endpoints.collection.selector import Selection
+from fairlead.apiserver.endpoints.collection.selector import SelectionPredicate
 from fairlead.apiserver.endpoints.request.options import EXACT, ListOptions, unsigned
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.request_error import from_the_future
-from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.storage.storage import ChangeType, Kept, Key, Storage
+
+# The key of an object within a list of one namespace ("name") or of all ("namespace/name"), and
+# the object as it is stored.
+ListEntry = tuple[str, Kept]
+
+_LIST_TOO_OLD: Final = "The resourceVersion for the provided list is too old."
+_PAGE_TOO_OLD: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can "
+    "start a new list without the continue parameter, or use the continue token in this response "
+    "to retrieve the remainder of the results. Continuing with the provided token results in an "
+    "inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
+)
 
 
-def listed(
-    storage: Storage, kind: Kind, namespace: str, wanted: Selection, options: ListOptions
-) -> Listed:
-    """The objects that a request asks for. Raises ApiError: 400, 410, 504."""
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """Stored objects at a version; computed kinds have version -1.
+
+    On the last page `continue_token` is "" and `remaining` None.
+    """
+
+    objects: Sequence[Kept]
+    version: int
+    continue_token: str = ""
+    remaining: int | None = None
+
+
+def list_page(
+    storage: Storage,
+    kind: Kind,
+    namespace: str,
+    predicate: SelectionPredicate,
+    options: ListOptions,
+) -> ListPage:
+    """The page of objects that a list request asks for. Raises ApiError: 400, 410, 504."""
     if options.continue_token:
-        return _continued(storage, kind, namespace, wanted, options)
-    version = asked_version(storage, options.version)
+        return _next_page(storage, kind, namespace, predicate, options)
+    version = _requested_version(storage, options.version)
     limit = options.limit if options.version != "0" else 0
     is_exact = options.match == EXACT or (limit > 0 and not options.match)
     if is_exact and version > 0:
-        objects = _objects_at(storage, kind, namespace, version)
+        try:
+            objects = _objects_at(storage, kind, namespace, version)
+        except ApiError:
+            raise ApiError("Expired", 410, _LIST_TOO_OLD) from None
     else:
         objects, version = objects_now(storage, kind, namespace), storage.version
-    # upstream: registry/generic/registry/store.go:ListPredicate looks one object up by its name
-    is_one = bool(wanted.name) and (bool(namespace) or not kind.namespaced)
-    return _page(objects, wanted, version, 0 if is_one else limit)
+    # upstream: registry/generic/registry/store.go:ListPredicate gets a single object by its name,
+    # without paging
+    is_single = bool(predicate.name) and (bool(namespace) or not kind.namespaced)
+    return _page(objects, predicate, version, 0 if is_single else limit)
 
 
-def asked_version(storage: Storage, text: str) -> int:
+def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[ListEntry]:
+    """The objects of one namespace, or of all (""), ordered by their keys."""
+    found = storage.kept(kind, namespace or None)
+    return sorted(((_list_key(key, namespace), kept) for key, kept in found), key=itemgetter(0))
+
+
+def _requested_version(storage: Storage, text: str) -> int:
     """A list's resourceVersion, 0 when there is none. Raises ApiError 400, 504."""
     if not text:
         return 0
@@ -60,16 +109,13 @@ def asked_version(storage: Storage, text: str) -> int:
     return version
 
 
-def _objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[Entry]:
-    try:
-        return objects_at(storage, kind, namespace, version)
-    except ApiError:
-        raise list_too_old() from None
-
-
-def _continued(
-    storage: Storage, kind: Kind, namespace: str, wanted: Selection, options: ListOptions
-) -> Listed:
+def _next_page(
+    storage: Storage,
+    kind: Kind,
+    namespace: str,
+    predicate: SelectionPredicate,
+    options: ListOptions,
+) -> ListPage:
     if options.version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
     token = decoded(options.continue_token)
@@ -80,35 +126,66 @@ def _continued(
         if version > storage.version:
             raise from_the_future(version, storage.version)
         try:
-            objects = objects_at(storage, kind, namespace, version)
+            objects = _objects_at(storage, kind, namespace, version)
         except ApiError:
-            raise page_too_old(token) from None
+            raise token_too_old(token, _PAGE_TOO_OLD) from None
     first = bisect_left(objects, token.start, key=itemgetter(0))
     limit = options.limit if options.version != "0" else 0
-    return _page(objects[first:], wanted, version, limit)
+    return _page(objects[first:], predicate, version, limit)
 
 
-def _page(objects: list[Entry], wanted: Selection, version: int, limit: int) -> Listed:
-    """So many of the `objects` that are wanted; it goes on where any more follow, wanted or not."""
+def _page(
+    objects: list[ListEntry], predicate: SelectionPredicate, version: int, limit: int
+) -> ListPage:
+    """The first `limit` matches; has a continue token if any object follows, matching or not."""
     # upstream: apiserver/pkg/storage/cacher/cacher.go:GetList
-    page, end = _first(objects, wanted, limit)
+    matches, end = _first_matches(objects, predicate, limit)
     if end == len(objects):
-        return Listed([kept for _, kept in page], version)
-    token = encoded(Token(version, f"/{page[-1][0]}\0"))
-    # How much is left is told only where nobody had to look at the objects to count them.
-    remaining = len(objects) - limit if wanted.is_everything else None
-    return Listed([kept for _, kept in page], version, token, remaining)
+        return ListPage([kept for _, kept in matches], version)
+    # The next page starts right after the last key: "\0" is the smallest possible suffix.
+    token = encoded(Token(version, f"/{matches[-1][0]}\0"))
+    # As upstream, the remaining objects are only counted where all of them match.
+    remaining = len(objects) - limit if predicate.is_everything else None
+    return ListPage([kept for _, kept in matches], version, token, remaining)
 
 
-def _first(objects: list[Entry], wanted: Selection, limit: int) -> tuple[list[Entry], int]:
-    """The first that are wanted, at most `limit` unless that is 0, and where they end."""
-    if wanted.is_everything:
+def _first_matches(
+    objects: list[ListEntry], predicate: SelectionPredicate, limit: int
+) -> tuple[list[ListEntry], int]:
+    """The first `limit` matches (all if 0), and the index after the last object looked at."""
+    if predicate.is_everything:
         end = min(limit, len(objects)) if limit > 0 else len(objects)
         return objects[:end], end
-    page: list[Entry] = []
+    matches: list[ListEntry] = []
     for end, entry in enumerate(objects, 1):
-        if wanted.selects(entry[1]):
-            page.append(entry)
-            if len(page) == limit:
-                return page, end
-    return page, len(objects)
+        if predicate.selects(entry[1]):
+            matches.append(entry)
+            if len(matches) == limit:
+                return matches, end
+    return matches, len(objects)
+
+
+def _list_key(key: Key, namespace: str) -> str:
+    own, name = key
+    return name if namespace or not own else f"{own}/{name}"
+
+
+def _objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[ListEntry]:
+    """The objects as they were at `version`: the present with later changes undone, newest first.
+
+    Raises ApiError 410 when the change log does not reach back that far.
+    """
+    changes = storage.changes_since(version)
+    objects = dict(objects_now(storage, kind, namespace))
+    for change in reversed(changes):
+        meta = change.object["metadata"]
+        if change.kind.resource != kind.resource:
+            continue
+        if namespace and meta.get("namespace", "") != namespace:
+            continue
+        key = _list_key((meta.get("namespace", ""), meta["name"]), namespace)
+        if change.type is ChangeType.ADDED:
+            objects.pop(key, None)
+        elif change.previous is not None:
+            objects[key] = change.previous
+    return sorted(objects.items(), key=itemgetter(0))

@@ -1,7 +1,6 @@
-"""Selectable fields: which fields of a kind lists may select by, and how those are read.
+"""Fields that field selectors may use, by kind, and how their values read as text.
 
-They are few: every kind has metadata.name and metadata.namespace, some have more, each written as
-text the way upstream writes it.
+Every kind has metadata.name and metadata.namespace; a few have more.
 
 upstream: each kind's SelectableFields in pkg/registry/*/strategy.go and
 pkg/apis/*/v1/conversion.go
@@ -25,7 +24,7 @@ _ALWAYS: Final = (NAME, NAMESPACE)
 
 
 def reader(kind: Kind, field: str) -> Read:
-    """What reads that field of objects of `kind`. Raises ApiError 400 where no list selects it."""
+    """Reads `field` of objects of `kind` as text. Raises ApiError 400 if it is not selectable."""
     if field == NAME or (field == NAMESPACE and not _is_named_only(kind)):
         return _metadata(field.removeprefix("metadata."))
     if kind.custom is not None:
@@ -41,14 +40,14 @@ def reader(kind: Kind, field: str) -> Read:
 
 
 def _is_named_only(kind: Kind) -> bool:
-    """Whether a kind without a namespace knows so."""
+    """Whether a cluster-scoped kind rejects metadata.namespace; others accept it."""
     # upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource;
     # apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
     return kind.resource in _NAMED_ONLY or (kind.custom is not None and not kind.namespaced)
 
 
 def _selectable(paths: tuple[str, ...], field: str) -> Read:
-    """A field that the definition of a custom resource lets lists select."""
+    """A selectable field of a custom resource definition."""
     # upstream: apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
     if f".{field}" not in paths:
         raise bad_request(f"field label not supported: {field}")
@@ -70,7 +69,7 @@ def _metadata(field: str) -> Read:
 
 
 def _text(*path: str, absent: str = "") -> Read:
-    """A field as text; `absent` where it is not there."""
+    """Reads the field at `path` as text; `absent` if there is none."""
 
     def read(obj: Json) -> str:
         value: Any = obj

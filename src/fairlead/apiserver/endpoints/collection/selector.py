@@ -1,4 +1,4 @@
-"""Selection: which objects a list or a watch is about, by labels and by fields.
+"""Label and field selectors of lists and watches.
 
 upstream: apimachinery/pkg/fields/selector.go
 """
@@ -23,8 +23,8 @@ from fairlead.apiserver.storage.storage import Kept, value_of
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 
 CACHE_SIZE: Final = 2_048
-# What fields read that are not there.
-_UNSAID: Final = ("", "false", "0")
+# Values that a missing field can have.
+_VALUES_OF_MISSING: Final = ("", "false", "0")
 
 _INVALID: Final = "invalid field selector: "
 _OPERATOR: Final = re.compile("!=|==?")
@@ -34,8 +34,8 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """One demand on a field."""
+class FieldTerm:
+    """One requirement of a field selector."""
 
     field: str
     value: str
@@ -43,20 +43,21 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """What is wanted of the objects of a kind; None and () want nothing in particular.
+class SelectionPredicate:
+    """Matches objects of one kind; no labels (None) and no terms match everything.
 
-    `words` stand somewhere in the text of every object that is wanted.
+    `words` occur in the JSON text of every match, so that most encoded objects can be ruled out
+    without decoding them.
     """
 
     labels: LabelSelector | None = None
-    terms: tuple[Term, ...] = ()
+    terms: tuple[FieldTerm, ...] = ()
     reads: tuple[Read, ...] = ()
     words: tuple[bytes, ...] = ()
 
     @property
     def name(self) -> str:
-        """The name that objects must have, "" where they may have any."""
+        """The name that matches must have, "" for any."""
         return next((one.value for one in self.terms if one.field == NAME and one.is_equal), "")
 
     @property
@@ -65,13 +66,13 @@ class Selection:
         return self.labels is None and not self.terms
 
     def selects(self, kept: Kept) -> bool:
-        """Whether an object is wanted; most texts of others need not be read to tell."""
+        """Whether a stored object, possibly still encoded, matches."""
         if isinstance(kept, bytes) and not all(word in kept for word in self.words):
             return False
         return self.matches(value_of(kept))
 
     def matches(self, obj: Json) -> bool:
-        """Whether `obj` is wanted."""
+        """Whether `obj` matches."""
         if self.labels is not None:
             carried: Mapping[str, str] = obj["metadata"].get("labels") or {}
             if not selector_matches(self.labels, carried):
@@ -82,8 +83,8 @@ class Selection:
         )
 
 
-def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, tuple[Term, ...]]:
-    """Both selectors, as they were sent, whatever fields there are. Raises ApiError 400."""
+def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, tuple[FieldTerm, ...]]:
+    """Parses both selectors, without checking the fields. Raises ApiError 400."""
     try:
         wanted = parse_selector(labels)
     except SelectorError as cause:
@@ -92,24 +93,21 @@ def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, tuple[Ter
 
 
 @text_cache(maxsize=CACHE_SIZE)
-def selection(kind: Kind, labels: str, fields: str, name: str = "") -> Selection:
-    """The objects of `kind` that two selectors, as they were sent, ask for; `name` pins one.
-
-    Raises ApiError 400.
-    """
+def selection_predicate(kind: Kind, labels: str, fields: str, name: str = "") -> SelectionPredicate:
+    """The predicate for two selectors and, if not "", a name. Raises ApiError 400."""
     wanted, terms = parsed_selectors(labels, fields)
     if name:
-        terms = (Term(NAME, name, is_equal=True), *terms)
+        terms = (FieldTerm(NAME, name, is_equal=True), *terms)
     reads = tuple(reader(kind, term.field) for term in terms)
     is_any = not wanted.match_labels and not wanted.match_expressions
     words = () if kind.custom else tuple(_words(wanted, terms))
-    return Selection(None if is_any else wanted, terms, reads, words)
+    return SelectionPredicate(None if is_any else wanted, terms, reads, words)
 
 
 def pinned_name(fields: str) -> str:
-    """The name that objects must have which a selector of fields, as it was sent, asks for.
+    """The metadata.name that a field selector requires.
 
-    "" where they may have any, or where the selector cannot be read.
+    "" if it requires none, or is malformed.
     """
     try:
         terms = _terms(fields)
@@ -120,19 +118,19 @@ def pinned_name(fields: str) -> str:
     return "" if path_segment_problems(name) else name
 
 
-def _words(labels: LabelSelector, terms: tuple[Term, ...]) -> Iterator[bytes]:
-    """What an object must say to be selected, as it stands in its text."""
+def _words(labels: LabelSelector, terms: tuple[FieldTerm, ...]) -> Iterator[bytes]:
+    """Texts that occur in the JSON of every match."""
     for key, value in labels.match_labels.items():
         yield from (_encode(key), _encode(value))
     for one in labels.match_expressions:
         if one.operator == "In" and len(one.values) == 1:
             yield from (_encode(one.key), _encode(one.values[0]))
     for term in terms:
-        if term.is_equal and term.value not in _UNSAID:
+        if term.is_equal and term.value not in _VALUES_OF_MISSING:
             yield _encode(term.value)[1:-1]
 
 
-def _terms(text: str) -> tuple[Term, ...]:
+def _terms(text: str) -> tuple[FieldTerm, ...]:
     # upstream: apimachinery/pkg/fields/selector.go:parseSelector
     terms = []
     for part in sorted(filter(None, _split(text))):
@@ -141,12 +139,12 @@ def _terms(text: str) -> tuple[Term, ...]:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         field, value = part[: found.start()], part[found.end() :]
         if field or value:
-            terms.append(Term(field, _unescaped(value), is_equal=found[0] != "!="))
+            terms.append(FieldTerm(field, _unescaped(value), is_equal=found[0] != "!="))
     return tuple(terms)
 
 
 def _split(text: str) -> list[str]:
-    """At commas without a backslash before them."""
+    """Split at commas that no backslash escapes."""
     parts, current, escaped = [], "", False
     for mark in text:
         if mark == "," and not escaped:
@@ -159,7 +157,7 @@ def _split(text: str) -> list[str]:
 
 
 def _unescaped(value: str) -> str:
-    """`value` without the backslashes before what needs them. Raises ApiError 400."""
+    """`value` without escapes. Raises ApiError 400."""
     # upstream: apimachinery/pkg/fields/selector.go:UnescapeValue
     text, escaped = "", False
     for mark in value:

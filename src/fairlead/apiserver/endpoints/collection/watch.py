@@ -1,12 +1,12 @@
-"""Watch: a list that goes on.
+"""Watches: queues of encoded events, one per client.
 
-A watch begins with what there is (as ADDED events) or with what happened since a version, and
-then tells each change as it is stored. To a watch with a selector an object comes into being when
-it begins to match, and is gone when it no longer does. The text of an event is made once per
-change and form, for all watches that show it alike.
+A watch starts with the existing objects (as ADDED events) or with the changes since a version,
+and then gets each change as it is stored. With a selector, an object that begins to match is
+ADDED, and one that no longer matches is DELETED. Events are encoded once per change and encoder,
+and shared by all watches with an equal encoder.
 
-Whoever sends the events takes them from `take` when `on_data` says that there are some; the
-watch is over when `is_over`, and must be closed by whoever holds it.
+The HTTP layer sets `on_data`, which signals that `take` has events. It must close the watch when
+the client leaves, and stops sending when `is_over`.
 
     opened --take--> events ... --take--> events ... --(error, overrun or close)--> over
 
@@ -20,51 +20,51 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.collection.selector import Selection
+from fairlead.apiserver.endpoints.collection.selector import SelectionPredicate
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import ChangeType, Kept, Storage, StorageChange
 
 BACKLOG_BYTES_MAX: Final = 64 << 20
-PIECE_BYTES: Final = 4 << 20
+TAKE_BYTES: Final = 4 << 20
 BOOKMARK_EVERY_S: Final = 60.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
-Told = tuple[ChangeType, Json]
+WatchEvent = tuple[ChangeType, Json]
 
 
-class EventForm(Protocol):
-    """How a watch's events look."""
+class WatchEventEncoder(Protocol):
+    """Encodes the events of a watch."""
 
     def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
-        """One line; `obj` is an object of the kind that is watched, or a bookmark of it."""
+        """One event as a line; `obj` is an object of the watched kind, or a bookmark."""
         ...
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Whether other watches of the same form have the same line for the same change."""
+        """Whether all watches with an equal encoder have the same line for a change."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What is watched; `namespace` is "" for all, `after` the version it waits for."""
+class WatchScope:
+    """What is watched: `namespace` "" is all of them, changes up to `after` are ignored."""
 
     kind: Kind
     namespace: str
-    wanted: Selection
-    form: EventForm
+    predicate: SelectionPredicate
+    encoder: WatchEventEncoder
     after: int = 0
 
-    def told(self, change: StorageChange) -> Told | None:
-        """What `change` looks like from here, None when it is none of our business."""
+    def event_of(self, change: StorageChange) -> WatchEvent | None:
+        """The event for `change`, None if the watch does not see it."""
         obj, before = change.object, change.previous
         if change.version <= self.after:
             return None
         if self.namespace and obj["metadata"].get("namespace", "") != self.namespace:
             return None
-        if self.wanted.is_everything:
+        if self.predicate.is_everything:
             return change.type, obj
-        matches = change.type is not ChangeType.DELETED and self.wanted.matches(obj)
-        matched = before is not None and self.wanted.matches(before)
+        matches = change.type is not ChangeType.DELETED and self.predicate.matches(obj)
+        matched = before is not None and self.predicate.matches(before)
         if matches:
             return (ChangeType.MODIFIED if matched else ChangeType.ADDED), obj
         if matched and before is not None:
@@ -73,21 +73,22 @@ class Scope:
 
 
 class Watch:
-    """One client's watch; `timeout_s` is how long it may last, `bookmark_s` when it is marked last.
+    """One client's queue of events.
 
-    `bookmark_s` is None for a client that does not want bookmarks.
+    `timeout_s` is how long it may last, `bookmark_s` when the last bookmark is sent (None: the
+    client wants none).
     """
 
     def __init__(
         self,
-        scope: Scope,
+        scope: WatchScope,
         *,
         timeout_s: float,
         bookmark_s: float | None,
         content_type: str,
         close: Callable[[Watch], None],
     ) -> None:
-        """`close` is told when the watch ends."""
+        """`close` is called when the watch ends."""
         self.scope = scope
         self.timeout_s = timeout_s
         self.bookmark_s = bookmark_s
@@ -102,48 +103,48 @@ class Watch:
 
     @property
     def is_first(self) -> bool:
-        """Whether nothing was told yet."""
+        """Whether no event was added yet."""
         return self._is_first
 
     def bookmark_in_s(self, elapsed_s: float) -> float | None:
-        """How long until the next bookmark, `elapsed_s` after the beginning; None: there is none.
+        """Seconds from `elapsed_s` after the start to the next bookmark, None after the last.
 
-        One comes each minute, so that who has not heard anything for long knows from where to
-        go on, and one just before the end.
+        There is one every minute, so that an idle client can resume from a recent version, and
+        one just before the timeout.
         """
         # upstream: apiserver/pkg/storage/cacher/cache_watcher.go:nextBookmarkTime
         if self.bookmark_s is None or elapsed_s >= self.bookmark_s:
             return None
         return min(BOOKMARK_EVERY_S, self.bookmark_s - elapsed_s)
 
-    def begin(self, there: Sequence[Kept]) -> None:
-        """Tell of the objects that are there, before anything else."""
-        self._first = self._added(there)
-        self._is_first = self._is_first and not there
+    def begin(self, existing: Sequence[Kept]) -> None:
+        """Queue ADDED events for `existing` objects, before all other events."""
+        self._first = self._added(existing)
+        self._is_first = self._is_first and not existing
 
-    def _added(self, there: Sequence[Kept]) -> Iterator[bytes]:
-        """Their lines, made when they are taken: there may be more than anybody could hold."""
-        for number, kept in enumerate(there):
-            yield self.scope.form.event("ADDED", kept, is_first=number == 0)
+    def _added(self, existing: Sequence[Kept]) -> Iterator[bytes]:
+        """Encode lazily: all lines together may not fit into memory."""
+        for number, kept in enumerate(existing):
+            yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)
 
     def take(self) -> list[bytes]:
-        """The lines that were not taken yet, or, of those it began with, as many as go at once."""
+        """Take the queued lines; of the existing objects only about TAKE_BYTES at a time."""
         first, size = [], 0
         for line in self._first:
             first.append(line)
             size += len(line)
-            if size >= PIECE_BYTES and self.on_data is not None:
+            if size >= TAKE_BYTES and self.on_data is not None:
                 self.on_data()
                 return first
         lines, self._lines, self._bytes = self._lines, [], 0
         return first + lines if first else lines
 
-    def tell(self, name: str, obj: Json) -> None:
-        """Add an event."""
-        self.add(self.scope.form.event(name, obj, is_first=self._is_first))
+    def send(self, name: str, obj: Json) -> None:
+        """Encode and queue an event."""
+        self.add(self.scope.encoder.event(name, obj, is_first=self._is_first))
 
     def add(self, line: bytes) -> None:
-        """Add the text of an event; a client that does not keep up is cut off."""
+        """Queue an encoded event; a client that does not keep up is disconnected."""
         self._is_first = False
         self._lines.append(line)
         self._bytes += len(line)
@@ -153,19 +154,19 @@ class Watch:
             self.on_data()
 
     def bookmark(self, version: int, *, is_initial: bool = False) -> None:
-        """Tell up to which version everything was told."""
+        """Queue a bookmark: all changes up to `version` were sent."""
         meta: Json = {"resourceVersion": str(version)}
         if is_initial:
             meta["annotations"] = {INITIAL_EVENTS_END: "true"}
-        self.tell("BOOKMARK", {"metadata": meta})
+        self.send("BOOKMARK", {"metadata": meta})
 
     def end(self) -> None:
-        """Be over once what was told is taken."""
+        """End the watch; queued events can still be taken."""
         self.is_over = True
         self.close()
 
     def close(self) -> None:
-        """Tell nothing any more."""
+        """Stop: no more events are queued."""
         self.is_over = True
         self._close(self)
         if self.on_data is not None:
@@ -176,62 +177,62 @@ class Watches:
     """All open watches of one storage."""
 
     def __init__(self, storage: Storage) -> None:
-        """Listen to `storage`."""
+        """Send the changes of `storage`."""
         self._storage = storage
         self._by_resource: dict[str, dict[Watch, None]] = {}
         self._lines: dict[Any, bytes] = {}
-        self._told_version = 0
-        storage.subscribe(self._tell)
+        self._lines_version = 0
+        storage.subscribe(self._send_to_all)
 
     @property
     def version(self) -> int:
-        """Up to where all watches have been told."""
+        """The version up to which all watches have their events."""
         return self._storage.version
 
     def add(self, watch: Watch) -> None:
-        """Let `watch` hear what happens from now on."""
+        """Subscribe `watch` to all further changes."""
         self._by_resource.setdefault(watch.scope.kind.resource, {})[watch] = None
 
     def remove(self, watch: Watch) -> None:
-        """Let `watch` go."""
+        """Unsubscribe `watch`."""
         self._by_resource.get(watch.scope.kind.resource, {}).pop(watch, None)
 
     def count(self, kind: Kind | None = None) -> int:
-        """How many there are, or how many of `kind`."""
+        """The number of open watches, or of those of `kind`."""
         if kind is not None:
             return len(self._by_resource.get(kind.resource, ()))
         return sum(map(len, self._by_resource.values()))
 
     def close_all(self) -> None:
-        """End every watch: the server is about to stop."""
+        """End every watch, when the server stops."""
         for watches in self._by_resource.values():
             for watch in list(watches):
                 watch.end()
 
-    def tell(self, watch: Watch, change: StorageChange) -> None:
-        """Show `watch` one change."""
-        told = watch.scope.told(change)
-        if told is None:
+    def send(self, watch: Watch, change: StorageChange) -> None:
+        """Queue the event for one change, if `watch` sees it."""
+        event = watch.scope.event_of(change)
+        if event is None:
             return
-        name, obj = told
-        form, is_first = watch.scope.form, watch.is_first
-        if not form.is_shared(is_first=is_first):
-            watch.add(form.event(name, obj, is_first=is_first))
+        name, obj = event
+        encoder, is_first = watch.scope.encoder, watch.is_first
+        if not encoder.is_shared(is_first=is_first):
+            watch.add(encoder.event(name, obj, is_first=is_first))
             return
-        if change.version != self._told_version:
+        if change.version != self._lines_version:
             self._lines.clear()
-            self._told_version = change.version
-        key = (form, name, is_first)
+            self._lines_version = change.version
+        key = (encoder, name, is_first)
         line = self._lines.get(key)
         if line is None:
-            line = self._lines[key] = form.event(name, obj, is_first=is_first)
+            line = self._lines[key] = encoder.event(name, obj, is_first=is_first)
         watch.add(line)
 
-    def _tell(self, change: StorageChange) -> None:
+    def _send_to_all(self, change: StorageChange) -> None:
         watches = self._by_resource.get(change.kind.resource)
         if watches:
             for watch in list(watches):
-                self.tell(watch, change)
+                self.send(watch, change)
 
 
 def _at_version(obj: Json, version: int) -> Json:

@@ -1,6 +1,6 @@
-"""Objects that are not stored but found out when somebody asks: get and list of them.
+"""GET and list of kinds that are computed, not stored: componentstatuses and metrics.
 
-Nothing is stored, so nothing has a version, and nothing can be watched.
+They have no resourceVersion and cannot be watched.
 """
 
 from __future__ import annotations
@@ -9,37 +9,35 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.collection.page import Listed
-from fairlead.apiserver.endpoints.collection.selector import selection
+from fairlead.apiserver.endpoints.collection.list_page import ListPage
+from fairlead.apiserver.endpoints.collection.selector import selection_predicate
 from fairlead.apiserver.endpoints.request.options import list_options
-from fairlead.apiserver.endpoints.request_scope import Call, Observed
+from fairlead.apiserver.endpoints.request_scope import ComputedObjects, RequestScope
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
 
 NO_VERSION: Final = -1
-NOTHING_OBSERVED: Final[Mapping[Kind, Observed]] = {}
+NOTHING_COMPUTED: Final[Mapping[Kind, ComputedObjects]] = {}
 
 
-def get(call: Call) -> Response:
-    """One object. Raises ApiError 404."""
-    call.form()
-    namespace, name = call.target.namespace, call.target.name
-    for obj in _objects(call):
-        if obj["metadata"]["name"] == name:
-            return call.shown(obj)
-    raise call.parts.observed[call.kind].absent(namespace, name)
+def get(scope: RequestScope) -> Response:
+    """The object that the path names. Raises ApiError 404."""
+    scope.negotiate()
+    for obj in _objects(scope):
+        if obj["metadata"]["name"] == scope.info.name:
+            return scope.respond(obj)
+    raise scope.deps.computed[scope.kind].absent(scope.info.namespace, scope.info.name)
 
 
-def list_objects(call: Call) -> Response:
-    """All objects that are asked for."""
-    form = call.form(is_list=True)
-    options = list_options(call.request, is_watch=False)
-    wanted = selection(call.kind, options.label_selector, options.field_selector)
-    found = Listed([obj for obj in _objects(call) if wanted.matches(obj)], NO_VERSION)
-    include = call.request.parameter("includeObject")
-    body = call.parts.renderer.list(form, call.kind, found, call.now, include)
-    return Response(200, body, form.media_type, warnings=tuple(call.warnings))
+def list_objects(scope: RequestScope) -> Response:
+    """All objects that the selectors match."""
+    media_type = scope.negotiate(is_list=True)
+    options = list_options(scope.request, is_watch=False)
+    predicate = selection_predicate(scope.kind, options.label_selector, options.field_selector)
+    matches = [obj for obj in _objects(scope) if predicate.matches(obj)]
+    page = ListPage(matches, NO_VERSION)
+    return scope.respond_list(media_type, page, scope.request.parameter("includeObject"))
 
 
-def _objects(call: Call) -> list[Json]:
-    return call.parts.observed[call.kind].objects(call.target.namespace, call.now)
+def _objects(scope: RequestScope) -> list[Json]:
+    return scope.deps.computed[scope.kind].objects(scope.info.namespace, scope.now)

@@ -18,7 +18,7 @@ from fairlead.apiserver.schema.model import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PatchedObject:
     """What a patch made, of that type, and the `document` that it is, made when it is shown."""
 
     schema: Schema | None
@@ -31,7 +31,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class PatchBody:
     """What was sent, as far as nobody has followed it, shown as Go prints a map."""
 
     sent: Json
@@ -41,10 +41,10 @@ class Sent:
         return format_v(self.sent)
 
 
-Told = Shown | Sent
+PatchSubject = PatchedObject | PatchBody
 
 
-def invalid_patch(told_of: Told, why: str) -> ApiError:
+def invalid_patch(told_of: PatchSubject, why: str) -> ApiError:
     """422, of no object at all."""
     cause = Cause("FieldValueInvalid", invalid(told_of.text(), why), "patch")
     message = f' "" is invalid: {cause}'

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.handlers.patch_error import Shown, invalid_patch
+from fairlead.apiserver.endpoints.handlers.patch_error import PatchedObject, invalid_patch
 from fairlead.apiserver.endpoints.request.body_type import no_conversion, other_kind, type_problem
 from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import Kind
@@ -19,7 +19,7 @@ from fairlead.apiserver.kind import Kind
 _VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
 
 
-def of_its_kind(kind: Kind, shown: Shown) -> Json:
+def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
     """What a patch made, of `kind`; what it does not say about itself is what it was.
 
     Raises ApiError 422.
@@ -41,7 +41,7 @@ def of_its_kind(kind: Kind, shown: Shown) -> Json:
     return {**made, "apiVersion": stated, "kind": name}
 
 
-def _require_custom(kind: Kind, stated: str, name: str, shown: Shown) -> None:
+def _require_custom(kind: Kind, stated: str, name: str, shown: PatchedObject) -> None:
     if not name:
         raise invalid_patch(shown, f"Object 'Kind' is missing in '{shown.text()}'")
     if not stated:

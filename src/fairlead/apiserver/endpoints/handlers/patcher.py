@@ -24,7 +24,12 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.yaml_values import YamlError
 from fairlead.apiserver.endpoints.field_manager import tracking_of
-from fairlead.apiserver.endpoints.handlers.patch_error import Sent, Shown, Told, invalid_patch
+from fairlead.apiserver.endpoints.handlers.patch_error import (
+    PatchBody,
+    PatchedObject,
+    PatchSubject,
+    invalid_patch,
+)
 from fairlead.apiserver.endpoints.handlers.patched_kind import of_its_kind
 from fairlead.apiserver.endpoints.request.body import media_type_of, parsed_yaml
 from fairlead.apiserver.endpoints.request.json_number import as_held
@@ -38,7 +43,7 @@ from fairlead.apiserver.endpoints.request.typed_object import (
     strict_error,
     told,
 )
-from fairlead.apiserver.endpoints.request_scope import Call
+from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.gotext.patched_document import merged_part
 from fairlead.apiserver.kind import Kind
@@ -74,10 +79,10 @@ CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class Patcher:
     """A patch as it was sent, to an object of `kind` or to the view of one that a part is."""
 
-    call: Call
+    scope: RequestScope
     options: WriteOptions
     kind: Kind
     media_type: str
@@ -93,7 +98,7 @@ class Patch:
         """As managedFields call it."""
         return "Apply" if self.is_apply else "Update"
 
-    def of(self, old: Json) -> Json:
+    def patched(self, old: Json) -> Json:
         """What becomes of `old`, as it is stored. Raises ApiError: 400, 409, 413, 422, 500."""
         return stored(self.kind, self._changed(shown(self.kind, old)))
 
@@ -124,7 +129,7 @@ class Patch:
             force=bool(self.options.force),
             subresource=self.subresource,
         )
-        timestamp = format_timestamp(self.call.now)
+        timestamp = format_timestamp(self.scope.now)
         made = server_side_apply(tracking, old, application, timestamp)
         return self._made_of(config, made)
 
@@ -142,7 +147,7 @@ class Patch:
 
     def _by_operations(self, old: Json) -> Json:
         is_typed = self.options.validation != IGNORE
-        operations, notes = operations_of(self.call.request.body, is_typed=is_typed)
+        operations, notes = operations_of(self.scope.request.body, is_typed=is_typed)
         document = patched_document(old, operations)
         return self._read_again(json_of_document(document), notes, lambda: document)
 
@@ -163,7 +168,7 @@ class Patch:
         return self._read_again(merge_patch(None, patch), [], lambda: self._merged_document(None))
 
     def _merged_document(self, old: Json | None) -> Any:
-        return merged_part(old, msgspec.Raw(self.call.request.body.strip()))
+        return merged_part(old, msgspec.Raw(self.scope.request.body.strip()))
 
     def _strategically(self, old: Json) -> Json:
         patch = self._parsed("")
@@ -173,24 +178,24 @@ class Patch:
         if not isinstance(patch, dict) or schema is None:
             raise _undecodable("", patch, _GO_MAP)
         notes = list(repeated(patch))
-        if notes or _LONG_NUMBER.search(self.call.request.body):
+        if notes or _LONG_NUMBER.search(self.scope.request.body):
             patch = as_held(patch)
         made = apply_strategic_merge(schema, old, patch)
         # What an object is cannot be patched this way, and nobody is told.
         named = {"kind": self.kind.kind, "apiVersion": self.kind.api_version}
         known = {key: text for key, text in named.items() if _is_text(made.get(key))}
         made = {**made, **known}
-        return self._shaped(made, notes, Sent(patch))
+        return self._shaped(made, notes, PatchBody(patch))
 
     def _parsed(self, said: str) -> Any:
         try:
-            return parse_json(self.call.request.body)
+            return parse_json(self.scope.request.body)
         except JsonError as cause:
             raise bad_request(f"{said}{cause}") from None
 
     def _configuration(self) -> Json:
         try:
-            config, repeats = parsed_yaml(self.call.request.body)
+            config, repeats = parsed_yaml(self.scope.request.body)
         except YamlError as cause:
             said = "error decoding YAML: error converting YAML to JSON: yaml: "
             raise bad_request(f"{said}{_yaml_problem(cause)}") from None
@@ -212,22 +217,22 @@ class Patch:
             listed = "\n  ".join(("yaml: unmarshal errors:", *notes))
             said = "error strict decoding YAML: error converting YAML to JSON: "
             raise bad_request(said + listed)
-        self.call.warnings.extend(told(notes, self.options.validation))
+        self.scope.warnings.extend(told(notes, self.options.validation))
 
-    def _shaped(self, made: Json, notes: list[str], told_of: Told) -> Json:
+    def _shaped(self, made: Json, notes: list[str], told_of: PatchSubject) -> Json:
         """`made` as its kind has it; `told_of` is what a refusal shows."""
-        if isinstance(told_of, Shown):
+        if isinstance(told_of, PatchedObject):
             made = of_its_kind(self.kind, told_of)
         made, more = self._decoded(made, told_of)
         notes += more
         if notes and self.options.validation == STRICT:
             raise invalid_patch(told_of, strict_error(notes))
-        self.call.warnings.extend(told(notes, self.options.validation))
+        self.scope.warnings.extend(told(notes, self.options.validation))
         return made
 
     def _read_again(self, made: Any, notes: list[str], document: Callable[[], Any]) -> Json:
         """What a patch of an object's text has made, which `document` is."""
-        shown = Shown(schema_of_kind(self.kind), made, document)
+        shown = PatchedObject(schema_of_kind(self.kind), made, document)
         if not isinstance(made, dict):
             raise invalid_patch(shown, _NO_OBJECT)
         return self._shaped(made, notes, shown)
@@ -243,8 +248,8 @@ class Patch:
             # Of several that are wrong the first as declared is told.
             return read_by_type(self.kind, restored(schema, as_declared(schema, made)))
 
-    def _decoded(self, made: Json, told_of: Told) -> tuple[Json, list[str]]:
-        if isinstance(told_of, Shown):
+    def _decoded(self, made: Json, told_of: PatchSubject) -> tuple[Json, list[str]]:
+        if isinstance(told_of, PatchedObject):
             return self._decoded_text(made, told_of)
         try:
             shaped, notes = self._restored(made)
@@ -254,7 +259,7 @@ class Patch:
             _, notes = self._restored(_in_order(made))
         return shaped, notes
 
-    def _decoded_text(self, made: Json, shown: Shown) -> tuple[Json, list[str]]:
+    def _decoded_text(self, made: Json, shown: PatchedObject) -> tuple[Json, list[str]]:
         """`made`, which upstream reads from its text: what is wrong there first is told."""
         try:
             shaped, notes = read_by_type(self.kind, made)
@@ -270,21 +275,21 @@ class Patch:
         return shaped, notes
 
 
-def patch_of(
-    call: Call, options: WriteOptions, kind: Kind | None = None, subresource: str = ""
-) -> Patch:
+def patcher_of(
+    scope: RequestScope, options: WriteOptions, kind: Kind | None = None, subresource: str = ""
+) -> Patcher:
     """The patch in a body, for the call's kind unless another is meant.
 
     Raises ApiError 415 for a media type that is none.
     """
-    content_type = call.request.headers.get("content-type", "")
+    content_type = scope.request.headers.get("content-type", "")
     media_type = media_type_of(content_type) if content_type else ""
-    kind = kind or call.kind
+    kind = kind or scope.kind
     if kind.is_custom and media_type == STRATEGIC_PATCH:
         raise unknown_body(CUSTOM_PATCHES)
     if media_type not in (*CUSTOM_PATCHES, STRATEGIC_PATCH):
         raise unknown_patch()
-    return Patch(call, options, kind, media_type, subresource)
+    return Patcher(scope, options, kind, media_type, subresource)
 
 
 def _is_text(value: Any) -> bool:
@@ -303,7 +308,7 @@ def _undecodable(said: str, value: Any, wanted: str) -> ApiError:
     )
 
 
-def _as_written(made: Json, shown: Shown) -> Json:
+def _as_written(made: Json, shown: PatchedObject) -> Json:
     """`made` with all members where they stand in its text."""
     named: Json = {key: made[key] for key in ("apiVersion", "kind") if key in made}
     written: Json = parse_json(shown.text())

@@ -13,6 +13,7 @@ from typing import Final
 
 from fairlead.api.field_problem import quoted
 from fairlead.api.integer import capped_integer, parse_int64
+from fairlead.api.timestamp import parse_duration
 from fairlead.apiserver.endpoints.collection.selector import parsed_selectors
 from fairlead.apiserver.endpoints.request.body import media_type_of
 from fairlead.apiserver.error import Cause, bad_request
@@ -26,6 +27,8 @@ MANAGER_BYTES_MAX: Final = 128
 UNSIGNED_MAX: Final = (1 << 64) - 1
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED: Final = re.compile(r"[0-9]+")
+_DURATION_TERM: Final = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?P<unit>[^0-9.]*)")
+_DURATION_UNITS: Final = ("ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h")
 EXACT: Final = "Exact"
 NOT_OLDER_THAN: Final = "NotOlderThan"
 _MATCH: Final = "resourceVersionMatch"
@@ -231,3 +234,29 @@ def _forbidden(field: str, why: str) -> Cause:
 def _unsupported(field: str, value: str, supported: str) -> Cause:
     text = f"Unsupported value: {value}: supported values: {supported}"
     return Cause("FieldValueNotSupported", text, field)
+
+
+def require_timeout(request: Request) -> None:
+    """Check the `timeout` parameter, which has no other effect here. Raises ApiError 400."""
+    # upstream: endpoints/filters/request_deadline.go, which ends requests that take longer
+    text = request.parameter("timeout") if request.query else ""
+    if text:
+        try:
+            parse_duration(text)
+        except ValueError:
+            why = f"time: {_duration_problem(text)}"
+            raise bad_request(f"invalid timeout specified in the request URL - {why}") from None
+
+
+def _duration_problem(text: str) -> str:
+    """Why `text` is not a duration, in Go's words."""
+    # upstream: time/format.go:ParseDuration
+    at = 1 if text[:1] in ("+", "-") else 0
+    while found := _DURATION_TERM.match(text, at):
+        unit = found["unit"]
+        if not unit:
+            return f"missing unit in duration {quoted(text)}"
+        if unit not in _DURATION_UNITS:
+            return f"unknown unit {quoted(unit)} in duration {quoted(text)}"
+        at = found.end()
+    return f"invalid duration {quoted(text)}"

@@ -24,7 +24,7 @@ _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": 
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RequestInfo:
     """What a path of a resource names; "" for what it does not."""
 
     group: str
@@ -43,7 +43,7 @@ class Target:
 
 
 @text_cache(maxsize=CACHE_SIZE)
-def target_of(path: str) -> Target | None:
+def request_info_of(path: str) -> RequestInfo | None:
     """The resource that `path` names; None for all other paths (discovery, health, ...)."""
     parts = path[1:].rstrip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
@@ -62,11 +62,11 @@ def target_of(path: str) -> Target | None:
             rest = rest[2:]
     resource, name, subresource = (*rest[:3], "", "")[:3]
     more = "/".join(rest[3:])
-    return Target(group, version, resource, namespace, name, subresource, more, is_watch)
+    return RequestInfo(group, version, resource, namespace, name, subresource, more, is_watch)
 
 
 @text_cache(maxsize=CACHE_SIZE)
-def is_cut_short(path: str) -> bool:
+def ends_without_resource(path: str) -> bool:
     """Whether `path` ends where it should name a resource."""
     # upstream: requestinfo.go:NewRequestInfo, specialVerbs
     parts = path[1:].rstrip("/").split("/")
@@ -74,12 +74,12 @@ def is_cut_short(path: str) -> bool:
     return within is not None and len(parts) == within + 1 and parts[-1] in ("proxy", "watch")
 
 
-def without_namespace(target: Target) -> Target:
+def without_namespace(target: RequestInfo) -> RequestInfo:
     """`target` as it is stored: a namespace itself is in none, though RBAC looks into it."""
     return replace(target, namespace="") if target.resource == "namespaces" else target
 
 
-def verb_of(method: str, target: Target, *, is_watch: bool) -> str:
+def verb_of(method: str, target: RequestInfo, *, is_watch: bool) -> str:
     """What RBAC calls a request; `is_watch`: a list is asked to go on. "" for unknown methods."""
     if target.is_watch:
         return "watch"

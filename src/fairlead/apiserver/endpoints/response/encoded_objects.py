@@ -1,7 +1,6 @@
-"""Encoding: each version of an object becomes JSON text once, for whoever asks.
+"""EncodedObjects: encodes each version of an object as JSON once, for all requests.
 
-The text without its kind and apiVersion is kept beside the object; what stands in front differs:
-a GET and a watch say what the object is, the items of a list do not need to.
+The cached text lacks kind and apiVersion, because items of lists do not state them:
 
     {"kind":"Pod","apiVersion":"v1", + "metadata":{...},"spec":{...}}       an object
     { + "metadata":{...},"spec":{...}}                                      an item
@@ -9,38 +8,33 @@ a GET and a watch say what the object is, the items of a list do not need to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.registry.conversion import is_converted, shown
 from fairlead.apiserver.storage.storage import ChangeType, Kept, Storage, StorageChange, value_of
 
 Key = tuple[str, str]
 
-# So many of each kind are kept; beyond that, making a text anew costs less than keeping it.
 KINDS_MAX: Final = 1_024
+# Texts cached per kind. Beyond that, encoding again costs less than the memory.
 TEXTS_MAX: Final = 20_000
-
-_ENCODER: Final = msgspec.json.Encoder()
-encode: Final[Callable[[Any], bytes]] = _ENCODER.encode
 
 
 class EncodedObjects:
-    """The text of every stored object that anybody has asked for, in its newest version."""
+    """Cache of the JSON text of the newest version of objects that were requested."""
 
     def __init__(self, storage: Storage) -> None:
-        """Keep the texts of what is in `storage`."""
+        """Cache objects of `storage`, and forget those that it removes."""
         self._storage = storage
         self._texts: dict[str, dict[Key, tuple[Json, bytes]]] = {}
         storage.subscribe(self._forget)
 
     def item(self, kind: Kind, obj: Kept) -> bytes:
-        """`obj` as an item of a list; a custom resource says even there what it is."""
+        """`obj` as an item of a list; only custom resources have kind and apiVersion there."""
         if kind.is_custom:
             return self.whole(kind, obj)
         return b"{" + self._rest(kind, obj)
@@ -60,7 +54,7 @@ class EncodedObjects:
         known = texts.get(key)
         if known is not None and known[0] is obj:
             return known[1]
-        # What is no longer stored, or never was, nobody would forget.
+        # Only the stored version is cached: no event would ever evict any other one.
         if self._storage.find_kept(kind, *key) is not obj:
             return rest_of(self._storage.arranged(kind, obj))
         text = rest_of(obj)
@@ -77,23 +71,23 @@ class EncodedObjects:
 
 
 def preamble(kind: Kind) -> bytes:
-    """How the text of an object of `kind` begins."""
+    """The kind and apiVersion that the text of an object begins with."""
     first, by_name = _beginnings(kind.kind, kind.api_version)
     return by_name if kind.is_custom else first
 
 
 def rest_of_text(kind: Kind, text: bytes) -> bytes:
-    """Likewise of an object that is a text; most say at once what they are."""
+    """The text of an encoded object after its kind and apiVersion."""
     for beginning in _beginnings(kind.kind, kind.api_version):
         if text.startswith(beginning):
             return text[len(beginning) :]
     return rest_of(value_of(text))
 
 
-# Not by kind: each change of a definition makes another one, which knows all of its type.
+# The keys are texts, since a Kind of a custom resource holds its whole schema.
 @lru_cache(maxsize=KINDS_MAX)
 def _beginnings(kind: str, api_version: str) -> tuple[bytes, bytes]:
-    """In either order; the first is how it is written here."""
+    """The type fields in either order; the first is the order in which this server encodes."""
     name, version = kind.encode(), api_version.encode()
     return (
         b'{"kind":"%s","apiVersion":"%s",' % (name, version),

@@ -1,160 +1,147 @@
-"""Rendering: an object, a list or an event in the form that was negotiated.
+"""Renderer: objects and lists in the negotiated media type and view.
 
 upstream: apiserver/pkg/endpoints/handlers/response.go:transformResponseObject
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-import yaml
+from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.collection.page import Listed
-from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects, encode
+from fairlead.apiserver.endpoints.collection.list_page import ListPage
+from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.negotiation.media_type import PARTIAL, PARTIAL_LIST, TABLE, YAML, Form
+from fairlead.apiserver.negotiation.media_type import (
+    PARTIAL,
+    PARTIAL_LIST,
+    TABLE,
+    YAML,
+    MediaTypeOptions,
+)
+from fairlead.apiserver.negotiation.serializer import encode, text_of
 from fairlead.apiserver.registry.conversion import shown
 from fairlead.apiserver.storage.storage import Kept, value_of
 
-PARTS: Final = 16
-LAID_OUT_BYTES_MAX: Final = 256 << 10
-# What JSON may show as it is, and YAML may not or takes for the end of a line (YAML 1.1, 5.1).
-_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+# A long list is joined in this many parts, so that no two copies of all of it exist at once.
+LIST_PARTS: Final = 16
+_TYPE_FIELDS: Final = ("kind", "apiVersion")
+
 Body = tuple[bytes, ...]
-# (kind, objects, now, which part of each object goes along) -> columnDefinitions and rows
+# (kind, objects, now, includeObject) -> columnDefinitions and rows
 TableOf = Callable[[Kind, Sequence[Json], int, str], Json]
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Writes maps that know how they were written like any others, and all of them out."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """No part of a document refers to another one."""
-        return True
-
-
-_Dumper.add_multi_representer(dict, _Dumper.represent_dict)
-
-
-def text_of(media_type: str, value: Any) -> bytes:
-    """Any JSON value as JSON or YAML.
-
-    Long YAML is written as JSON is, on one line: that is YAML too, and does not keep everybody
-    else waiting for as long as laying it out takes (a second for each megabyte).
-    """
-    text = encode(value)
-    if media_type != YAML:
-        return text
-    if len(text) > LAID_OUT_BYTES_MAX:
-        return _UNPRINTABLE.sub(_escaped, text.decode()).encode() + b"\n"
-    dumped: str = yaml.dump(value, Dumper=_Dumper, allow_unicode=True, width=80)
-    return dumped.encode()
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
 
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """What all answers are written with; `table_of` None leaves tables out."""
+    """Renders the bodies of answers; without `table_of` no Tables are served."""
 
     texts: EncodedObjects
     table_of: TableOf | None = None
 
-    def object(self, form: Form, kind: Kind, kept: Kept, now: int, include: str = "") -> Body:
-        """One object. Raises ApiError 406 where the view is one of lists."""
-        if not form.view and form.media_type != YAML:
+    def object(
+        self, media_type: MediaTypeOptions, kind: Kind, kept: Kept, now: int, include: str = ""
+    ) -> Body:
+        """One object. Raises ApiError 406 for a view of lists."""
+        if not media_type.view and media_type.media_type != YAML:
             return (self.texts.whole(kind, kept),)
         obj = value_of(kept)
-        match form.view:
+        match media_type.view:
             case "":
-                return (text_of(form.media_type, stated(kind, obj)),)
-            case _ if form.view == TABLE:
-                return (text_of(form.media_type, self.table(form, kind, obj, now, include)),)
-            case _ if form.view == PARTIAL:
-                return (text_of(form.media_type, partial(form, obj)),)
+                return (text_of(media_type.media_type, with_type(kind, obj)),)
+            case _ if media_type.view == TABLE:
+                return (
+                    text_of(media_type.media_type, self.table(media_type, kind, obj, now, include)),
+                )
+            case _ if media_type.view == PARTIAL:
+                return (text_of(media_type.media_type, partial(media_type, obj)),)
             case _:
                 raise _mismatch(f"{PARTIAL_LIST}, but the requested object is not a list", kind, "")
 
-    def list(self, form: Form, kind: Kind, found: Listed, now: int, include: str = "") -> Body:
-        """A list. Raises ApiError 406 where the view is one of single objects."""
-        meta = _list_metadata(found, is_custom=kind.is_custom and not form.view)
-        match form.view:
-            case "" if form.media_type != YAML:
-                return self._items(kind, found.objects, meta)
+    def list(
+        self, media_type: MediaTypeOptions, kind: Kind, page: ListPage, now: int, include: str = ""
+    ) -> Body:
+        """A list. Raises ApiError 406 for a view of single objects."""
+        meta = _list_metadata(page, is_custom=kind.is_custom and not media_type.view)
+        match media_type.view:
+            case "" if media_type.media_type != YAML:
+                return self._items(kind, page.objects, meta)
             case "":
-                plain = _plain_list(kind, _values(found.objects), meta)
-                return (text_of(form.media_type, plain),)
-            case _ if form.view == TABLE:
-                table = self._table(form, kind, _values(found.objects), now, include)
-                return (text_of(form.media_type, {**table, "metadata": meta}),)
-            case _ if form.view == PARTIAL_LIST:
-                items = [partial(form, obj) for obj in _values(found.objects)] or None
+                plain = _plain_list(kind, _values(page.objects), meta)
+                return (text_of(media_type.media_type, plain),)
+            case _ if media_type.view == TABLE:
+                table = self._table(media_type, kind, _values(page.objects), now, include)
+                return (text_of(media_type.media_type, {**table, "metadata": meta}),)
+            case _ if media_type.view == PARTIAL_LIST:
+                items = [partial(media_type, obj) for obj in _values(page.objects)] or None
                 document = {
                     "kind": PARTIAL_LIST,
-                    "apiVersion": form.view_api_version,
+                    "apiVersion": media_type.view_api_version,
                     "metadata": meta,
                     "items": items,
                 }
-                return (text_of(form.media_type, document),)
+                return (text_of(media_type.media_type, document),)
             case _:
                 raise _mismatch(f"{PARTIAL}, but the requested object is a list", kind, "List")
 
-    def table(self, form: Form, kind: Kind, obj: Json, now: int, include: str) -> Json:
-        """One object as a Table. Raises ApiError 406 where there are none."""
+    def table(
+        self, media_type: MediaTypeOptions, kind: Kind, obj: Json, now: int, include: str
+    ) -> Json:
+        """One object as a Table. Raises ApiError 406 if no Tables are served."""
         meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
-        return {**self._table(form, kind, [obj], now, include), "metadata": meta}
+        return {**self._table(media_type, kind, [obj], now, include), "metadata": meta}
 
     def _items(self, kind: Kind, objects: Sequence[Kept], meta: Json) -> Body:
         head = {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": meta}
         start = encode(head)[:-1] + b',"items":['
         item = self.texts.item
         texts = [item(kind, obj) for obj in objects]
-        if len(texts) < PARTS:
+        if len(texts) < LIST_PARTS:
             return (start + b",".join(texts) + b"]}",)
-        step = -(-len(texts) // PARTS)
+        step = -(-len(texts) // LIST_PARTS)
         parts = [b",".join(texts[at : at + step]) for at in range(0, len(texts), step)]
         between = [part + b"," for part in parts[:-1]]
         return (start, *between, parts[-1] + b"]}")
 
     def _table(
-        self, form: Form, kind: Kind, objects: Sequence[Json], now: int, include: str
+        self,
+        media_type: MediaTypeOptions,
+        kind: Kind,
+        objects: Sequence[Json],
+        now: int,
+        include: str,
     ) -> Json:
         if self.table_of is None:
             raise ApiError("NotAcceptable", 406, "tables are not served")
         table = self.table_of(kind, objects, now, include)
         for row in table["rows"] or ():
             if (row["object"] or {}).get("kind") == PARTIAL:
-                row["object"]["apiVersion"] = form.view_api_version
-        return {**table, "kind": TABLE, "apiVersion": form.view_api_version}
+                row["object"]["apiVersion"] = media_type.view_api_version
+        return {**table, "kind": TABLE, "apiVersion": media_type.view_api_version}
 
 
 def _values(objects: Sequence[Kept]) -> list[Json]:
     return list(map(value_of, objects))
 
 
-def stated(kind: Kind, obj: Json) -> Json:
-    """`obj` saying what it is first."""
+def with_type(kind: Kind, obj: Json) -> Json:
+    """`obj` in the version of `kind`, with its kind and apiVersion."""
     return {**shown(kind, obj), "kind": kind.kind, "apiVersion": kind.api_version}
 
 
-def partial(form: Form, obj: Json) -> Json:
-    """`obj` reduced to its metadata."""
-    return {"kind": PARTIAL, "apiVersion": form.view_api_version, "metadata": obj["metadata"]}
+def partial(media_type: MediaTypeOptions, obj: Json) -> Json:
+    """`obj` as PartialObjectMetadata."""
+    return {"kind": PARTIAL, "apiVersion": media_type.view_api_version, "metadata": obj["metadata"]}
 
 
 def _plain_list(kind: Kind, objects: Sequence[Json], meta: Json) -> Json:
     if kind.is_custom:
-        items = [stated(kind, obj) for obj in objects]
+        items = [with_type(kind, obj) for obj in objects]
     else:
         bare = (shown(kind, obj) for obj in objects)
-        items = [{key: obj[key] for key in obj if key not in _NAMED} for obj in bare]
+        items = [{key: obj[key] for key in obj if key not in _TYPE_FIELDS} for obj in bare]
     return {
         "kind": kind.list_kind,
         "apiVersion": kind.api_version,
@@ -163,18 +150,15 @@ def _plain_list(kind: Kind, objects: Sequence[Json], meta: Json) -> Json:
     }
 
 
-_NAMED: Final = ("kind", "apiVersion")
-
-
-def _list_metadata(found: Listed, *, is_custom: bool = False) -> Json:
-    # A list of custom resources says even that it does not go on.
+def _list_metadata(page: ListPage, *, is_custom: bool = False) -> Json:
+    # Lists of custom resources have an empty continue token.
     meta: Json = {"continue": ""} if is_custom else {}
-    if found.version >= 0:
-        meta["resourceVersion"] = str(found.version)
-    if found.continue_token:
-        meta["continue"] = found.continue_token
-    if found.remaining is not None:
-        meta["remainingItemCount"] = found.remaining
+    if page.version >= 0:
+        meta["resourceVersion"] = str(page.version)
+    if page.continue_token:
+        meta["continue"] = page.continue_token
+    if page.remaining is not None:
+        meta["remainingItemCount"] = page.remaining
     return meta
 
 

@@ -1,4 +1,4 @@
-"""Reviews: questions about rights and tokens, posted and answered, never stored.
+"""SubjectAccessReview, TokenReview and the like: posted, answered, never stored.
 
 upstream: pkg/registry/authorization/*/rest.go, pkg/registry/authentication/*/storage.go,
 pkg/apis/authorization/validation/validation.go
@@ -11,56 +11,56 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.auth.authorizer import Identity, Verdict
-from fairlead.apiserver.endpoints.request_scope import Attributes, Call
-from fairlead.apiserver.endpoints.subresources.posted_body import member, posted
+from fairlead.apiserver.auth.authorizer import AccessDecision, AuthorizationAttributes, Identity
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.endpoints.subresources.request_body import object_member, posted_body
 from fairlead.apiserver.error import Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response, User
 from fairlead.apiserver.validation.meta.field import invalid as refused
 
 NO_IDENTITY: Final = "this server does not know its users"
-NOBODYS: Final = "invalid bearer token"
+UNKNOWN_BEARER: Final = "invalid bearer token"
 _ONE_OF: Final = (
     "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be "
     "specified"
 )
 _NOT_BOTH: Final = "cannot be specified in combination with resourceAttributes"
 _EMPTY: Final = "must be empty"
-_UNNAMED: Final = ("namespace", "managedFields")
-_MANY: Final = ("list", "watch", "deletecollection")
-_NOBODY: Final = 'Invalid value: "": at least one of user or group must be specified'
+_IGNORED_METADATA: Final = ("namespace", "managedFields")
+_COLLECTION_VERBS: Final = ("list", "watch", "deletecollection")
+_NO_SUBJECT: Final = 'Invalid value: "": at least one of user or group must be specified'
 _AUTHORIZATION: Final = Kind("authorization.k8s.io", "v1", "", "")
 
 
-def self_subject_access_review(call: Call) -> Response:
-    """May I?"""
-    body = posted(call, call.kind)
-    spec = member(body, "spec")
+def self_subject_access_review(scope: RequestScope) -> Response:
+    """Whether the requester may do something."""
+    body = posted_body(scope, scope.kind)
+    spec = object_member(body, "spec")
     _require((*_lacking(spec), *_named(body, _EMPTY)))
-    return _reviewed(call, body, spec, call.request.user)
+    return _reviewed(scope, body, spec, scope.request.user)
 
 
-def subject_access_review(call: Call) -> Response:
-    """May they? Within one namespace, if the path names one."""
-    body = posted(call, call.kind)
-    spec = member(body, "spec")
+def subject_access_review(scope: RequestScope) -> Response:
+    """Whether some user may; LocalSubjectAccessReview within the namespace of the path."""
+    body = posted_body(scope, scope.kind)
+    spec = object_member(body, "spec")
     problems = list(_lacking(spec))
     if not spec.get("user") and not spec.get("groups"):
-        problems.append(Cause("FieldValueInvalid", _NOBODY, "spec.user"))
-    place = call.target.namespace
+        problems.append(Cause("FieldValueInvalid", _NO_SUBJECT, "spec.user"))
+    place = scope.info.namespace
     problems += _named(body, f"{_EMPTY} except for namespace" if place else _EMPTY)
     if place:
-        problems += _misplaced(spec, member(body, "metadata").get("namespace") or place)
+        problems += _misplaced(spec, object_member(body, "metadata").get("namespace") or place)
     _require(problems)
     user = User(
         name=spec.get("user", ""), groups=tuple(spec.get("groups", ())), uid=spec.get("uid", "")
     )
-    return _reviewed(call, body, spec, user)
+    return _reviewed(scope, body, spec, user)
 
 
 def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
-    """A question about one namespace is about nothing else."""
+    """What a LocalSubjectAccessReview asks about other namespaces or paths."""
     about = spec.get("resourceAttributes")
     if about is not None and about.get("namespace", "") != namespace:
         field = "spec.resourceAttributes.namespace"
@@ -71,48 +71,48 @@ def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
         yield refused("spec.nonResourceAttributes", _shown_paths(paths), why)
 
 
-def self_subject_rules_review(call: Call) -> Response:
-    """What may I in a namespace?"""
-    spec = member(posted(call, call.kind), "spec")
+def self_subject_rules_review(scope: RequestScope) -> Response:
+    """All rules that apply to the requester in a namespace."""
+    spec = object_member(posted_body(scope, scope.kind), "spec")
     namespace = spec.get("namespace", "")
     if not namespace:
         raise bad_request("no namespace on request")
-    rules = _identity(call).rights.rules_for(call.request.user, namespace)
+    rules = _identity(scope).rights.rules_for(scope.request.user, namespace)
     status = {
         "resourceRules": [_shown(rule) for rule in rules if rule.get("resources")],
         "nonResourceRules": [_shown(rule) for rule in rules if rule.get("nonResourceURLs")],
         "incomplete": False,
     }
-    return _answered(call, {"metadata": {}, "spec": {}, "status": status})
+    return _answered(scope, {"metadata": {}, "spec": {}, "status": status})
 
 
-def self_subject_review(call: Call) -> Response:
-    """Who am I?"""
-    posted(call, call.kind)
-    meta = {"creationTimestamp": format_timestamp(call.now)}
-    status = {"userInfo": user_info(call.request.user)}
-    return _answered(call, {"metadata": meta, "status": status})
+def self_subject_review(scope: RequestScope) -> Response:
+    """The user info of the requester."""
+    posted_body(scope, scope.kind)
+    meta = {"creationTimestamp": format_timestamp(scope.now)}
+    status = {"userInfo": user_info(scope.request.user)}
+    return _answered(scope, {"metadata": meta, "status": status})
 
 
-def token_review(call: Call) -> Response:
-    """Whose token is that?"""
-    body = posted(call, call.kind)
-    spec = member(body, "spec")
-    identity, token = _identity(call), spec.get("token", "")
+def token_review(scope: RequestScope) -> Response:
+    """Authenticates a token."""
+    body = posted_body(scope, scope.kind)
+    spec = object_member(body, "spec")
+    identity, token = _identity(scope), spec.get("token", "")
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
     wanted = spec.get("audiences") or [identity.issuer]
     user = identity.recognize(token, wanted)
     if user is None:
-        status: Json = {"user": {}, "error": NOBODYS}
+        status: Json = {"user": {}, "error": UNKNOWN_BEARER}
     else:
         audiences = [name for name in wanted if identity.recognize(token, (name,))]
         status = {"authenticated": True, "user": user_info(user), "audiences": audiences}
-    return _answered(call, {"metadata": {}, "spec": spec, "status": status})
+    return _answered(scope, {"metadata": {}, "spec": spec, "status": status})
 
 
 def user_info(user: User) -> Json:
-    """A user as reviews show them."""
+    """`user` as a UserInfo object."""
     shown: Json = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     if user.extra:
         shown["extra"] = {key: list(values) for key, values in user.extra.items()}
@@ -135,9 +135,9 @@ def _shown_paths(paths: Json) -> Json:
 
 
 def _named(body: Json, why: str) -> Iterator[Cause]:
-    """A question has no name, nor anything else that objects have."""
-    meta = member(body, "metadata")
-    left = {key: value for key, value in meta.items() if value and key not in _UNNAMED}
+    """Metadata that a review must not have."""
+    meta = object_member(body, "metadata")
+    left = {key: value for key, value in meta.items() if value and key not in _IGNORED_METADATA}
     if left:
         yield refused("metadata", left, why)
 
@@ -148,18 +148,20 @@ def _require(problems: Iterable[Cause]) -> None:
         raise invalid(_AUTHORIZATION, "", "", causes)
 
 
-def _reviewed(call: Call, body: Json, spec: Json, user: User) -> Response:
-    verdict = _identity(call).rights.verdict(_asked(spec, user))
-    meta = {key: value for key, value in member(body, "metadata").items() if value is not None}
-    return _answered(call, {**body, "metadata": meta, "status": _verdict(verdict)})
+def _reviewed(scope: RequestScope, body: Json, spec: Json, user: User) -> Response:
+    verdict = _identity(scope).rights.verdict(_asked(spec, user))
+    meta = {
+        key: value for key, value in object_member(body, "metadata").items() if value is not None
+    }
+    return _answered(scope, {**body, "metadata": meta, "status": _verdict(verdict)})
 
 
-def _asked(spec: Json, user: User) -> Attributes:
+def _asked(spec: Json, user: User) -> AuthorizationAttributes:
     about = spec.get("resourceAttributes")
     if about is None:
         path = spec["nonResourceAttributes"]
-        return Attributes(user, path.get("verb", ""), path.get("path", ""))
-    return Attributes(
+        return AuthorizationAttributes(user, path.get("verb", ""), path.get("path", ""))
+    return AuthorizationAttributes(
         user,
         about.get("verb", ""),
         "",
@@ -174,10 +176,10 @@ def _asked(spec: Json, user: User) -> Attributes:
 
 
 def _selector(about: Json) -> str:
-    """Which fields of many objects are asked about, as the selector of a request says it."""
+    """The field selector of a collection request, as text."""
     # upstream: pkg/registry/authorization/util/helpers.go:ResourceAttributesFrom
     said = about.get("fieldSelector") or {}
-    if about.get("verb") not in _MANY:
+    if about.get("verb") not in _COLLECTION_VERBS:
         return ""
     terms = [
         f"{one.get('key', '')}={one['values'][0]}"
@@ -187,7 +189,7 @@ def _selector(about: Json) -> str:
     return ",".join(terms) or str(said.get("rawSelector") or "")
 
 
-def _verdict(verdict: Verdict) -> Json:
+def _verdict(verdict: AccessDecision) -> Json:
     shown: Json = {"allowed": verdict.allowed}
     return {**shown, "reason": verdict.reason} if verdict.reason else shown
 
@@ -197,15 +199,15 @@ def _shown(rule: Json) -> Json:
     return {name: rule[name] for name in names if rule.get(name)}
 
 
-def _identity(call: Call) -> Identity:
-    if call.parts.identity is None:
+def _identity(scope: RequestScope) -> Identity:
+    if scope.deps.identity is None:
         raise bad_request(NO_IDENTITY)
-    return call.parts.identity
+    return scope.deps.identity
 
 
-def _answered(call: Call, fields: Json) -> Response:
-    kind = {"kind": call.kind.kind, "apiVersion": call.kind.api_version}
-    return call.told({**kind, **_without(fields, *kind)}, 201)
+def _answered(scope: RequestScope, fields: Json) -> Response:
+    kind = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version}
+    return scope.respond_json({**kind, **_without(fields, *kind)}, 201)
 
 
 def _without(fields: Json, *names: str) -> Json:

@@ -1,4 +1,4 @@
-"""binding: a scheduler's decision.
+"""binding: binds a pod to a node.
 
 upstream: pkg/registry/core/pod/storage/storage.go:BindingREST.Create
 """
@@ -10,8 +10,8 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.handlers.rest import write_of
 from fairlead.apiserver.endpoints.request.options import write_options
-from fairlead.apiserver.endpoints.request_scope import Call
-from fairlead.apiserver.endpoints.subresources.posted_body import member, posted
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.endpoints.subresources.request_body import object_member, posted_body
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.request_error import unreadable
@@ -22,32 +22,32 @@ from fairlead.apiserver.request import Response
 BINDING: Final = Kind("", "v1", "Binding", "bindings")
 
 
-def binding(call: Call) -> Response:
-    """Put a pod on a node; its name stands in the path, or in the body alone."""
-    body = posted(call, BINDING)
-    options = write_options(call.request, "CreateOptions")
-    meta, target = member(body, "metadata"), member(body, "target")
-    name = call.target.name or meta.get("name", "")
+def binding(scope: RequestScope) -> Response:
+    """Binds the pod; POST to `bindings` names it in the body alone."""
+    body = posted_body(scope, BINDING)
+    options = write_options(scope.request, "CreateOptions")
+    meta, target = object_member(body, "metadata"), object_member(body, "target")
+    name = scope.info.name or meta.get("name", "")
     if meta.get("name", "") != name or not name:
         raise bad_request("name in URL does not match name in Binding object")
     _require_node(target)
     bind(
-        call.parts.store,
-        call.target.namespace,
+        scope.deps.store,
+        scope.info.namespace,
         name,
         target["name"],
-        call.now,
+        scope.now,
         uid=meta.get("uid", ""),
         labels=meta.get("labels") or {},
         annotations=meta.get("annotations") or {},
         dry_run=options.dry_run,
-        write=write_of(call, options, subresource=call.target.subresource),
+        write=write_of(scope, options, subresource=scope.info.subresource),
     )
-    return call.told(done(201), 201)
+    return scope.respond_json(done(201), 201)
 
 
 def _require_node(target: Json) -> None:
-    """Raises ApiError 500 where a pod cannot be put there: upstream has no better code."""
+    """Reject a target that is no node, with upstream's code. Raises ApiError 500."""
     # upstream: pkg/apis/core/validation/validation.go:ValidatePodBinding
     problems, kind = [], target.get("kind", "")
     if kind not in ("", "Node"):

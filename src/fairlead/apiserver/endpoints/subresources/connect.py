@@ -1,4 +1,4 @@
-"""exec, attach and portforward: what is inside a container that only says that it runs.
+"""exec, attach, portforward and proxy, which fail: containers are simulated.
 
 upstream: pkg/registry/core/pod/rest/subresources.go
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.handlers.get import found
-from fairlead.apiserver.endpoints.request_scope import Call
+from fairlead.apiserver.endpoints.handlers.rest import existing_object
+from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.request import Response
 
@@ -17,7 +17,7 @@ NOTHING_INSIDE: Final = (
     "containers are simulated here: they say that they run, and there is nothing inside to {}"
 )
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
-_OF_A_CONTAINER: Final = ("attach", "exec")
+_NEEDS_CONTAINER: Final = ("attach", "exec")
 _ACTS: Final = {
     "attach": "attach to",
     "exec": "execute a command in",
@@ -26,15 +26,13 @@ _ACTS: Final = {
 }
 
 
-def inside(call: Call) -> Response:
-    """A refusal that says why.
-
-    Raises ApiError: 404 no such object, 400 no such container or no node yet, 501 otherwise.
-    """
-    obj, act = found(call), call.target.subresource
-    if act in _OF_A_CONTAINER:
-        chosen_container(call, obj)
-    if act in _OF_A_CONTAINER or act == "portforward":
+def refuse_connection(scope: RequestScope) -> Response:
+    """Always raises ApiError: 404 no object, 400 no container or node, 501 otherwise."""
+    scope.negotiate()
+    obj, act = existing_object(scope), scope.info.subresource
+    if act in _NEEDS_CONTAINER:
+        chosen_container(scope, obj)
+    if act in _NEEDS_CONTAINER or act == "portforward":
         _require_node(obj)
     raise ApiError("NotImplemented", 501, NOTHING_INSIDE.format(_ACTS[act]), has_details=True)
 
@@ -45,9 +43,9 @@ def _require_node(pod: Json) -> None:
         raise bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
 
 
-def chosen_container(call: Call, pod: Json) -> str:
-    """The name of the container that is asked about. Raises ApiError 400."""
-    spec, asked = pod["spec"], call.request.parameter("container")
+def chosen_container(scope: RequestScope, pod: Json) -> str:
+    """The container that the request names, or the only one. Raises ApiError 400."""
+    spec, asked = pod["spec"], scope.request.parameter("container")
     name = pod["metadata"]["name"]
     names = [row["name"] for rows in _LISTS for row in spec.get(rows) or ()]
     if asked:

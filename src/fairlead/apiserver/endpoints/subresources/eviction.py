@@ -1,4 +1,4 @@
-"""eviction: a deletion that a budget may refuse.
+"""eviction: deletes a pod if its PodDisruptionBudgets allow it.
 
 upstream: pkg/registry/core/pod/storage/eviction.go:EvictionREST.Create
 """
@@ -10,8 +10,8 @@ from typing import Final
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.endpoints.handlers.rest import write_of
 from fairlead.apiserver.endpoints.request.options import write_options
-from fairlead.apiserver.endpoints.request_scope import Call
-from fairlead.apiserver.endpoints.subresources.posted_body import member, posted
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.endpoints.subresources.request_body import object_member, posted_body
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.status import done
@@ -21,26 +21,26 @@ from fairlead.apiserver.request import Response
 EVICTION: Final = Kind("policy", "v1", "Eviction", "evictions")
 
 
-def eviction(call: Call) -> Response:
-    """Ask a pod to go if its budget allows it."""
-    body = posted(call, EVICTION)
-    options = write_options(call.request, "CreateOptions")
-    meta, wishes = member(body, "metadata"), member(body, "deleteOptions")
-    if meta.get("name", "") != call.target.name:
+def eviction(scope: RequestScope) -> Response:
+    """Evicts the pod that the path names."""
+    body = posted_body(scope, EVICTION)
+    options = write_options(scope.request, "CreateOptions")
+    meta, delete_options = object_member(body, "metadata"), object_member(body, "deleteOptions")
+    if meta.get("name", "") != scope.info.name:
         raise bad_request("name in URL does not match name in Eviction object")
-    wanted = member(wishes, "preconditions")
-    write = write_of(call, options, subresource=call.target.subresource)
-    part, store = call.target.subresource, call.parts.store
-    body["metadata"] = {**meta, "namespace": call.target.namespace}
-    store.stations.admitted(Operation.CREATE, call.kind, body, subresource=part, write=write)
+    preconditions = object_member(delete_options, "preconditions")
+    write = write_of(scope, options, subresource=scope.info.subresource)
+    part, store = scope.info.subresource, scope.deps.store
+    body["metadata"] = {**meta, "namespace": scope.info.namespace}
+    store.stations.admitted(Operation.CREATE, scope.kind, body, subresource=part, write=write)
     evict(
-        call.parts.store,
-        call.target.namespace,
-        call.target.name,
-        call.now,
-        grace_period_s=wishes.get("gracePeriodSeconds"),
-        uid=wanted.get("uid") or "",
-        resource_version=wanted.get("resourceVersion") or "",
-        dry_run=options.dry_run or bool(wishes.get("dryRun")),
+        scope.deps.store,
+        scope.info.namespace,
+        scope.info.name,
+        scope.now,
+        grace_period_s=delete_options.get("gracePeriodSeconds"),
+        uid=preconditions.get("uid") or "",
+        resource_version=preconditions.get("resourceVersion") or "",
+        dry_run=options.dry_run or bool(delete_options.get("dryRun")),
     )
-    return call.told(done(201), 201)
+    return scope.respond_json(done(201), 201)

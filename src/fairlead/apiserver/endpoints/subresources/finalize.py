@@ -1,4 +1,4 @@
-"""finalize: a namespace whose content is gone may go.
+"""finalize: updates spec.finalizers of a Namespace.
 
 upstream: pkg/registry/core/namespace/storage/storage.go:FinalizeREST
 """
@@ -6,23 +6,22 @@ upstream: pkg/registry/core/namespace/storage/storage.go:FinalizeREST
 from __future__ import annotations
 
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.endpoints.handlers.get import found
-from fairlead.apiserver.endpoints.request_scope import Call
-from fairlead.apiserver.endpoints.subresources.update import written
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.endpoints.subresources.request_body import requested_update, whole_object
 from fairlead.apiserver.request import Response
 
 
-def finalize(call: Call) -> Response:
-    """The namespace; a write changes spec.finalizers."""
-    change = written(call, call.kind, found)
-    old = found(call)
+def finalize(scope: RequestScope) -> Response:
+    """Replaces spec.finalizers; the namespace is removed with the last of them."""
+    change = requested_update(scope, scope.kind, whole_object)
+    old = change.old
     spec = {key: value for key, value in old.get("spec", {}).items() if key != "finalizers"}
     finalizers = change.view.get("spec", {}).get("finalizers")
     if finalizers:
         spec["finalizers"] = finalizers
-    store, part, write = call.parts.store, call.target.subresource, change.write
+    store, part, write = scope.deps.store, scope.info.subresource, change.write
     new = {**old, "spec": spec}
     new = store.stations.admitted(
-        Operation.UPDATE, call.kind, new, old=old, subresource=part, write=write
+        Operation.UPDATE, scope.kind, new, old=old, subresource=part, write=write
     )
-    return call.shown(store.commit(call.kind, old, new, write=write))
+    return scope.respond(store.commit(scope.kind, old, new, write=write))

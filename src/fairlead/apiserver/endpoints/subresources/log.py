@@ -1,8 +1,7 @@
-"""log: the life of a simulated container, a line for each thing that is known of it.
+"""log: a synthetic log of a simulated container, with its start, stop request and end.
 
-Nothing runs, so a container says when it started, was asked to stop, and ended. The options of
-`kubectl logs` mean what they mean of any log; who follows it is told more until the container
-has ended.
+The options of `kubectl logs` work as on any log. Following it yields new lines until the
+container ends.
 
 upstream: pkg/registry/core/pod/{rest/log.go,strategy.go:LogLocation},
 pkg/apis/core/validation/validation.go:ValidatePodLogOptions,
@@ -21,11 +20,12 @@ from fairlead.api.timestamp import (
     format_micro_time,
     parse_timestamp,
 )
-from fairlead.apiserver.endpoints.collection.selector import selection
-from fairlead.apiserver.endpoints.collection.watch import Scope, Watch
-from fairlead.apiserver.endpoints.handlers.get import WATCH_TIMEOUT_S, found
+from fairlead.apiserver.endpoints.collection.selector import selection_predicate
+from fairlead.apiserver.endpoints.collection.watch import Watch, WatchScope
+from fairlead.apiserver.endpoints.handlers.rest import existing_object
+from fairlead.apiserver.endpoints.handlers.watch import WATCH_TIMEOUT_S
 from fairlead.apiserver.endpoints.request.options import integer, is_true
-from fairlead.apiserver.endpoints.request_scope import Call
+from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.subresources.connect import chosen_container
 from fairlead.apiserver.error import Cause, bad_request, invalid
 from fairlead.apiserver.kind import POD, Kind
@@ -43,8 +43,8 @@ _UNPULLED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """Something that is known of a container; `at` is in ns since 1970."""
+class LogLine:
+    """One event in the life of a container; `at` is in ns since 1970."""
 
     at: int
     text: str
@@ -52,7 +52,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """Which lines, and how: those since `since` (ns), the last `tail` of them, so many bytes."""
+    """PodLogOptions; `since` is in ns since 1970."""
 
     since: int = 0
     tail: int | None = None
@@ -62,11 +62,12 @@ class LogOptions:
     follows: bool = False
 
 
-def log(call: Call) -> Response | Watch:
-    """The lines of a container. Raises ApiError: 400, 404, 422."""
-    pod = found(call)
-    options = _options(call)
-    name = chosen_container(call, pod)
+def log(scope: RequestScope) -> Response | Watch:
+    """Returns the log of a container, or a watch that follows it. Raises ApiError."""
+    scope.negotiate()
+    pod = existing_object(scope)
+    options = _options(scope)
+    name = chosen_container(scope, pod)
     if not pod["spec"].get("nodeName"):
         return Response(200, (b"",), TEXT)
     _require_log(pod, name, is_previous=options.is_previous)
@@ -74,12 +75,12 @@ def log(call: Call) -> Response | Watch:
     lines = lines if options.tail is None else lines[max(0, len(lines) - options.tail) :]
     text = _text(lines, options)[: options.bytes_max]
     if options.follows and not options.is_previous and not _has_ended(pod, name):
-        return _followed(call, pod, name, options, text)
+        return _followed(scope, pod, name, options, text)
     return Response(200, (text,), TEXT)
 
 
-def _options(call: Call) -> LogOptions:
-    request, causes = call.request, []
+def _options(scope: RequestScope) -> LogOptions:
+    request, causes = scope.request, []
     tail, limit = integer(request, "tailLines"), integer(request, "limitBytes")
     seconds, time = integer(request, "sinceSeconds"), request.parameter("sinceTime")
     if tail is not None and tail < 0:
@@ -92,8 +93,8 @@ def _options(call: Call) -> LogOptions:
     elif seconds is not None and seconds < 1:
         causes.append(_wrong("sinceSeconds", seconds, "must be greater than 0"))
     if causes:
-        raise invalid(OPTIONS, "", call.target.name, tuple(causes))
-    since = 0 if seconds is None else call.now - seconds * NANOSECONDS_PER_SECOND
+        raise invalid(OPTIONS, "", scope.info.name, tuple(causes))
+    since = 0 if seconds is None else scope.now - seconds * NANOSECONDS_PER_SECOND
     return LogOptions(
         since=_time(time) if time else since,
         tail=tail,
@@ -122,7 +123,7 @@ def _status(pod: Json, name: str) -> Json | None:
 
 
 def _require_log(pod: Json, name: str, *, is_previous: bool) -> None:
-    """Refuse to tell of a container that has not begun. Raises ApiError 400."""
+    """Reject a container that has no log yet. Raises ApiError 400."""
     named, status = f'container "{name}" in pod "{pod["metadata"]["name"]}"', _status(pod, name)
     if status is None and not any(pod.get("status", {}).get(rows) for rows in _STATUSES):
         status = _CREATED  # its kubelet has not reported yet
@@ -146,8 +147,8 @@ def _has_ended(pod: Json, name: str) -> bool:
     return "running" not in (status.get("state") or {})
 
 
-def _life(pod: Json, name: str, options: LogOptions) -> Iterator[Line]:
-    """What is known of one run of a container, in order."""
+def _life(pod: Json, name: str, options: LogOptions) -> Iterator[LogLine]:
+    """The lines of the current or previous run of a container, in order."""
     status = _status(pod, name) or {}
     state, last = status.get("state") or {}, status.get("lastState") or {}
     if options.is_previous or not ("running" in state or "terminated" in state):
@@ -157,32 +158,32 @@ def _life(pod: Json, name: str, options: LogOptions) -> Iterator[Line]:
     node = pod["spec"].get("nodeName", "")
     if started:
         text = f"{name} started on {node} (simulated: nothing is executed)"
-        yield Line(parse_timestamp(started), text)
+        yield LogLine(parse_timestamp(started), text)
     asked = pod["metadata"].get("deletionTimestamp")
     if asked and not options.is_previous:
         grace_s = pod["metadata"].get("deletionGracePeriodSeconds") or 0
         at = parse_timestamp(asked) - grace_s * NANOSECONDS_PER_SECOND
         if not ended or at <= parse_timestamp(ended["finishedAt"]):
-            yield Line(at, f"{name} is asked to stop within {grace_s} s")
+            yield LogLine(at, f"{name} is asked to stop within {grace_s} s")
     if ended:
         code, reason = ended.get("exitCode", 0), ended.get("reason", "")
         text = f"{name} ended with exit code {code}" + (f" ({reason})" if reason else "")
-        yield Line(parse_timestamp(ended["finishedAt"]), text)
+        yield LogLine(parse_timestamp(ended["finishedAt"]), text)
 
 
-def _text(lines: list[Line], options: LogOptions) -> bytes:
+def _text(lines: list[LogLine], options: LogOptions) -> bytes:
     return "".join(f"{_stamp(line, options)}{line.text}\n" for line in lines).encode()
 
 
-def _stamp(line: Line, options: LogOptions) -> str:
-    """The time in front of a line, in nanoseconds."""
+def _stamp(line: LogLine, options: LogOptions) -> str:
+    """The timestamp prefix of a line, with nanoseconds as kubelets write it."""
     if not options.has_times:
         return ""
     return f"{format_micro_time(line.at).removesuffix('Z')}000Z "
 
 
-class _Followed(Watch):
-    """A watch that says nothing where there is nothing to say."""
+class _LogWatch(Watch):
+    """A watch without empty events: most changes of a pod add no log line."""
 
     def add(self, line: bytes) -> None:
         """See Watch."""
@@ -191,42 +192,42 @@ class _Followed(Watch):
 
 
 @dataclass(eq=False, slots=True)
-class _NewLines:
-    """What a change of the pod adds to the log of a container."""
+class _LogEncoder:
+    """Encodes a change of a pod as the new lines of a container's log; `sent` were sent before."""
 
     name: str
     options: LogOptions
-    told: int
+    sent: int
     watch: list[Watch] = field(default_factory=list)
 
     def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
-        """See EventForm."""
+        """See WatchEventEncoder."""
         pod = value_of(obj)
         lines = list(_life(pod, self.name, self.options))
-        new, self.told = lines[self.told :], max(self.told, len(lines))
+        new, self.sent = lines[self.sent :], max(self.sent, len(lines))
         if name == "DELETED" or _has_ended(pod, self.name):
             for watch in self.watch:
                 watch.end()
         return _text(new, self.options)
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """See EventForm."""
+        """See WatchEventEncoder."""
         return False
 
 
-def _followed(call: Call, pod: Json, name: str, options: LogOptions, text: bytes) -> Watch:
-    watches = call.parts.watches
-    form = _NewLines(name, options, len(list(_life(pod, name, options))))
-    wanted = selection(POD, "", "", call.target.name)
-    scope = Scope(POD, call.target.namespace, wanted, form, call.parts.store.version)
-    opened = _Followed(
-        scope,
+def _followed(scope: RequestScope, pod: Json, name: str, options: LogOptions, text: bytes) -> Watch:
+    watches = scope.deps.watches
+    encoder = _LogEncoder(name, options, len(list(_life(pod, name, options))))
+    predicate = selection_predicate(POD, "", "", scope.info.name)
+    version = scope.deps.store.version
+    opened = _LogWatch(
+        WatchScope(POD, scope.info.namespace, predicate, encoder, version),
         timeout_s=WATCH_TIMEOUT_S,
         bookmark_s=None,
         content_type=TEXT,
         close=watches.remove,
     )
-    form.watch.append(opened)
+    encoder.watch.append(opened)
     opened.add(text)
     watches.add(opened)
     return opened

@@ -1,4 +1,4 @@
-"""Parts of a pod that may change while it runs: debugging containers and its resources.
+"""ephemeralcontainers and resize: the parts of a pod spec that may change while it runs.
 
 upstream: pkg/registry/core/pod/storage/storage.go:EphemeralContainersREST, ResizeREST,
 pkg/registry/core/pod/strategy.go:dropNonEphemeralContainerUpdates, dropNonResizeUpdates
@@ -10,9 +10,13 @@ from collections.abc import Callable
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.endpoints.handlers.get import found
-from fairlead.apiserver.endpoints.request_scope import Call
-from fairlead.apiserver.endpoints.subresources.update import Written, written
+from fairlead.apiserver.endpoints.handlers.rest import existing_object
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.endpoints.subresources.request_body import (
+    SubresourceUpdate,
+    requested_update,
+    whole_object,
+)
 from fairlead.apiserver.registry.strategy import respecified
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.validation.core.pod.update import check_debugging, check_resize
@@ -20,50 +24,56 @@ from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.validator import ApiValidator
 
 
-def ephemeral_containers(call: Call) -> Response:
-    """The pod; a write may add to spec.ephemeralContainers."""
-    if call.verb == "get":
-        return call.shown(found(call))
-    change = written(call, call.kind, found)
-    old = found(call)
+def ephemeral_containers(scope: RequestScope) -> Response:
+    """Returns the pod; PUT and PATCH add ephemeral containers."""
+    if scope.verb == "get":
+        scope.negotiate()
+        return scope.respond(existing_object(scope))
+    change = requested_update(scope, scope.kind, whole_object)
     after = change.view.get("spec", {}).get("ephemeralContainers", [])
-    return _stored(call, old, change, {"ephemeralContainers": after}, check_debugging)
+    return _stored(scope, change, {"ephemeralContainers": after}, check_debugging)
 
 
-def resize(call: Call) -> Response:
-    """The pod; a write changes the resources of its containers."""
-    if call.verb == "get":
-        return call.shown(found(call))
-    change = written(call, call.kind, found)
-    old = found(call)
-    wanted = change.view.get("spec", {})
+def resize(scope: RequestScope) -> Response:
+    """Returns the pod; PUT and PATCH change the resources of its containers."""
+    if scope.verb == "get":
+        scope.negotiate()
+        return scope.respond(existing_object(scope))
+    change = requested_update(scope, scope.kind, whole_object)
+    old, wanted = change.old, change.view.get("spec", {})
     resized = {
         field: _resized(old["spec"][field], wanted.get(field, []))
         for field in ("containers", "initContainers")
         if field in old["spec"]
     }
-    return _stored(call, old, change, resized, check_resize)
+    return _stored(scope, change, resized, check_resize)
 
 
 def _stored(
-    call: Call, old: Json, change: Written, spec: Json, check: Callable[[Json, Json], Causes]
+    scope: RequestScope,
+    change: SubresourceUpdate,
+    spec: Json,
+    check: Callable[[Json, Json], Causes],
 ) -> Response:
-    """`old` with what may change of its spec; that somebody wanted more of it is noted."""
-    store = call.parts.store
-    new = store.stations.completed(call.kind, respecified(old, {**old["spec"], **spec}))
-    ApiValidator().validate_part(call.kind, old, new, check(old, new))
+    """Stores the pod with only `spec` changed.
+
+    Field ownership follows the whole view that was sent, as upstream.
+    """
+    store, old = scope.deps.store, change.old
+    new = store.stations.completed(scope.kind, respecified(old, {**old["spec"], **spec}))
+    ApiValidator().validate_part(scope.kind, old, new, check(old, new))
     tracked = change.write.tracked(old, change.view)["metadata"]
     if "managedFields" in tracked:
         meta = {**new["metadata"], "managedFields": tracked["managedFields"]}
         new = {**new, "metadata": meta}
-    part, write = call.target.subresource, change.write
+    part, write = scope.info.subresource, change.write
     admitted = store.stations.admitted(
-        Operation.UPDATE, call.kind, new, old=old, subresource=part, write=write
+        Operation.UPDATE, scope.kind, new, old=old, subresource=part, write=write
     )
-    if admitted is not new:  # whoever has changed it may have made it invalid
-        ApiValidator().validate_part(call.kind, old, admitted, check(old, admitted))
+    if admitted is not new:  # mutating admission may have made it invalid
+        ApiValidator().validate_part(scope.kind, old, admitted, check(old, admitted))
         new = admitted
-    return call.shown(store.commit(call.kind, old, new, write=change.write))
+    return scope.respond(store.commit(scope.kind, old, new, write=change.write))
 
 
 def _resized(before: list[Json], wanted: list[Json]) -> list[Json]:

@@ -1,4 +1,4 @@
-"""scale: how many replicas a workload shall have, whatever kind it is of.
+"""scale: reads and writes the number of replicas of any scalable kind.
 
 upstream: pkg/registry/{apps,core}/*/storage/storage.go:ScaleREST
 """
@@ -12,9 +12,12 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.scale import scale_parts, with_replicas
 from fairlead.apiserver.endpoints.field_manager import track
-from fairlead.apiserver.endpoints.handlers.get import found
-from fairlead.apiserver.endpoints.request_scope import Call
-from fairlead.apiserver.endpoints.subresources.update import Written, written
+from fairlead.apiserver.endpoints.handlers.rest import existing_object
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.endpoints.subresources.request_body import (
+    SubresourceUpdate,
+    requested_update,
+)
 from fairlead.apiserver.error import STALE, Cause, conflict, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.patch.managedfields.field_set import FieldSet, set_of_path
@@ -30,30 +33,31 @@ SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def scale(call: Call) -> Response:
-    """The scale of an object; a write changes spec.replicas."""
-    if call.verb == "get":
-        return call.shown(scale_of(call.kind, found(call)), kind=SCALE)
-    change = written(call, SCALE, _partial_scale)
-    old = found(call)
+def scale(scope: RequestScope) -> Response:
+    """Returns a Scale; PUT and PATCH change spec.replicas of the object."""
+    if scope.verb == "get":
+        scope.negotiate()
+        return scope.respond(scale_of(scope.kind, existing_object(scope)), kind=SCALE)
+    change = requested_update(scope, SCALE, partial(_tracked_scale, scope.kind))
+    old = change.old
     replicas = change.view.get("spec", {}).get("replicas", 0)
     if replicas < 0:
         text = f"Invalid value: {replicas}: must be greater than or equal to 0"
         cause = Cause("FieldValueInvalid", text, "spec.replicas")
-        raise invalid(SCALE, "", call.target.name, (cause,))
-    _require_same(call, old["metadata"], change.view["metadata"])
-    view = change.view if change.is_applied else _tracked(call, change)
-    new = _with_owners(call.kind, _with_replicas(call.kind, old, replicas), view)
-    shown = partial(scale_of, call.kind, is_partial=True)
-    write = replace(change.write, view=shown, track=_as_noted)
-    part = call.target.subresource
-    stored = call.parts.store.replace(call.kind, old, new, write=write, subresource=part)
-    return call.shown(scale_of(call.kind, stored), kind=SCALE)
+        raise invalid(SCALE, "", scope.info.name, (cause,))
+    _require_same(scope, old["metadata"], change.view["metadata"])
+    view = change.view if change.is_applied else _tracked(scope, change)
+    new = _with_owners(scope.kind, _with_replicas(scope.kind, old, replicas), view)
+    view_of = partial(scale_of, scope.kind, is_partial=True)
+    write = replace(change.write, view=view_of, track=_unchanged)
+    part = scope.info.subresource
+    stored = scope.deps.store.replace(scope.kind, old, new, write=write, subresource=part)
+    return scope.respond(scale_of(scope.kind, stored), kind=SCALE)
 
 
-def _require_same(call: Call, before: Json, meta: Json) -> None:
-    """Refuse a scale that was read of another object, or of an older one. Raises ApiError 409."""
-    kind, namespace, name = call.kind, call.target.namespace, call.target.name
+def _require_same(scope: RequestScope, before: Json, meta: Json) -> None:
+    """Reject a Scale of another object, or of an older version. Raises ApiError 409."""
+    kind, namespace, name = scope.kind, scope.info.namespace, scope.info.name
     if meta.get("uid", "") not in ("", before["uid"]):
         wrong = f"UID in precondition: {meta['uid']}, UID in object meta: {before['uid']}"
         part = replace(kind, plural=f"{kind.plural}/scale")
@@ -62,31 +66,32 @@ def _require_same(call: Call, before: Json, meta: Json) -> None:
         raise conflict(kind, namespace, name, STALE)
 
 
-def _partial_scale(call: Call) -> Json:
-    """The scale of the object that is there, with its owners: what a patch is for."""
-    obj = found(call)
-    owners = scale_managed_fields(entries_of(obj), _field(call.kind))
-    return with_managed_fields(scale_of(call.kind, obj, is_partial=True), owners)
+def _tracked_scale(kind: Kind, obj: Json) -> Json:
+    """The Scale of `obj`, with the managedFields that its replicas have there."""
+    owners = scale_managed_fields(entries_of(obj), _replicas_field(kind))
+    return with_managed_fields(scale_of(kind, obj, is_partial=True), owners)
 
 
-def _tracked(call: Call, change: Written) -> Json:
-    """The scale as it was written, with its owners; one without a number is nobody's."""
-    note = track(SCALE, change.options.manager, "Update", "scale", call.now)
-    return note(_partial_scale(call), change.view)
+def _tracked(scope: RequestScope, change: SubresourceUpdate) -> Json:
+    """The updated Scale with its managedFields; without spec.replicas it has no owner."""
+    track_fields = track(SCALE, change.options.manager, "Update", "scale", scope.now)
+    return track_fields(_tracked_scale(scope.kind, change.old), change.view)
 
 
-def _as_noted(_: Json | None, new: Json) -> Json:
+def _unchanged(_: Json | None, new: Json) -> Json:
     return new
 
 
 def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
-    """`obj`, whose owners are those of the scale `view` now."""
+    """`obj` with the owners of its replicas taken from the Scale `view`."""
     owners = entries_of(obj), entries_of(view)
-    return with_managed_fields(obj, parent_managed_fields(*owners, kind.api_version, _field(kind)))
+    return with_managed_fields(
+        obj, parent_managed_fields(*owners, kind.api_version, _replicas_field(kind))
+    )
 
 
-def _field(kind: Kind) -> FieldSet:
-    """The number of replicas in objects of a kind."""
+def _replicas_field(kind: Kind) -> FieldSet:
+    """The path of the number of replicas in objects of `kind`."""
     paths = kind.custom.scale if kind.custom else None
     return set_of_path(*(paths.spec.names or ())) if paths else set_of_path("spec", "replicas")
 
@@ -99,9 +104,9 @@ def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
 
 
 def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
-    """`obj` as a Scale; one that `is_partial` may say no number.
+    """`obj` as a Scale.
 
-    Raises ApiError 500 where a custom resource says none.
+    Raises ApiError 500 for a custom resource without replicas, unless `is_partial`.
     """
     paths = kind.custom.scale if kind.custom else None
     if paths is None:
@@ -119,7 +124,7 @@ def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
 
 
 def _built_in(obj: Json) -> tuple[Json, Json]:
-    """spec and status of the Scale of a built-in workload."""
+    """spec and status of the Scale of a built-in kind."""
     spec = obj.get("spec", {})
     replicas = spec.get("replicas", 0)
     status: Json = {"replicas": obj.get("status", {}).get("replicas", 0)}
@@ -130,7 +135,7 @@ def _built_in(obj: Json) -> tuple[Json, Json]:
 
 
 def _selector_text(selector: Json) -> str:
-    """A label selector, or the map of a ReplicationController, in kubectl's notation."""
+    """A label selector, or a ReplicationController's map, as text."""
     if {"matchLabels", "matchExpressions"} & selector.keys():
         return selector_text(selector)
     return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))

@@ -1,4 +1,4 @@
-"""status: what a controller has found out about an object; approval: what somebody decided."""
+"""status, and approval of a CertificateSigningRequest."""
 
 from __future__ import annotations
 
@@ -7,36 +7,35 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.endpoints.handlers.get import found
-from fairlead.apiserver.endpoints.handlers.rest import require_same
-from fairlead.apiserver.endpoints.request_scope import Call
-from fairlead.apiserver.endpoints.subresources.update import written
+from fairlead.apiserver.endpoints.handlers.rest import existing_object, require_same_uid
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.endpoints.subresources.request_body import requested_update, whole_object
 from fairlead.apiserver.kind import PERSISTENT_VOLUME
 from fairlead.apiserver.registry.strategies.certificates import decided, reported
 from fairlead.apiserver.request import Response
 
-# What is made of an object and what was sent in its place, at that time.
-Prepare = Callable[[Json, Json, str], Json]
+# (old, new, timestamp) -> new, adjusted to the kind
+PrepareStatus = Callable[[Json, Json, str], Json]
 
 
-def status(call: Call) -> Response:
-    """The object; a write changes its status, and what of its metadata goes along with it."""
-    if call.verb == "get":
-        return call.shown(found(call))
-    change = written(call, call.kind, found)
-    old = found(call)
-    if call.verb == "patch":
-        require_same(call.kind, old, change.view)
-    view, part = change.view, call.target.subresource
-    prepare = _PREPARED.get((call.kind.resource, part))
+def status(scope: RequestScope) -> Response:
+    """Returns the object; PUT and PATCH change its status and some of its metadata."""
+    if scope.verb == "get":
+        scope.negotiate()
+        return scope.respond(existing_object(scope))
+    change = requested_update(scope, scope.kind, whole_object)
+    old, view, part = change.old, change.view, scope.info.subresource
+    if scope.verb == "patch":
+        require_same_uid(scope.kind, old, view)
+    prepare = _PREPARED.get((scope.kind.resource, part))
     if prepare is not None:
-        view = prepare(old, view, format_timestamp(call.now))
-    store = call.parts.store
-    return call.shown(store.replace_status(call.kind, old, view, write=change.write, part=part))
+        view = prepare(old, view, format_timestamp(scope.now))
+    store = scope.deps.store
+    return scope.respond(store.replace_status(scope.kind, old, view, write=change.write, part=part))
 
 
 def _with_transition(old: Json, new: Json, timestamp: str) -> Json:
-    """A volume that says since when it is in its phase."""
+    """Sets lastPhaseTransitionTime of a PersistentVolume when its phase changes."""
     # upstream: persistentvolume/strategy.go:persistentvolumeStatusStrategy
     before, after = old.get("status") or {}, new.get("status") or {}
     key = "lastPhaseTransitionTime"
@@ -49,7 +48,7 @@ def _with_transition(old: Json, new: Json, timestamp: str) -> Json:
 
 
 _REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
-_PREPARED: Final[Mapping[tuple[str, str], Prepare]] = {
+_PREPARED: Final[Mapping[tuple[str, str], PrepareStatus]] = {
     (PERSISTENT_VOLUME.resource, "status"): _with_transition,
     (_REQUESTS, "status"): reported,
     (_REQUESTS, "approval"): decided,

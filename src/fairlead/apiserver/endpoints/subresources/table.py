@@ -1,4 +1,4 @@
-"""Which part is answered by what; a part that is not here is not served."""
+"""The handlers of subresources; any other subresource is not served."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from fairlead.apiserver.endpoints.collection.watch import Watch
-from fairlead.apiserver.endpoints.request_scope import Call
+from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.subresources.access_review import (
     self_subject_access_review,
     self_subject_review,
@@ -15,7 +15,7 @@ from fairlead.apiserver.endpoints.subresources.access_review import (
     token_review,
 )
 from fairlead.apiserver.endpoints.subresources.binding import binding
-from fairlead.apiserver.endpoints.subresources.connect import inside
+from fairlead.apiserver.endpoints.subresources.connect import refuse_connection
 from fairlead.apiserver.endpoints.subresources.eviction import eviction
 from fairlead.apiserver.endpoints.subresources.finalize import finalize
 from fairlead.apiserver.endpoints.subresources.log import log
@@ -25,22 +25,22 @@ from fairlead.apiserver.endpoints.subresources.status import status
 from fairlead.apiserver.endpoints.subresources.token_request import token
 from fairlead.apiserver.request import Response
 
-Act = Callable[[Call], Response | Watch]
+SubresourceHandler = Callable[[RequestScope], Response | Watch]
 
-# By the name of the subresource, or the plural of a kind that is only ever posted.
-PARTS: Final[Mapping[str, Act]] = {
+# By subresource, or by the plural of a kind that can only be posted.
+SUBRESOURCE_HANDLERS: Final[Mapping[str, SubresourceHandler]] = {
     "approval": status,
-    "attach": inside,
+    "attach": refuse_connection,
     "binding": binding,
     "bindings": binding,
-    "exec": inside,
+    "exec": refuse_connection,
     "ephemeralcontainers": ephemeral_containers,
     "eviction": eviction,
     "finalize": finalize,
     "localsubjectaccessreviews": subject_access_review,
     "log": log,
-    "portforward": inside,
-    "proxy": inside,
+    "portforward": refuse_connection,
+    "proxy": refuse_connection,
     "resize": resize,
     "scale": scale,
     "selfsubjectaccessreviews": self_subject_access_review,

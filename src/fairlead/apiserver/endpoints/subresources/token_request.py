@@ -1,4 +1,4 @@
-"""serviceaccounts/token: a token for whoever may ask for one.
+"""serviceaccounts/token: issues service account tokens.
 
 upstream: pkg/registry/core/serviceaccount/storage/token.go,
 pkg/apis/authentication/validation/validation.go
@@ -12,11 +12,10 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.auth.authentication.service_account_token import BOUND, claims_of
-from fairlead.apiserver.endpoints.handlers.get import found
-from fairlead.apiserver.endpoints.handlers.rest import write_of
+from fairlead.apiserver.endpoints.handlers.rest import existing_object, write_of
 from fairlead.apiserver.endpoints.request.options import write_options
-from fairlead.apiserver.endpoints.request_scope import Call
-from fairlead.apiserver.endpoints.subresources.posted_body import member, posted
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.endpoints.subresources.request_body import object_member, posted_body
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid, not_found
 from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.request import Response
@@ -29,26 +28,27 @@ _KIND: Final = Kind("authentication.k8s.io", "v1", "TokenRequest", "tokenrequest
 _NS_PER_S: Final = 1_000_000_000
 
 
-def token(call: Call) -> Response:
-    """Issue a token for the account in the path. Raises ApiError 400, 404, 409, 422."""
-    body = posted(call, _KIND)
-    identity = call.parts.identity
+def token(scope: RequestScope) -> Response:
+    """Issues a token for the service account. Raises ApiError 400, 404, 409, 422."""
+    body = posted_body(scope, _KIND)
+    identity = scope.deps.identity
     if identity is None or identity.issue is None:
         raise bad_request(NO_TOKENS)
-    account = found(call)
-    _require_account(call, member(body, "metadata").get("name") or "")
-    body = _admitted(call, body)
-    asked = {key: value for key, value in member(body, "spec").items() if value is not None}
+    scope.negotiate()
+    account = existing_object(scope)
+    _require_account(scope, object_member(body, "metadata").get("name") or "")
+    body = _admitted(scope, body)
+    asked = {key: value for key, value in object_member(body, "spec").items() if value is not None}
     spec = {"expirationSeconds": EXPIRATION_S_DEFAULT, "boundObjectRef": None, **asked}
     spec["audiences"] = spec.get("audiences") or [identity.issuer]
     _require_duration(spec["expirationSeconds"])
-    now_s = call.now // _NS_PER_S
-    bound = {**spec, "boundObjectRef": _bound(call, spec["boundObjectRef"] or {})}
+    now_s = scope.now // _NS_PER_S
+    bound = {**spec, "boundObjectRef": _bound(scope, spec["boundObjectRef"] or {})}
     text = identity.issue(claims_of(account, bound, now_s, identity.issuer))
     expires = format_timestamp((now_s + spec["expirationSeconds"]) * _NS_PER_S)
     names = ("name", "namespace", "uid")
     meta = {name: account["metadata"][name] for name in names}
-    meta["creationTimestamp"] = format_timestamp(call.now)
+    meta["creationTimestamp"] = format_timestamp(scope.now)
     answer = {
         "kind": _KIND.kind,
         "apiVersion": _KIND.api_version,
@@ -56,28 +56,28 @@ def token(call: Call) -> Response:
         "spec": {name: spec[name] for name in ("audiences", "expirationSeconds", "boundObjectRef")},
         "status": {"token": text, "expirationTimestamp": expires},
     }
-    return call.told(answer, 201)
+    return scope.respond_json(answer, 201)
 
 
-def _admitted(call: Call, body: Json) -> Json:
-    """The request as those let it pass who have a say in it. Raises ApiError."""
-    target, part = call.target, call.target.subresource
-    meta = {**member(body, "metadata"), "name": target.name, "namespace": target.namespace}
-    options = write_options(call.request, "CreateOptions")
-    write = write_of(call, options, subresource=part)
+def _admitted(scope: RequestScope, body: Json) -> Json:
+    """The request after admission. Raises ApiError."""
+    target, part = scope.info, scope.info.subresource
+    meta = {**object_member(body, "metadata"), "name": target.name, "namespace": target.namespace}
+    options = write_options(scope.request, "CreateOptions")
+    write = write_of(scope, options, subresource=part)
     asked = {**body, "metadata": meta}
-    store = call.parts.store
+    store = scope.deps.store
     return store.stations.admitted(
-        Operation.CREATE, call.kind, asked, subresource=part, write=write
+        Operation.CREATE, scope.kind, asked, subresource=part, write=write
     )
 
 
-def _require_account(call: Call, name: str) -> None:
-    """Refuse a request for a token of another account."""
-    if name not in ("", call.target.name):
+def _require_account(scope: RequestScope, name: str) -> None:
+    """Reject a body that names another account. Raises ApiError 422."""
+    if name not in ("", scope.info.name):
         message = f'Invalid value: "{name}": must match the service account name if specified'
         cause = Cause("FieldValueInvalid", message, "metadata.name")
-        raise invalid(_KIND, "", call.target.name, (cause,))
+        raise invalid(_KIND, "", scope.info.name, (cause,))
 
 
 def _require_duration(expiration_s: int) -> None:
@@ -102,18 +102,18 @@ def _bound_kind(account: str, reference: Json) -> Kind:
     return kind
 
 
-def _bound(call: Call, reference: Json) -> Json:
-    """What the token is bound to, with its uid: it must be there, in the version that is meant."""
+def _bound(scope: RequestScope, reference: Json) -> Json:
+    """The bound object reference with the object's uid. Raises ApiError 400, 404, 409."""
     if not reference:
         return reference
-    kind = _bound_kind(call.target.name, reference)
-    namespace, name = call.target.namespace if kind.namespaced else "", reference.get("name", "")
-    target = call.parts.store.find(kind, namespace, name)
+    kind = _bound_kind(scope.info.name, reference)
+    namespace, name = scope.info.namespace if kind.namespaced else "", reference.get("name", "")
+    target = scope.deps.store.find(kind, namespace, name)
     if target is None:
         raise not_found(kind, namespace, name)
-    if kind is POD and target["spec"].get("serviceAccountName") != call.target.name:
+    if kind is POD and target["spec"].get("serviceAccountName") != scope.info.name:
         raise bad_request(
-            f'cannot bind token for serviceaccount "{call.target.name}" to pod running with '
+            f'cannot bind token for serviceaccount "{scope.info.name}" to pod running with '
             "different serviceaccount name."
         )
     uid = target["metadata"]["uid"]

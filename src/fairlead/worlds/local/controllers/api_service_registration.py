@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.bootstrap import MANAGER, begin
+from fairlead.apiserver.endpoints.bootstrap import MANAGER, create_as_apiserver
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.status_reconcilers import API_SERVICE
 from fairlead.apiserver.error import ApiError
@@ -71,7 +71,7 @@ def _register(store: Store, group: str, version: str, now: Instant) -> None:
             if found is not None:
                 store.let_go(API_SERVICE, "", name, now, Deletion())
         elif found is None:
-            begin(store, (_manifest(name, spec),), now)
+            create_as_apiserver(store, (_manifest(name, spec),), now)
         elif found["spec"] != spec:
             note = track(API_SERVICE, MANAGER, "Update", "", now)
             store.replace(API_SERVICE, found, {**found, "spec": spec}, write=Write(track=note))

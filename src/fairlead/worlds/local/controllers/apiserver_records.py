@@ -25,7 +25,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time, format_timestamp
-from fairlead.apiserver.endpoints.bootstrap import MANAGER, begin
+from fairlead.apiserver.endpoints.bootstrap import MANAGER, create_as_apiserver
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import LEASE, NAMESPACE, Kind, kind_of
@@ -127,4 +127,6 @@ class OwnRecords:
 def _create(store: Store, kind: Kind, meta: Json, content: Json, now: Instant) -> None:
     named = {"apiVersion": kind.api_version, "kind": kind.kind}
     with suppress(ApiError):  # a quota may be in the way
-        begin(store, ({**named, "metadata": {**meta, "namespace": PLACE}, **content},), now)
+        create_as_apiserver(
+            store, ({**named, "metadata": {**meta, "namespace": PLACE}, **content},), now
+        )

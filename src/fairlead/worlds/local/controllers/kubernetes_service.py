@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.bootstrap import MANAGER, begin
+from fairlead.apiserver.endpoints.bootstrap import MANAGER, create_as_apiserver
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, Kind, kind_of
@@ -105,7 +105,7 @@ def _ensure(store: Store, manifest: Json, now: Instant) -> None:
             store.write(kind, _numbered(kind, note(found, {**found, **leads}), before))
     elif found is None:
         with suppress(ApiError):  # a quota may be in the way, or its namespace on its way out
-            begin(store, (manifest,), now)
+            create_as_apiserver(store, (manifest,), now)
 
 
 def _numbered(kind: Kind, obj: Json, before: int) -> Json:

@@ -11,9 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.timestamp import format_micro_time, parse_duration
-from fairlead.apiserver.endpoints.response.encoded_objects import encode
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.negotiation.request_error import no_method
+from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.request import Request, Response
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.worlds.local.server.runner import Runner

@@ -9,7 +9,7 @@ import pytest
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.policy.validating import ValidatingPolicies
 from fairlead.apiserver.auth.authentication.token import authenticated
-from fairlead.apiserver.auth.authorizer import Verdict
+from fairlead.apiserver.auth.authorizer import AccessDecision
 from fairlead.apiserver.error import ApiError
 
 ALICE = authenticated("alice")
@@ -289,7 +289,7 @@ def test_what_else_whoever_asks_may_do_is_known(policed, deployment, expression,
                 asked.user.name, asked.verb, asked.path, asked.group, asked.resource,
                 asked.namespace, asked.name,
             )  # fmt: skip
-            return Verdict(allowed=wanted in known, reason="no")
+            return AccessDecision(allowed=wanted in known, reason="no")
 
     about = {"user": ALICE, "rights": Rights()}
     found = policed(rule(expression))

@@ -7,11 +7,11 @@ import pytest
 from fairlead.apiserver.auth.authentication.impersonation import impersonated
 from fairlead.apiserver.auth.authentication.token import ANONYMOUS, authenticated
 from fairlead.apiserver.auth.authorization.rbac import refusal
-from fairlead.apiserver.auth.authorizer import Attributes
+from fairlead.apiserver.auth.authorizer import AuthorizationAttributes
 from fairlead.apiserver.error import ApiError
 
 BOB = authenticated("bob")
-ASKED = Attributes(BOB, "get", "", "", "v1", "pods", "", "n", "p")
+ASKED = AuthorizationAttributes(BOB, "get", "", "", "v1", "pods", "", "n", "p")
 KNOWN = "system:authenticated"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
-from fairlead.apiserver.auth.authorizer import Attributes, Verdict
+from fairlead.apiserver.auth.authorizer import AccessDecision, AuthorizationAttributes
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.storage.storage import Storage
 
@@ -18,7 +18,9 @@ OWN = "spec.nodeName=node-1"
 
 def asks(verb, resource, group="", *, namespace="", name="", selector=""):
     resource, _, part = resource.partition("/")
-    return Attributes(NODE_1, verb, "", group, "v1", resource, part, namespace, name, selector)
+    return AuthorizationAttributes(
+        NODE_1, verb, "", group, "v1", resource, part, namespace, name, selector
+    )
 
 
 def obj(api_version, kind, name, namespace="", **fields):
@@ -38,7 +40,7 @@ def of(*objects):
 
 
 def is_allowed(answer):
-    return isinstance(answer, Verdict) and answer.allowed
+    return isinstance(answer, AccessDecision) and answer.allowed
 
 
 SECRET_USES = [

@@ -7,7 +7,7 @@ import pytest
 from fairlead.apiserver.auth.authentication.token import ANONYMOUS, Tokens, authenticated
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorization.rule import allows, compact, described, uncovered
-from fairlead.apiserver.auth.authorizer import Attributes
+from fairlead.apiserver.auth.authorizer import AuthorizationAttributes
 from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
@@ -60,7 +60,7 @@ def rule(verbs, resources, groups="", names=()):
 
 def asks(user, verb, resource="", *, path="", namespace="", name="", group=""):
     resource, _, part = resource.partition("/")
-    return Attributes(user, verb, path, group, "v1", resource, part, namespace, name)
+    return AuthorizationAttributes(user, verb, path, group, "v1", resource, part, namespace, name)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_an_unknown_token_is_refused():
 def test_each_controller_may_do_its_own_work(storage, account, verb, resource, is_allowed):
     groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
     user = authenticated(f"system:serviceaccount:kube-system:{account}", groups)
-    asked = Attributes(user, verb, "", "", "v1", resource, "", "default", "x")
+    asked = AuthorizationAttributes(user, verb, "", "", "v1", resource, "", "default", "x")
     if is_allowed:
         Rbac(storage)(asked)
     else:

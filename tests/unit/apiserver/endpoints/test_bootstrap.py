@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from fairlead.apiserver.endpoints.bootstrap_objects import built_in_objects
+from fairlead.apiserver.endpoints.bootstrap import control_plane_objects
 from fairlead.apiserver.endpoints.status_reconcilers import BUILT_IN_LEVELS
 from fairlead.apiserver.kind import KINDS
 
-MADE = list(built_in_objects())
+MADE = list(control_plane_objects())
 
 
 def of_kind(kind):

@@ -1,0 +1,45 @@
+"""POST of an object.
+
+upstream: apiserver/pkg/endpoints/handlers/create.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.endpoints.handlers.rest import (
+    decoded_object,
+    in_request_namespace,
+    without_duplicate_owners,
+    write_of,
+)
+from fairlead.apiserver.endpoints.request.options import write_options
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.request import Response
+
+_DELETION_FIELDS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def create(scope: RequestScope) -> Response:
+    """Stores the object in the body: 201."""
+    # 1. negotiate the media type of the answer
+    scope.negotiate()
+    # 2. read the options, then decode the body
+    options = write_options(scope.request, "CreateOptions")
+    obj = in_request_namespace(scope, decoded_object(scope, options))
+    obj = without_duplicate_owners(_without_deletion_fields(obj), scope.warnings.append)
+    # 3. default, admit, validate and store
+    write = write_of(scope, options)
+    stored = scope.deps.store.create(obj, scope.now, kind=scope.kind, write=write)
+    # 4. encode what was stored
+    return scope.respond(stored, 201)
+
+
+def _without_deletion_fields(obj: Json) -> Json:
+    """A new object is not being deleted, whatever its manifest says."""
+    # upstream: apiserver/pkg/registry/rest/meta.go:WipeObjectMetaSystemFields
+    meta = obj["metadata"]
+    if meta.keys().isdisjoint(_DELETION_FIELDS):
+        return obj
+    return {**obj, "metadata": {key: meta[key] for key in meta if key not in _DELETION_FIELDS}}

@@ -1,0 +1,73 @@
+"""PATCH of an object, in all four formats.
+
+upstream: apiserver/pkg/endpoints/handlers/patch.go
+"""
+
+from __future__ import annotations
+
+from fairlead.api.json import Json
+from fairlead.apiserver.endpoints.handlers.patcher import Patcher, patcher_of
+from fairlead.apiserver.endpoints.handlers.rest import (
+    in_request_namespace,
+    require_key,
+    require_same_uid,
+    with_canonical_resource_version,
+    with_request_name,
+    without_resource_version,
+    write_of,
+)
+from fairlead.apiserver.endpoints.request.options import write_options
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.error import conflict, not_found
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.write import Write
+from fairlead.apiserver.request import Response
+
+
+def patch(scope: RequestScope) -> Response:
+    """Patches the object that the path names; server-side apply may create it."""
+    # 1. negotiate the media type of the answer
+    scope.negotiate()
+    # 2. read the options and the patch's media type
+    options = write_options(scope.request, "PatchOptions")
+    patcher = patcher_of(scope, options)
+    write = write_of(scope, options, patcher.operation)
+    # 3. look up the object
+    store, kind, namespace, name = (
+        scope.deps.store,
+        scope.kind,
+        scope.info.namespace,
+        scope.info.name,
+    )
+    old = store.find(kind, namespace, name)
+    if old is None and patcher.is_apply:
+        return _create_by_apply(scope, patcher, write)
+    require_key(name)
+    if old is None:
+        raise not_found(kind, namespace, name)
+    # 4. apply the patch, and check that it is still the same object
+    new = with_request_name(scope, in_request_namespace(scope, patcher.patched(old)))
+    new = with_canonical_resource_version(new)
+    require_same_uid(kind, old, new)
+    # 5. default, admit, validate and store; then encode what was stored
+    return scope.respond(store.replace(kind, old, new, write=write))
+
+
+def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> Response:
+    """Creates the object that an apply patch describes: 201."""
+    new = with_request_name(scope, in_request_namespace(scope, patcher.created()))
+    _require_no_uid(scope.kind, new)
+    new = without_resource_version(new)
+    stored = scope.deps.store.create(new, scope.now, kind=scope.kind, write=write)
+    return scope.respond(stored, 201)
+
+
+def _require_no_uid(kind: Kind, new: Json) -> None:
+    """Reject an apply that expects an existing object. Raises ApiError 409."""
+    meta = new["metadata"]
+    if meta.get("uid"):
+        why = (
+            f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing "
+            "object was found"
+        )
+        raise conflict(kind, meta.get("namespace", ""), meta["name"], why)

@@ -1,0 +1,110 @@
+"""PUT of an object.
+
+upstream: apiserver/pkg/endpoints/handlers/update.go, registry/generic/registry/store.go:Update
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.endpoints.handlers.rest import (
+    decoded_object,
+    in_request_namespace,
+    require_key,
+    with_canonical_resource_version,
+    with_request_name,
+    without_duplicate_owners,
+    without_resource_version,
+    write_of,
+)
+from fairlead.apiserver.endpoints.request.options import write_options
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.error import Cause, invalid, not_found
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.precondition import require_uid
+from fairlead.apiserver.request import Response
+
+# Kinds whose PUT creates a missing object.
+# upstream: AllowCreateOnUpdate in pkg/registry/*/strategy.go
+CREATED_BY_UPDATE: Final = frozenset(
+    {
+        "leases.coordination.k8s.io",
+        "endpoints",
+        "events",
+        "events.events.k8s.io",
+        "services",
+        "limitranges",
+        "roles.rbac.authorization.k8s.io",
+        "rolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "runtimeclasses.node.k8s.io",
+    }
+)
+# Kinds whose PUT must state a resourceVersion.
+# upstream: AllowUnconditionalUpdate in pkg/registry/*/strategy.go
+VERSIONED_UPDATES: Final = frozenset(
+    {
+        "leases.coordination.k8s.io",
+        "poddisruptionbudgets.policy",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "apiservices.apiregistration.k8s.io",
+        "runtimeclasses.node.k8s.io",
+        "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "csistoragecapacities.storage.k8s.io",
+        "volumeattachments.storage.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    }
+)
+
+
+def update(scope: RequestScope) -> Response:
+    """Replaces the object that the path names, or creates it where its kind allows that."""
+    # 1. negotiate the media type of the answer
+    scope.negotiate()
+    # 2. read the options, then decode the body
+    options = write_options(scope.request, "UpdateOptions")
+    new = with_request_name(scope, in_request_namespace(scope, decoded_object(scope, options)))
+    new = without_duplicate_owners(new, scope.warnings.append)
+    # 3. look up what it replaces
+    store, kind, namespace, name = (
+        scope.deps.store,
+        scope.kind,
+        scope.info.namespace,
+        scope.info.name,
+    )
+    require_key(name)
+    old = store.find(kind, namespace, name)
+    write, uid = write_of(scope, options), new["metadata"].get("uid", "")
+    if old is None and kind.resource in CREATED_BY_UPDATE:
+        require_uid(kind, {"metadata": {"namespace": namespace, "name": name}}, uid)
+        new = without_resource_version(new)
+        return scope.respond(store.create(new, scope.now, kind=kind, write=write), 201)
+    if old is None:
+        raise not_found(kind, namespace, name)
+    # 4. check the preconditions in the body
+    new = with_canonical_resource_version(new)
+    require_uid(kind, old, uid)
+    _require_resource_version(kind, new)
+    # 5. default, admit, validate and store; then encode what was stored
+    return scope.respond(store.replace(kind, old, new, write=write))
+
+
+def _require_resource_version(kind: Kind, obj: Json) -> None:
+    """Reject an unconditional update of a kind that allows none. Raises ApiError 422."""
+    if kind.resource not in VERSIONED_UPDATES and not kind.is_custom:
+        return
+    if obj["metadata"].get("resourceVersion", "0") == "0":
+        text = "Invalid value: 0: must be specified for an update"
+        cause = Cause("FieldValueInvalid", text, "metadata.resourceVersion")
+        # Only here upstream names the resource where errors name the kind.
+        resource = replace(kind, kind=kind.plural)
+        raise invalid(resource, "", obj["metadata"]["name"], (cause,))

@@ -1,0 +1,121 @@
+"""Watch of a collection, or of one object by its name.
+
+upstream: apiserver/pkg/endpoints/handlers/get.go:ListResource, handlers/watch.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.apiserver.endpoints.collection.list_page import objects_now
+from fairlead.apiserver.endpoints.collection.selector import pinned_name, selection_predicate
+from fairlead.apiserver.endpoints.collection.watch import Watch, WatchEventEncoder, WatchScope
+from fairlead.apiserver.endpoints.request.options import ListOptions, list_options, unsigned
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.endpoints.response.watch_event import (
+    MetadataEventEncoder,
+    ObjectEventEncoder,
+    TableEventEncoder,
+    error_event,
+)
+from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.negotiation.media_type import (
+    PARTIAL,
+    PARTIAL_LIST,
+    TABLE,
+    MediaTypeOptions,
+)
+from fairlead.apiserver.negotiation.request_error import from_the_future, unreadable
+from fairlead.apiserver.negotiation.status import failure
+
+# upstream: apiserver/pkg/server/config.go:MinRequestTimeout, the least that a watch lasts
+WATCH_TIMEOUT_S: Final = 3_600
+BOOKMARK_LEAD_S: Final = 2.0
+BOOKMARK_EARLIEST_S: Final = 0.6
+_NS_PER_S: Final = 1_000_000_000
+_HALF: Final = 1 << 63
+
+
+def watch(scope: RequestScope) -> Watch:
+    """Opens a watch: existing objects or the changes since a version, then every change."""
+    # 1. negotiate the media type of the events
+    media_type = scope.negotiate(streams=True, is_list=True)
+    # 2. read the options and selectors
+    options = list_options(scope.request, is_watch=True)
+    problem = unsigned(options.version) if options.version else ""
+    if problem:
+        raise unreadable(problem)
+    name, fields = scope.info.name, options.field_selector
+    if name and fields and pinned_name(fields) not in ("", name):
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
+    predicate = selection_predicate(scope.kind, options.label_selector, fields, name)
+    # 3. open the watch
+    watched = WatchScope(
+        scope.kind,
+        scope.info.namespace,
+        predicate,
+        _event_encoder(scope, media_type),
+        int(options.version or "0"),
+    )
+    timeout_s = _timeout_s(options.timeout_s or 0)
+    opened = Watch(
+        watched,
+        timeout_s=timeout_s,
+        bookmark_s=_last_bookmark_s(options, timeout_s),
+        content_type=media_type.media_type,
+        close=scope.deps.watches.remove,
+    )
+    if timeout_s < 0:
+        opened.end()
+        return opened
+    # 4. send the initial events and subscribe; an error after 200 OK is an event
+    try:
+        _start(scope, opened, options)
+    except ApiError as refusal:
+        opened.add(error_event(failure(refusal)))
+        opened.end()
+    return opened
+
+
+def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
+    """Send the initial events, then subscribe. Raises ApiError 410, 504."""
+    watches, storage = scope.deps.watches, scope.deps.store.storage
+    watched, version = opened.scope, int(options.version or "0")
+    if options.send_initial and version > scope.deps.store.version:
+        raise from_the_future(version, scope.deps.store.version)
+    if options.send_initial or (version == 0 and options.send_initial is None):
+        existing = [kept for _, kept in objects_now(storage, watched.kind, watched.namespace)]
+        if not watched.predicate.is_everything:
+            existing = list(filter(watched.predicate.selects, existing))
+        opened.begin(existing)
+        if options.bookmarks:
+            opened.bookmark(storage.version, is_initial=True)
+    elif version > 0:
+        for change in storage.changes_since(version):
+            if change.kind.resource == watched.kind.resource:
+                watches.send(opened, change)
+    watches.add(opened)
+
+
+def _timeout_s(requested_s: int) -> float:
+    """How long the watch lasts; negative if it is over before it begins."""
+    # upstream: handlers/get.go:ListResource, whose duration in ns overflows 64 bits
+    wrapped = (requested_s * _NS_PER_S + _HALF) % (2 * _HALF) - _HALF
+    return wrapped / _NS_PER_S or WATCH_TIMEOUT_S
+
+
+def _last_bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
+    """When to send the last bookmark; None for a watch too short to need one."""
+    if not options.bookmarks or timeout_s < BOOKMARK_LEAD_S:
+        return None
+    return max(timeout_s - BOOKMARK_LEAD_S, BOOKMARK_EARLIEST_S)
+
+
+def _event_encoder(scope: RequestScope, media_type: MediaTypeOptions) -> WatchEventEncoder:
+    renderer = scope.deps.renderer
+    if media_type.view == TABLE:
+        include = scope.request.parameter("includeObject")
+        return TableEventEncoder(scope.kind, media_type, include, renderer, scope.deps.clock)
+    if media_type.view in (PARTIAL, PARTIAL_LIST):
+        return MetadataEventEncoder(media_type)
+    return ObjectEventEncoder(scope.kind, renderer)

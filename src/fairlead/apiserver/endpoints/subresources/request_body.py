@@ -1,0 +1,87 @@
+"""Bodies of requests to subresources: posted objects, and updates of a view of the object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.api.json import Json
+from fairlead.apiserver.endpoints.handlers.patcher import patcher_of
+from fairlead.apiserver.endpoints.handlers.rest import (
+    decoded_object,
+    existing_object,
+    in_request_namespace,
+    with_request_name,
+    without_duplicate_owners,
+    write_of,
+)
+from fairlead.apiserver.endpoints.request.options import WriteOptions, write_options
+from fairlead.apiserver.endpoints.request_scope import RequestScope
+from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.write import Write
+
+
+def posted_body(scope: RequestScope, kind: Kind) -> Json:
+    """Decodes a POST body of `kind`, in the namespace of the path. Raises ApiError."""
+    options = write_options(scope.request, "CreateOptions")
+    return in_request_namespace(scope, decoded_object(scope, options, kind))
+
+
+def object_member(body: Json, field: str) -> Json:
+    """The object in `field`, empty when it is missing. Raises ApiError 400 for other types."""
+    value: Any = body.get(field) or {}
+    if not isinstance(value, dict):
+        raise bad_request(f"{field} must be an object")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class SubresourceUpdate:
+    """A PUT or PATCH of a subresource.
+
+    `old` is the stored object. `view` is the updated view of it: the object itself, or a Scale.
+    `is_applied`: the view comes from server-side apply, which has tracked its fields already.
+    """
+
+    old: Json
+    view: Json
+    options: WriteOptions
+    write: Write
+    is_applied: bool = False
+
+
+def requested_update(
+    scope: RequestScope, kind: Kind, view_of: Callable[[Json], Json]
+) -> SubresourceUpdate:
+    """Decodes a PUT, or applies a PATCH, to the view of the stored object, which is of `kind`.
+
+    Errors in the body come first, then 404. Raises ApiError.
+    """
+    # 1. negotiate the media type of the answer
+    scope.negotiate()
+    subresource = scope.info.subresource
+    if scope.verb == "patch":
+        # 2. read the options, look up the object, and apply the patch
+        options = write_options(scope.request, "PatchOptions")
+        patcher = patcher_of(scope, options, kind, subresource)
+        old = existing_object(scope)
+        new = in_request_namespace(scope, patcher.patched(view_of(old)))
+        new = with_request_name(scope, new)
+        write = write_of(scope, options, patcher.operation, subresource)
+        return SubresourceUpdate(old, new, options, write, patcher.is_apply)
+    # 2. read the options, decode the body, and look up the object
+    options = write_options(scope.request, "UpdateOptions")
+    new = in_request_namespace(scope, decoded_object(scope, options, kind))
+    new = without_duplicate_owners(new, scope.warnings.append)
+    if not new["metadata"].get("name"):
+        with_request_name(scope, new)  # raises: a missing name is reported before 404, as upstream
+    old = existing_object(scope)
+    new = with_request_name(scope, new)
+    return SubresourceUpdate(old, new, options, write_of(scope, options, "Update", subresource))
+
+
+def whole_object(obj: Json) -> Json:
+    """The view of subresources whose body is the object itself."""
+    return obj
