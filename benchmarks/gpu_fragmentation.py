@@ -28,7 +28,7 @@ import msgspec
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
-from fairlead.api.pod_requests import pod_requests
+from fairlead.api.pods.requests import pod_requests
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.testing import PluginScene
 from fairlead.whatif.chance import draws

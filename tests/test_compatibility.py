@@ -18,7 +18,7 @@ from fairlead.engine import compose
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework import interface
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS
 from fairlead.engine.plugins.registry import IN_TREE
 from fairlead.engine.plugins.unsupported import Unsupported

@@ -24,7 +24,7 @@ import msgspec
 
 from fairlead import plugin
 from fairlead.api.objects import Namespace, PodAffinityTerm
-from fairlead.api.pod import preempts_lower
+from fairlead.api.pods.facts import preempts_lower
 from fairlead.api.selector import selector_matches
 
 NEVER = plugin.unschedulable("cross-node preemption: preemptionPolicy is Never")

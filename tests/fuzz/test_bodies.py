@@ -9,8 +9,8 @@ from tests.fuzz.strategies import damaged, json_texts, json_values, of_type, tex
 from tests.fuzz.upstream import expect_said
 
 from fairlead.api.codec import VIEWS, DecodeError, decode, without_nulls
-from fairlead.api.nesting import is_too_deep
-from fairlead.api.yaml_values import YamlError
+from fairlead.api.text.nesting import is_too_deep
+from fairlead.api.text.yaml_documents import YamlError
 from fairlead.apiserver.endpoints.request.body import parsed_yaml
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.negotiation.serializer import text_of

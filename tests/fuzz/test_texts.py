@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.fuzz.strategies import json_values, texts
 from tests.fuzz.upstream import expect_said
 
-from fairlead.api.image import normalized_image_name
 from fairlead.api.label import label_key_problems, label_value_problems
-from fairlead.api.pattern import compiled_pattern
+from fairlead.api.pods.image import normalized_image_name
 from fairlead.api.quantity import Format, QuantityError, canonical, parse_quantity
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
+from fairlead.api.text.pattern import compiled_pattern
 from fairlead.api.timestamp import (
     format_duration,
     format_micro_time,

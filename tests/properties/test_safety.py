@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from fairlead.api.codec import decode
 from fairlead.api.objects import Pod
-from fairlead.api.pod import is_terminal
-from fairlead.api.pod_requests import pod_requests
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import whole_value
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE, POD

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from fairlead.api.codec import decode
 from fairlead.api.node_selector import node_selector_matches
-from fairlead.api.pod import is_terminal
-from fairlead.api.pod_volume import all_claims, named_claims
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.volumes import all_claims, named_claims
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, find_kind
 from fairlead.engine.compose import build_engine

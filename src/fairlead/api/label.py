@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 
 CACHE_SIZE: Final = 1 << 12
 NAME_BYTES_MAX: Final = 63

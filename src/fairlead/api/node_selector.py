@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from fairlead.api.integer import parse_int64
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import (
     NodeSelector,
@@ -25,6 +24,7 @@ from fairlead.api.objects import (
     PreferredSchedulingTerm,
 )
 from fairlead.api.selector import requirement_matches
+from fairlead.api.text.integer import parse_int64
 
 __all__ = [
     "is_unmatchable",

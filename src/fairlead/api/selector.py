@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.api.field_problem import quoted
-from fairlead.api.integer import parse_int64
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import LabelSelector, LabelSelectorRequirement, NodeSelectorRequirement
+from fairlead.api.text.field_problem import quoted
+from fairlead.api.text.integer import parse_int64
 
 Labels = Mapping[str, str]
 Requirement = LabelSelectorRequirement | NodeSelectorRequirement

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 NANOSECONDS_PER_MICROSECOND: Final = 1_000

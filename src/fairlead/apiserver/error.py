@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.api.field_problem import quoted
+from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.kind import Kind
 
 STALE: Final = (

@@ -14,7 +14,7 @@ from typing import Final
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
-from fairlead.api.pod_requests import CPU, HUGEPAGES_PREFIX, MEMORY, pod_requests
+from fairlead.api.pods.requests import CPU, HUGEPAGES_PREFIX, MEMORY, pod_requests
 
 _CONTAINER_LISTS: Final = ("containers", "initContainers")
 

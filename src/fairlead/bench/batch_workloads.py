@@ -14,10 +14,10 @@ from fairlead.api.codec import decode_as
 from fairlead.api.objects import ApiObject, Pod, PodGroup, Queue
 from fairlead.bench.templates import nodes, pods, requests
 from fairlead.bench.workload import Setting, Workload
-from fairlead.engine.batch.configuration import shipped_configuration
+from fairlead.engine.batch.configuration.configuration import shipped_configuration
 from fairlead.engine.batch.controller import Batch
-from fairlead.engine.batch.group import GROUP_NAME_ANNOTATION
-from fairlead.engine.batch.job_table import KUBE_BATCH
+from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
+from fairlead.engine.batch.info.job_table import KUBE_BATCH
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import islice, pairwise
 from typing import Any, Final
 
-from fairlead.api.pattern import compiled_pattern
+from fairlead.api.text.pattern import compiled_pattern
 from fairlead.cel.function import ANY, LIST, TEXT, TRUTH, WHOLE, Function, member
 from fairlead.cel.problem import pattern_problem
 

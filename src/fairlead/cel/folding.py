@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.api.pattern import compiled_pattern
+from fairlead.api.text.pattern import compiled_pattern
 from fairlead.cel.checking import Checked
 from fairlead.cel.expansion import ConstantError
 from fairlead.cel.library import configured

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.api.pattern import compiled_pattern
+from fairlead.api.text.pattern import compiled_pattern
 from fairlead.cel.checking import Checked, Fields, checked
 from fairlead.cel.expansion import ExpressionError, check_size
 from fairlead.cel.folding import converted, require_constants

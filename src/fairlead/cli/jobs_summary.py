@@ -10,7 +10,7 @@ from rich.console import Console
 from fairlead.cli.amount import amount_text
 from fairlead.cli.gist import gist
 from fairlead.cli.terminal import print_table
-from fairlead.engine.batch.explanation import GroupExplanation
+from fairlead.engine.batch.explanation.explanation import GroupExplanation
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import QueueStood
 from fairlead.whatif.duration import for_readers

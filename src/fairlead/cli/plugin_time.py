@@ -11,7 +11,7 @@ from typing import Final
 from rich.console import Console
 
 from fairlead.cli.terminal import print_table, stderr_console
-from fairlead.engine.framework.meter import PluginTime
+from fairlead.engine.framework.user_plugin.meter import PluginTime
 
 NUMBERS: Final = ("calls", "seconds", "µs a call", "share")
 

@@ -16,7 +16,7 @@ from fairlead.cli.plugin_time import print_plugin_times
 from fairlead.cli.progress import ProgressBar
 from fairlead.cli.simulate import DEFAULT_REPORT
 from fairlead.cli.summary import print_simulation
-from fairlead.engine.framework.meter import Meter
+from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.whatif.batch_config import Jobs
 from fairlead.whatif.report_data import Heading, simulation_report
 from fairlead.whatif.result import encode_result, simulation_result

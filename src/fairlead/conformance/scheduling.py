@@ -25,7 +25,7 @@ from fairlead.api.objects import (
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.compose import Beliefs, Served, serve
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate

@@ -25,9 +25,9 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
 from fairlead.engine.framework.diagnosis import NO_NODES
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.backoff import BackoffConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.scheduling.queue.backoff import BackoffConfig
 from fairlead.engine.state.cluster import Cluster
 
 _PROFILES: Final[Mapping[str, Profile]] = {

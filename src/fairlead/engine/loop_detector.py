@@ -22,7 +22,7 @@ from fairlead.engine.core.reporter import (
     WorkloadStarving,
 )
 from fairlead.engine.core.stimulus import Stimulus
-from fairlead.engine.framework.recurrence import (
+from fairlead.engine.framework.preemption.recurrence import (
     Cycle,
     Displacement,
     DisplacementGraph,

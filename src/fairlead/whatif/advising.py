@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.apiserver.registry.store import Store
+from fairlead.engine.configuration.check import refuse_unserved
 from fairlead.engine.configuration.error import ConfigurationError
-from fairlead.engine.configuration.serving import refuse_unserved
 from fairlead.engine.extender_backend import ExtenderBackend
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from fairlead.engine.batch.actions.action import Action
-from fairlead.engine.batch.configuration import BatchConfig
-from fairlead.engine.batch.extension import Extensions
-from fairlead.engine.batch.plugins import plugin as protocols
-from fairlead.engine.batch.plugins.plugin import BatchPlugin
+from fairlead.engine.batch.configuration.configuration import BatchConfig
+from fairlead.engine.batch.configuration.extension import Extensions
 from fairlead.engine.batch.plugins.registry import Factory, PluginContext
+from fairlead.engine.batch.session import plugin as protocols
+from fairlead.engine.batch.session.plugin import BatchPlugin
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.plugin_source import SourceError, find_class
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from fairlead.api import yaml_values
+from fairlead.api.text import yaml_documents
 from fairlead.whatif.input_error import InputError
 
 STDIN: Final = "stdin"
@@ -121,6 +121,6 @@ def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
 
 def _yaml(source: str, text: str) -> Iterator[Any]:
     try:
-        yield from yaml_values.documents(text)
-    except yaml_values.YamlError as cause:
+        yield from yaml_documents.documents(text)
+    except yaml_documents.YamlError as cause:
         raise InputError(source, f"is not YAML: {cause}") from None

@@ -14,7 +14,7 @@ import msgspec
 from fairlead.api.codec import decode
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
-from fairlead.api.pod import is_terminal
+from fairlead.api.pods.facts import is_terminal
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
@@ -22,7 +22,7 @@ from fairlead.engine.core.command import CallExtender, ObjectRef
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import (
@@ -31,7 +31,7 @@ from fairlead.engine.scheduling.evaluation import (
     RoomEvaluation,
     evaluate,
 )
-from fairlead.engine.scheduling.extender.filtering import REJECTOR
+from fairlead.engine.scheduling.extender.filter import REJECTOR
 from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster

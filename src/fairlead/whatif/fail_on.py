@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Protocol
 
-from fairlead.api.integer import parse_int64
+from fairlead.api.text.integer import parse_int64
 from fairlead.whatif.input_error import InputError, known_names
 
 SOURCE: Final = "--fail-on"

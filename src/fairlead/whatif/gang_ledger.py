@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Pod, PodGroup
-from fairlead.api.pod import is_terminating
-from fairlead.api.pod_requests import pod_requests
-from fairlead.engine.batch.group import group_info, group_name
+from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.requests import pod_requests
+from fairlead.engine.batch.info.group import group_info, group_name
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.engine.batch.controller import Batch
-from fairlead.engine.batch.explanation import GroupExplanation, survey
+from fairlead.engine.batch.explanation.explanation import GroupExplanation, survey
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodPreempting, QueueStood, Record, Reporter
 from fairlead.engine.state.cluster import Cluster

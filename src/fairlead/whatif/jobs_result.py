@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.engine.batch.explanation import GroupExplanation
+from fairlead.engine.batch.explanation.explanation import GroupExplanation
 from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import QueueStood
 from fairlead.whatif.jobs import JobsOutcome

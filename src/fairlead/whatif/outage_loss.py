@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import (
+from fairlead.api.pods.facts import (
     controller_of,
     is_daemon_pod,
     is_static,

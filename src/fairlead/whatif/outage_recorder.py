@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
 from fairlead.api.objects import ApiObject, Node, Pod
-from fairlead.api.pod import is_terminal, is_terminating
+from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
-from fairlead.api.pod import is_terminal, is_terminating, pod_priority
-from fairlead.api.pod_requests import pod_requests
+from fairlead.api.pods.facts import is_terminal, is_terminating, pod_priority
+from fairlead.api.pods.requests import pod_requests
 from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef, RecordEvent

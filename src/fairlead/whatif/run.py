@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
-from fairlead.api.pod import condition
+from fairlead.api.pods.facts import condition
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.controller import Batch
@@ -30,7 +30,7 @@ from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, Stimulus
 from fairlead.engine.engine import Engine
-from fairlead.engine.framework.meter import Meter
+from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.whatif.experiment import Experiment, Step

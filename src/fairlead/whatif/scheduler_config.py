@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from fairlead.engine.configuration.check import refuse_unserved
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.extender import extender_of
-from fairlead.engine.configuration.form import ConfigurationForm, ExtenderForm, PluginsForm
-from fairlead.engine.configuration.old_form import AlphaForm, BetaForm, alpha_as_v1, beta_as_v1
-from fairlead.engine.configuration.serving import refuse_unserved
+from fairlead.engine.configuration.old_versions import AlphaForm, BetaForm, alpha_as_v1, beta_as_v1
 from fairlead.engine.configuration.translation import ARGS, Surroundings, scheduler_config
+from fairlead.engine.configuration.v1 import ConfigurationForm, ExtenderForm, PluginsForm
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.documents import Document, read_one

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node, Pod
-from fairlead.api.pod import is_terminal
-from fairlead.api.pod_requests import pod_requests
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from fairlead.api.json import Json
-from fairlead.api.run_duration import RUN_DURATION
+from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.kubelet.usage import USAGE
 from fairlead.whatif.chance import shuffled

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.api.run_duration import RUN_DURATION
+from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.api.timestamp import format_timestamp
-from fairlead.engine.batch.group import GROUP_NAME_ANNOTATION
-from fairlead.engine.batch.job_table import FAIRLEAD
+from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
+from fairlead.engine.batch.info.job_table import FAIRLEAD
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.chance import draws, shuffled
 from fairlead.whatif.duration import read_duration

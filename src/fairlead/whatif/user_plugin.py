@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.engine.framework.extension_point import METHODS
-from fairlead.engine.framework.placement import with_plugin
-from fairlead.engine.framework.plugin_factory import Factory, factory_of
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.framework.user_plugin.plugin_factory import Factory, factory_of
+from fairlead.engine.framework.user_plugin.profile_position import with_plugin
 from fairlead.engine.plugins.registry import IN_TREE
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.plugin_source import SourceError, find_class, installed_class, installed_names

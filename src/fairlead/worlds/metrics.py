@@ -27,7 +27,7 @@ from fairlead.engine.core.reporter import (
     Reporter,
     WorkloadStarving,
 )
-from fairlead.engine.framework.meter import PluginTime
+from fairlead.engine.framework.user_plugin.meter import PluginTime
 from fairlead.worlds.node_metrics import NodeMetrics
 
 _DURATION_BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.integer import parse_int64
 from fairlead.api.objects import LabelSelector, LabelSelectorRequirement
 from fairlead.api.selector import (
     SelectorError,
@@ -17,6 +16,7 @@ from fairlead.api.selector import (
     requirement_matches,
     selector_matches,
 )
+from fairlead.api.text.integer import parse_int64
 
 
 def demand(key, operator, *values):

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from fairlead.apiserver.kind import POD
-from fairlead.engine.batch.configuration import (
+from fairlead.engine.batch.configuration.configuration import (
     ConfigurationError,
     read_configuration,
     shipped_configuration,
 )
 from fairlead.engine.batch.controller import Batch
-from fairlead.engine.batch.job_table import SCHEDULER_NAMES, Ownership
+from fairlead.engine.batch.info.job_table import SCHEDULER_NAMES, Ownership
 from fairlead.engine.compose import build_engine, build_scheduler_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds

@@ -10,7 +10,7 @@ from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
-from fairlead.engine.framework.meter import Meter, PluginTime
+from fairlead.engine.framework.user_plugin.meter import Meter, PluginTime
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster

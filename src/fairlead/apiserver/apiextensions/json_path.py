@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.api.integer import parse_int64
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.integer import parse_int64
+from fairlead.api.text.text_cache import text_cache
 
 CACHE_SIZE: Final = 512
 _STEP: Final = re.compile(

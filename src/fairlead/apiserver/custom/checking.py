@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from fairlead.api.pattern import compiled_pattern
+from fairlead.api.text.pattern import compiled_pattern
 from fairlead.apiserver.apiextensions.cost_budget import ALTERNATIVE, Work
 from fairlead.apiserver.apiextensions.schema.format import has_format
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural

@@ -19,8 +19,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.field_problem import quoted
 from fairlead.api.json import Json
+from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
 from fairlead.apiserver.apiextensions.definition.controller import Definitions
 from fairlead.apiserver.auth.authentication.impersonation import impersonated
@@ -45,11 +45,7 @@ from fairlead.apiserver.endpoints.request.request_info import (
     without_namespace,
 )
 from fairlead.apiserver.endpoints.request_metrics import BY_METHOD, OTHER, RequestCounts, labels_of
-from fairlead.apiserver.endpoints.request_scope import (
-    ComputedObjects,
-    RequestScope,
-    ServerDeps,
-)
+from fairlead.apiserver.endpoints.request_scope import ComputedObjects, RequestScope, ServerDeps
 from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects
 from fairlead.apiserver.endpoints.response.renderer import Renderer, TableOf
 from fairlead.apiserver.endpoints.routes import Answer, handler_for, has_wrong_scope

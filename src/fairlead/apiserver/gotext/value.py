@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.field_problem import quoted
+from fairlead.api.text.field_problem import quoted
 
 # What encoding/json writes as \\u escapes: HTML characters, line separators, two controls.
 _ESCAPE: Final = re.compile("\\\\.|[<>&\u2028\u2029]")

@@ -11,7 +11,7 @@ from typing import Final
 
 import aiohttp
 
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.admission.webhooks.plugin import WebhookCall
 from fairlead.apiserver.request import WebhookAnswer
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.negotiation.request_error import not_a_view, not_acceptable
 
 JSON: Final = "application/json"

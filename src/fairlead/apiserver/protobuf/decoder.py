@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.api.nesting import TOO_DEEP, is_too_deep
+from fairlead.api.text.nesting import TOO_DEEP, is_too_deep
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.protobuf.message import Shape, numbers, shape_of
 from fairlead.apiserver.protobuf.value import OF_BYTES, OF_VARINT, text

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.codec import without_nulls
-from fairlead.api.integer import parse_int64
 from fairlead.api.json import Json
+from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import AdmissionPlugin, Asked, Operation
 from fairlead.apiserver.admission.plugins.priority import SYSTEM_CLASSES

@@ -13,7 +13,7 @@ import json
 import re
 from typing import Final, NoReturn
 
-from fairlead.api.field_problem import quoted
+from fairlead.api.text.field_problem import quoted
 
 END: Final = "unexpected end of JSON input"
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")

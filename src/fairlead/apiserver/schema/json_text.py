@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from fairlead.api.json import Json
-from fairlead.api.nesting import DEPTH_MAX, TOO_DEEP, is_too_deep, items_of
+from fairlead.api.text.nesting import DEPTH_MAX, TOO_DEEP, is_too_deep, items_of
 from fairlead.apiserver.schema.json_problem import json_problem
 
 _encode: Final = msgspec.json.Encoder().encode

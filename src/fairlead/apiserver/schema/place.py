@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.field_problem import quoted
+from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.schema.go_name import declared_type, embedded_in, go_type
 from fairlead.apiserver.schema.model import Schema
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import QuantityError, canonical, parse_quantity
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.schema.base64_text import IllegalBase64Error, canonical_base64
 from fairlead.apiserver.schema.instant import read_micro_time, read_time

@@ -8,16 +8,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from fairlead.api.integer import capped_integer
 from fairlead.api.json import Json
 from fairlead.api.objects import IntOrString, PodDisruptionBudget
+from fairlead.api.text.integer import capped_integer
 from fairlead.apiserver.validation.meta.change_text import internal_of
-from fairlead.apiserver.validation.meta.field import (
-    Causes,
-    invalid,
-    non_negative,
-    not_supported,
-)
+from fairlead.apiserver.validation.meta.field import Causes, invalid, non_negative, not_supported
 from fairlead.apiserver.validation.meta.selector import check_label_selector
 
 EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")

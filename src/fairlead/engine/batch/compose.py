@@ -8,26 +8,26 @@ from dataclasses import dataclass
 
 from fairlead.engine.batch.actions.action import Action
 from fairlead.engine.batch.actions.registry import ACTIONS
-from fairlead.engine.batch.affinity_of_jobs import AffinityOfJobs
-from fairlead.engine.batch.configuration import BatchConfig, ConfigurationError
-from fairlead.engine.batch.defect import Defect
-from fairlead.engine.batch.extension import Extensions
-from fairlead.engine.batch.job_table import JobTable
-from fairlead.engine.batch.node_choice import NodeChoice
-from fairlead.engine.batch.plugins.plugin import BatchPlugin, FiltersNodes, ScoresNodes
+from fairlead.engine.batch.configuration.configuration import BatchConfig, ConfigurationError
+from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.configuration.extension import Extensions
+from fairlead.engine.batch.info.job_table import JobTable
+from fairlead.engine.batch.nodes.job_affinity import AffinityOfJobs
+from fairlead.engine.batch.nodes.node_choice import NodeChoice
+from fairlead.engine.batch.nodes.preparations import Preparations
+from fairlead.engine.batch.nodes.request import RequestTable
+from fairlead.engine.batch.nodes.room import Room, RoomView, RuleSums
+from fairlead.engine.batch.nodes.room_fit import FUTURE, LEAVING, NOW, NodePresence, RoomFit, Source
 from fairlead.engine.batch.plugins.registry import PLUGINS, Factory, PluginContext
-from fairlead.engine.batch.preparations import Preparations
-from fairlead.engine.batch.request import RequestTable
-from fairlead.engine.batch.room import Room, RoomView, RuleSums
-from fairlead.engine.batch.room_fit import FUTURE, LEAVING, NOW, NodePresence, RoomFit, Source
-from fairlead.engine.batch.session import ChoicesByView, NodeChoices, Policy
-from fairlead.engine.batch.tier import NODE_ORDER, PREDICATE, PluginOption, Tiers
+from fairlead.engine.batch.session.plugin import BatchPlugin, FiltersNodes, ScoresNodes
+from fairlead.engine.batch.session.session import ChoicesByView, NodeChoices, Policy
+from fairlead.engine.batch.session.tier import NODE_ORDER, PREDICATE, PluginOption, Tiers
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
-from fairlead.engine.framework.nominator import Nominator
 from fairlead.engine.framework.points import locality_of
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.framework.trial import Trial

@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.api.field_problem import invalid
 from fairlead.api.label import label_key_problems
 from fairlead.api.resource_name import is_extended_resource
+from fairlead.api.text.field_problem import invalid
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.configuration.error import ConfigurationError
-from fairlead.engine.configuration.form import ExtenderForm, TlsForm
+from fairlead.engine.configuration.v1 import ExtenderForm, TlsForm
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.scheduling.extender.extender import TIMEOUT_DEFAULT, Extender, ExtenderTls
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.api.field_problem import forbidden
+from fairlead.api.text.field_problem import forbidden
 from fairlead.engine.configuration.error import ConfigurationError
 
 POP_FROM_BACKOFF: Final = "SchedulerPopFromBackoffQ"

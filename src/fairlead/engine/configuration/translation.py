@@ -13,19 +13,19 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.field_problem import duplicate, invalid, required
+from fairlead.api.text.field_problem import duplicate, invalid, required
+from fairlead.engine.configuration.enabled_plugins import PluginChoice, UsualWeight
 from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.configuration.extender import extenders_of, ignored_resources
 from fairlead.engine.configuration.feature_gate import POP_FROM_BACKOFF, is_on, refuse_others
-from fairlead.engine.configuration.form import ConfigurationForm, PluginConfigForm, ProfileForm
-from fairlead.engine.configuration.plugin_choice import PluginChoice, UsualWeight
+from fairlead.engine.configuration.v1 import ConfigurationForm, PluginConfigForm, ProfileForm
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER, Profile
 from fairlead.engine.plugins.registry import IN_TREE, IN_TREE_ARGS, Factory
-from fairlead.engine.scheduling.backoff import BackoffConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.engine.scheduling.node_sampling import ADAPTIVE
+from fairlead.engine.scheduling.node_sample import ADAPTIVE
 from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
+from fairlead.engine.scheduling.queue.backoff import BackoffConfig
 
 # The form of each plugin's arguments; Fairlead's other plugins take none.
 ARGS: Final[Mapping[str, type[msgspec.Struct]]] = {

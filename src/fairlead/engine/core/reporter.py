@@ -57,7 +57,7 @@ class PodUnschedulable(Struct, frozen=True):
 class PodPreempting(Struct, frozen=True):
     """A preemptor chose `node` and gives up `victims` there.
 
-    `workload` and `victim_workloads` name whose successors they are (`fairlead.api.pod.workload`).
+    `workload` and `victim_workloads` are their owners (`api.pods.facts.workload`).
 
     `rule` is the name of the ordered rule of pick_one_node that left one candidate ("only
     candidate" when there was just one), `equals` how many were left when no rule decided.

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.engine.framework import cluster_event, interface, preemption_policy
+from fairlead.engine.framework import cluster_event, interface
+from fairlead.engine.framework.preemption import policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,9 @@ METHODS: Final[tuple[Method, ...]] = (
     Method("filter", "Filter", interface.FilterPlugin),
     Method("filter_columns", "Filter", interface.ColumnFilterPlugin),
     Method("post_filter", "PostFilter", interface.PostFilterPlugin),
-    Method("is_eligible_victim", "Preemption", preemption_policy.VictimEligibility),
-    Method("importance", "Preemption", preemption_policy.VictimImportance),
-    Method("candidate_rules", "Preemption", preemption_policy.CandidateRanking),
+    Method("is_eligible_victim", "Preemption", policy.VictimEligibility),
+    Method("importance", "Preemption", policy.VictimImportance),
+    Method("candidate_rules", "Preemption", policy.CandidateRanking),
     Method("scores_alike", "Score", interface.ScoreRelevance, enters=False, beside=_SCORES),
     Method("pre_score", "PreScore", interface.PreScorePlugin, enters=False, beside=_SCORES),
     Method("score", "Score", interface.ScorePlugin),

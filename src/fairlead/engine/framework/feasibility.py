@@ -18,8 +18,8 @@ from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.framework.interface import PreFilterResult, Rows
-from fairlead.engine.framework.plan import DEAD, ShapePlan
-from fairlead.engine.framework.plan_cache import PlanCache
+from fairlead.engine.framework.plan.plan_cache import PlanCache
+from fairlead.engine.framework.plan.shape_plan import DEAD, ShapePlan
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 

@@ -29,9 +29,9 @@ from fairlead.engine.framework.interface import (
     QueueSortPlugin,
     ReservePlugin,
 )
-from fairlead.engine.framework.lineup import Lineup
-from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.plugin_order import Lineup
 from fairlead.engine.framework.points import crashed, filter_point, score_point
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.trial import Trial, trial
 from fairlead.engine.framework.waiting_pods import WaitingPods

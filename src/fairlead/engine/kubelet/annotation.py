@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.run_duration import RUN_DURATION
+from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.instant import DurationNs
 

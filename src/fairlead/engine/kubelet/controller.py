@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from fairlead.api.objects import ApiObject, Lease, Node, Pod
-from fairlead.api.pod import is_terminating
+from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.core.command import (
     Command,
     CreateObject,

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import is_static, pod_priority
-from fairlead.api.pod_requests import pod_requests
+from fairlead.api.pods.facts import is_static, pod_priority
+from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import Format, canonical, parse_quantity
 from fairlead.engine.kubelet.shortage import Shortage
 from fairlead.engine.kubelet.usage import usage_of

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import is_static
+from fairlead.api.pods.facts import is_static
 from fairlead.engine.core.command import Command, CreateObject
 
 _NOT_COPIED: Final = (

@@ -11,7 +11,7 @@ from typing import Final
 
 from fairlead.api.kubelet_behaviour import Report
 from fairlead.api.objects import Node
-from fairlead.api.pod import condition
+from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant

@@ -17,7 +17,7 @@ from zlib import crc32
 
 from fairlead.api.kubelet_behaviour import Report
 from fairlead.api.objects import Node, Pod
-from fairlead.api.pod import is_terminating
+from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.reporter import PodEvicted, Reporter

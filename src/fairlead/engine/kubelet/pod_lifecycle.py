@@ -20,8 +20,8 @@ from enum import StrEnum
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import condition, is_static, is_terminal, is_terminating
-from fairlead.api.run_duration import run_duration
+from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
+from fairlead.api.pods.run_duration import run_duration
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.annotation import ready_delay, stop_duration

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import condition, is_static, is_terminal, is_terminating
+from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.stimulus import FailureReason

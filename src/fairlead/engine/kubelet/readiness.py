@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import condition
+from fairlead.api.pods.facts import condition
 from fairlead.engine.core.command import Condition
 
 GATES_NOT_READY: Final = "ReadinessGatesNotReady"

@@ -13,7 +13,7 @@ from typing import Final
 
 from fairlead.api.objects import Node, Pod
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 
 USAGE: Final = "fairlead.dev/usage"
 CPU: Final = "cpu"

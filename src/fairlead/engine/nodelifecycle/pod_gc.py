@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod
-from fairlead.api.pod import is_terminal, is_terminating
+from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, Condition, DeleteObject, PatchStatus
 from fairlead.engine.core.instant import Instant

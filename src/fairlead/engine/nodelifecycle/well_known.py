@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.objects import Node, NodeCondition
-from fairlead.api.pod import condition
+from fairlead.api.pods.facts import condition
 
 READY: Final = "Ready"
 MEMORY_PRESSURE: Final = "MemoryPressure"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.host_port import ports_conflict
+from fairlead.api.pods.host_port import ports_conflict
 from fairlead.engine.core.status import SKIP, Status, unschedulable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState

@@ -15,18 +15,18 @@ import msgspec
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.default_binder import DefaultBinder
+from fairlead.engine.plugins.dynamic_resources.args import DynamicResourcesArgs
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
-from fairlead.engine.plugins.dynamic_resources_args import DynamicResourcesArgs
 from fairlead.engine.plugins.image_locality import ImageLocality
 from fairlead.engine.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
-from fairlead.engine.plugins.node_affinity import NodeAffinity
-from fairlead.engine.plugins.node_affinity_args import NodeAffinityArgs
+from fairlead.engine.plugins.node_affinity.args import NodeAffinityArgs
+from fairlead.engine.plugins.node_affinity.plugin import NodeAffinity
 from fairlead.engine.plugins.node_name import NodeName
 from fairlead.engine.plugins.node_ports import NodePorts
-from fairlead.engine.plugins.node_resources_args import BalancedAllocationArgs, FitArgs
-from fairlead.engine.plugins.node_resources_balanced_allocation import balanced_allocation
-from fairlead.engine.plugins.node_resources_fit import NodeResourcesFit
+from fairlead.engine.plugins.node_resources.args import BalancedAllocationArgs, FitArgs
+from fairlead.engine.plugins.node_resources.balanced_allocation import balanced_allocation
+from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.node_unschedulable import NodeUnschedulable
 from fairlead.engine.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from fairlead.engine.plugins.pod_topology_spread.args import PodTopologySpreadArgs

@@ -13,18 +13,18 @@ from typing import Final
 import numpy as np
 
 from fairlead.api.objects import PersistentVolumeClaim, Volume
-from fairlead.api.pod_volume import is_exclusive, named_claims
+from fairlead.api.pods.volumes import is_exclusive, named_claims
 from fairlead.engine.core.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Verdicts
 from fairlead.engine.framework.runtime import Handle
-from fairlead.engine.plugins.volume_lookup import VolumeLookup, claim_not_found
+from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup, claim_not_found
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
-from fairlead.engine.state.volume_use import disks_of
+from fairlead.engine.state.volumes.volume_use import disks_of
 
 NAME: Final = "VolumeRestrictions"
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"

@@ -27,13 +27,13 @@ from fairlead.engine.core.status import Status, error
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Preparation, Preparer
-from fairlead.engine.framework.preparing import Prepared, Preparing, PreparingPods, pre_bind_refusal
+from fairlead.engine.framework.pre_bind import Prepared, Preparing, PreparingPods, pre_bind_refusal
 from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.framework.waiting_pods import Wait, WaitingPod, WaitingPods
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.engine.scheduling.extender.consultation import Answer
 from fairlead.engine.scheduling.extender.extender import Asker, Extender, askers
-from fairlead.engine.scheduling.queued_pod import QueuedPod
+from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 

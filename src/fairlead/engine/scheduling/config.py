@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.framework.meter import Meter
 from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.plugins.registry import Factory
-from fairlead.engine.scheduling.backoff import BackoffConfig
 from fairlead.engine.scheduling.extender.extender import Extender
+from fairlead.engine.scheduling.queue.backoff import BackoffConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from fairlead.api.pod import workload
+from fairlead.api.pods.facts import workload
 from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVerb, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
@@ -28,13 +28,12 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.interface import PostFilterResult
-from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.binding_cycle import Binding, BindingCycles, Refused
 from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import Failure, Placement, refusal, schedule_one, vanished
-from fairlead.engine.scheduling.deliberation import Deliberation
 from fairlead.engine.scheduling.extender.consultation import Answer
 from fairlead.engine.scheduling.failure import (
     SCHEDULER_ERROR,
@@ -43,11 +42,12 @@ from fairlead.engine.scheduling.failure import (
     failure_event,
     failure_patch,
 )
-from fairlead.engine.scheduling.intake import Intake, nomination_of
-from fairlead.engine.scheduling.node_sampling import NodeRotation
+from fairlead.engine.scheduling.node_sample import NodeRotation
+from fairlead.engine.scheduling.pending_decision import Deliberation
 from fairlead.engine.scheduling.preemption.preemptions import Preemptions
-from fairlead.engine.scheduling.queue import SchedulingQueue
-from fairlead.engine.scheduling.queued_pod import QueuedPod
+from fairlead.engine.scheduling.queue.event_handlers import Intake, nomination_of
+from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
+from fairlead.engine.scheduling.queue.scheduling_queue import SchedulingQueue
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 

@@ -30,10 +30,10 @@ from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import PostFilterResult, Rows
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Consultation
+from fairlead.engine.scheduling.extender.current_nodes import still_there
 from fairlead.engine.scheduling.extender.extender import Asker, askers
-from fairlead.engine.scheduling.extender.filtering import pass_extenders, passes_extenders
-from fairlead.engine.scheduling.extender.scoring import best_with_extenders
-from fairlead.engine.scheduling.extender.still_there import still_there
+from fairlead.engine.scheduling.extender.filter import pass_extenders, passes_extenders
+from fairlead.engine.scheduling.extender.prioritize import best_with_extenders
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.post_filter import run_post_filters
 from fairlead.engine.scheduling.prioritization import best_positions

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 
 from fairlead.engine.core.command import CallExtender
 from fairlead.engine.core.status import Code, Status, unschedulable
-from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.preemption.candidate import Candidate
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Answer, settle
 from fairlead.engine.scheduling.extender.extender import Asker, askers
-from fairlead.engine.scheduling.extender.filtering import REJECTOR, pass_extenders
-from fairlead.engine.scheduling.extender.preempting import narrow_candidates
-from fairlead.engine.scheduling.extender.scoring import ask_for_scores, with_extenders
+from fairlead.engine.scheduling.extender.filter import REJECTOR, pass_extenders
+from fairlead.engine.scheduling.extender.preempt import narrow_candidates
+from fairlead.engine.scheduling.extender.prioritize import ask_for_scores, with_extenders
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.post_filter import PostFilterOutcome, run_post_filters
 from fairlead.engine.scheduling.preemption.default_preemption import PreemptionSearch

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairlead.api.pod import condition
+from fairlead.api.pods.facts import condition
 from fairlead.engine.core.command import Command, Condition, PatchStatus, RecordEvent
 from fairlead.engine.state.pod_info import PodInfo
 

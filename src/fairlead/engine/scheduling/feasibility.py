@@ -6,8 +6,8 @@ upstream: pkg/scheduler/schedule_one.go: findNodesThatFitPod. Every node is look
 from __future__ import annotations
 
 from fairlead.engine.framework.feasibility import Feasibility, ask_about_nodes
-from fairlead.engine.framework.plan_cache import PlanCache
-from fairlead.engine.scheduling.promised_room import count_promised_room
+from fairlead.engine.framework.plan.plan_cache import PlanCache
+from fairlead.engine.scheduling.nominated_pods import count_promised_room
 from fairlead.engine.state.pod_info import PodInfo
 
 

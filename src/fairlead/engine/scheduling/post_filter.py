@@ -17,7 +17,7 @@ from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.extender import Asker
-from fairlead.engine.scheduling.extender.preempting import narrow_candidates
+from fairlead.engine.scheduling.extender.preempt import narrow_candidates
 from fairlead.engine.state.pod_info import PodInfo
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Rows, Scores
-from fairlead.engine.framework.plan import NOT_FEASIBLE
-from fairlead.engine.framework.plan_cache import PlanCache
+from fairlead.engine.framework.plan.plan_cache import PlanCache
+from fairlead.engine.framework.plan.shape_plan import NOT_FEASIBLE
 from fairlead.engine.framework.points import ScorePoint, crashed, out_of_range
 from fairlead.engine.state.pod_info import PodInfo
 

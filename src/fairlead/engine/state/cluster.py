@@ -16,14 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget
-from fairlead.api.pod import is_terminal
+from fairlead.api.pods.facts import is_terminal
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.engine.state.device_ledger import DeviceLedger
+from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import DEVICES, STORAGE, RelatedObjects
 from fairlead.engine.state.shape import ShapeTable
-from fairlead.engine.state.volume_promises import VolumePromises
+from fairlead.engine.state.volumes.assumed_volumes import VolumePromises
 
 
 @dataclass(frozen=True, slots=True)

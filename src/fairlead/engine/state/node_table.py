@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.api.objects import Node
-from fairlead.engine.state.census import Census
 from fairlead.engine.state.change_log import ChangeLog
 from fairlead.engine.state.image_table import ImageTable
 from fairlead.engine.state.label_column import LabelColumn
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_index.pod_index import Census
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import ResourceColumns
-from fairlead.engine.state.volume_use import VolumeUse
+from fairlead.engine.state.volumes.volume_use import VolumeUse
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

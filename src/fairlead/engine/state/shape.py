@@ -15,11 +15,11 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from fairlead.api.host_port import host_ports
-from fairlead.api.image import pod_images
 from fairlead.api.objects import Pod, PodSpec
-from fairlead.api.pod_requests import pod_nonzero_requests, pod_requests
-from fairlead.api.pod_volume import is_placed
+from fairlead.api.pods.host_port import host_ports
+from fairlead.api.pods.image import pod_images
+from fairlead.api.pods.requests import pod_nonzero_requests, pod_requests
+from fairlead.api.pods.volumes import is_placed
 from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

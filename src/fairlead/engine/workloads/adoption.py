@@ -31,7 +31,7 @@ from fairlead.api.objects import (
     ReplicationController,
     StatefulSet,
 )
-from fairlead.api.pod import controller_of, is_static, is_terminal
+from fairlead.api.pods.facts import controller_of, is_static, is_terminal
 from fairlead.api.selector import map_selector, selector_matches
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant

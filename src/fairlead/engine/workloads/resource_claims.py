@@ -24,7 +24,7 @@ from fairlead.api.objects import (
     ResourceClaim,
     ResourceClaimTemplate,
 )
-from fairlead.api.pod import is_terminal
+from fairlead.api.pods.facts import is_terminal
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer, controller_account

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.api.nesting import DEPTH_MAX, TOO_DEEP
+from fairlead.api.text.nesting import DEPTH_MAX, TOO_DEEP
 
 JSON, YAML = "application/json", "application/yaml"
 APPLY = "application/apply-patch+yaml"

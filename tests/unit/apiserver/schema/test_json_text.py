@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.nesting import DEPTH_MAX
+from fairlead.api.text.nesting import DEPTH_MAX
 from fairlead.apiserver.schema.json_text import JsonError, Repeating, parse_json
 
 NINES = "9" * 600

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration import ConfigurationError, read_configuration
+from fairlead.engine.batch.configuration.configuration import ConfigurationError, read_configuration
 from fairlead.engine.batch.controller import Batch
-from fairlead.engine.batch.job_table import Ownership
+from fairlead.engine.batch.info.job_table import Ownership
 from fairlead.engine.core.command import Bind, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import SilentReporter

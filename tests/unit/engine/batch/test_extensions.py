@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration import ConfigurationError
-from fairlead.engine.batch.extension import Extensions
-from fairlead.engine.batch.plugins.plugin import Unschedulable
+from fairlead.engine.batch.configuration.configuration import ConfigurationError
+from fairlead.engine.batch.configuration.extension import Extensions
+from fairlead.engine.batch.session.plugin import Unschedulable
 from fairlead.engine.core.status import unschedulable
 from fairlead.engine.framework.interface import Locality
 from fairlead.testing.batch_builders import make_gang, make_queue, make_task

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.engine.batch.defect import FIXED, UPSTREAM
-from fairlead.engine.batch.plugins.deserved import divide
-from fairlead.engine.batch.plugins.queue_tree import Claim, QueueTree
-from fairlead.engine.batch.slack import KUBE_BATCH_SLACK
+from fairlead.engine.batch.configuration.defect import FIXED, UPSTREAM
+from fairlead.engine.batch.nodes.slack import KUBE_BATCH_SLACK
+from fairlead.engine.batch.shares.deserved import divide
+from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
 
 CPU = 0
 

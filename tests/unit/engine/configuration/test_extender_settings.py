@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.extender import extenders_of, ignored_resources
-from fairlead.engine.configuration.form import ExtenderForm
+from fairlead.engine.configuration.v1 import ExtenderForm
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.scheduling.extender.extender import Extender, ExtenderTls
 

@@ -6,15 +6,16 @@ import inspect
 
 import pytest
 
-from fairlead.engine.framework import cluster_event, interface, preemption_policy
-from fairlead.engine.framework.answer_check import CHECKS
+from fairlead.engine.framework import cluster_event, interface
 from fairlead.engine.framework.extension_point import ATTRIBUTES, METHOD_NAMES, METHODS
-from fairlead.engine.framework.lineup import POINTS
+from fairlead.engine.framework.plugin_order import POINTS
+from fairlead.engine.framework.preemption import policy
+from fairlead.engine.framework.user_plugin.answer_check import CHECKS
 
 # Protocols that the runtime looks for on a plugin.
 ASKED = [
     protocol
-    for module in (interface, preemption_policy, cluster_event)
+    for module in (interface, policy, cluster_event)
     for protocol in vars(module).values()
     if inspect.isclass(protocol) and getattr(protocol, "_is_runtime_protocol", False)
     if protocol.__module__ == module.__name__

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
-from fairlead.api.run_duration import run_duration
+from fairlead.api.pods.run_duration import run_duration
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.annotation import annotation_problems
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare

@@ -10,7 +10,7 @@ from fairlead.engine.core.status import SKIP
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.compose import Beliefs, serve
 from fairlead.engine.state.cluster import Cluster

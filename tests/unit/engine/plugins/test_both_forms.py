@@ -11,7 +11,7 @@ from fairlead.engine.core.status import Code
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import Beliefs, serve
@@ -61,9 +61,9 @@ def test_per_node_and_over_columns(args, seed):
     objects, count = any_cluster(chance)
     framework = serve_cluster(objects, args)
     table = framework.cluster.table
-    table.widen()
     pod = any_pod(chance, "incoming")
     incoming = PodInfo(pod, framework.cluster.shapes.shape_of(pod))
+    table.widen()  # the pod may ask for a resource that no node or pod has named before
     rows = np.array(chance.some(range(count), count) or [0], np.int64)
     state = CycleState()
     for plugin in framework.pre_filters:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fairlead.api.objects import NodeCondition
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.priority_sort import PrioritySort

@@ -16,13 +16,13 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
-from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
-from fairlead.engine.scheduling.backoff import BackoffConfig
 from fairlead.engine.scheduling.compose import Beliefs, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
-from fairlead.engine.scheduling.queue import SchedulingQueue
+from fairlead.engine.scheduling.queue.backoff import BackoffConfig
+from fairlead.engine.scheduling.queue.scheduling_queue import SchedulingQueue
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_pod

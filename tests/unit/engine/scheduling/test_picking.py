@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.reporter import PodPreempting
-from fairlead.engine.framework.disruption_budget import split_by_budget
+from fairlead.engine.framework.preemption.disruption_budget import split_by_budget
 from fairlead.testing.builders import make_budget, make_node, make_pod
 
 LOWEST = -(1 << 31)

@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.json import Json
-from fairlead.api.nesting import is_too_deep
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.nesting import is_too_deep
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.admission.cel.authorizer import FUNCTIONS, Judge, judging
 from fairlead.apiserver.apiextensions.cel import named_format
 from fairlead.cel.asking import OUT_OF_BUDGET, Budget, OutOfBudgetError, Program, Seen, program

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 from fairlead.cel.library import KEPT_CHARACTERS_MAX
 
 CACHE_SIZE: Final = 1_024

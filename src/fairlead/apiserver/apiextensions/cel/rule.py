@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.json import Json
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.apiextensions.cel.escaped_name import spelled
 from fairlead.apiserver.apiextensions.cel.named_format import FUNCTIONS
 from fairlead.apiserver.apiextensions.cel.temporal import with_times

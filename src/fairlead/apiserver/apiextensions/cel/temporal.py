@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.apiextensions.cel.escaped_name import spelled
 from fairlead.apiserver.apiextensions.schema.structural import Structural
 from fairlead.cel.library import KEPT_CHARACTERS_MAX

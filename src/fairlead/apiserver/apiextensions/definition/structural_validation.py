@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.api.pattern import compiled_pattern
+from fairlead.api.text.pattern import compiled_pattern
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.meta.field import forbidden, invalid, required
 

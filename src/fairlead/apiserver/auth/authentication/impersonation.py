@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from msgspec.structs import replace
 
-from fairlead.api.field_problem import quoted
+from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.auth.authentication.token import ANONYMOUS
 from fairlead.apiserver.auth.authorization.node import NODES_GROUP
 from fairlead.apiserver.auth.authorization.node import USER_PREFIX as NODE_PREFIX

@@ -15,7 +15,7 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.endpoints.collection.selectable_fields import NAME, Read, reader
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind

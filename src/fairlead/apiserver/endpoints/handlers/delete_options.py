@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fairlead.api.field_problem import quoted
 from fairlead.api.json import Json
+from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.endpoints.request.body import decoded
 from fairlead.apiserver.endpoints.request.body_type import stated_type
 from fairlead.apiserver.endpoints.request.options import dry_run_causes, integer, is_true

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.api.field_problem import invalid
 from fairlead.api.json import Json
+from fairlead.api.text.field_problem import invalid
 from fairlead.apiserver.error import ApiError, Cause
 from fairlead.apiserver.gotext.patched_document import document_text
 from fairlead.apiserver.gotext.value import format_v

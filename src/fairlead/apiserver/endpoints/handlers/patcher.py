@@ -21,8 +21,8 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.json import Json
+from fairlead.api.text.yaml_documents import YamlError
 from fairlead.api.timestamp import format_timestamp
-from fairlead.api.yaml_values import YamlError
 from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.endpoints.handlers.patch_error import (
     PatchBody,

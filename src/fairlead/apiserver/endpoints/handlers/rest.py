@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from fairlead.api.field_problem import quoted
 from fairlead.api.json import Json
+from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.request.body import decoded, media_type_of, parsed_yaml
 from fairlead.apiserver.endpoints.request.body_type import require_type

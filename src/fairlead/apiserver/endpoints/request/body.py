@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from fairlead.api.field_problem import quoted
 from fairlead.api.json import Json
-from fairlead.api.yaml_values import YamlError, documents
+from fairlead.api.text.field_problem import quoted
+from fairlead.api.text.yaml_documents import YamlError, documents
 from fairlead.apiserver.endpoints.request.body_type import type_problem, version_problem
 from fairlead.apiserver.endpoints.request.json_number import as_in_json
 from fairlead.apiserver.error import ApiError, bad_request

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from fairlead.api.field_problem import quoted
 from fairlead.api.json import Json
+from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.decoding import decoded

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.api.field_problem import quoted
-from fairlead.api.integer import capped_integer, parse_int64
+from fairlead.api.text.field_problem import quoted
+from fairlead.api.text.integer import capped_integer, parse_int64
 from fairlead.api.timestamp import parse_duration
 from fairlead.apiserver.endpoints.collection.selector import parsed_selectors
 from fairlead.apiserver.endpoints.request.body import media_type_of

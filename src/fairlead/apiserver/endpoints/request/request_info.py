@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 
 CACHE_SIZE: Final = 8_192
 _NAMESPACE_PARTS: Final = ("status", "finalize")  # upstream: namespaceSubresources

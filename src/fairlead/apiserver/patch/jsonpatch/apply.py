@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.nesting import DEPTH_MAX, is_too_deep
+from fairlead.api.text.nesting import DEPTH_MAX, is_too_deep
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.patch.jsonpatch.document import (
     OperationError,

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.integer import parse_int64
+from fairlead.api.text.integer import parse_int64
 from fairlead.apiserver.gotext.value import json_text
 from fairlead.apiserver.patch.strategicpatch.directive import panic_error
 from fairlead.apiserver.schema.json_text import parse_json

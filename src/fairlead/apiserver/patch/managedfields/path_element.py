@@ -21,10 +21,10 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.field_problem import quoted
-from fairlead.api.integer import parse_int64
-from fairlead.api.nesting import is_too_deep
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.field_problem import quoted
+from fairlead.api.text.integer import parse_int64
+from fairlead.api.text.nesting import is_too_deep
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.gotext.value import format_float, json_text
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, Zero
 from fairlead.apiserver.schema.zero import zero_value

@@ -21,8 +21,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fairlead.api.field_problem import quoted
 from fairlead.api.json import Json
+from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.error import ApiError, Cause, bad_request
 from fairlead.apiserver.patch.managedfields.field_set import (
     EMPTY,

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.api.pod_qos import qos_class
+from fairlead.api.pods.qos import qos_class
 from fairlead.apiserver.apiextensions.definition.strategy import changed_definition, new_definition
 from fairlead.apiserver.defaulting.completion import completed
 from fairlead.apiserver.error import bad_request

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from fairlead.api.text_cache import text_cache
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.validation.meta.field import Causes, invalid
 from fairlead.cel.expansion import ExpressionError
 from fairlead.cel.kind import DYN, STRING, Kind, kind_of

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.api.field_problem import quoted
-from fairlead.api.integer import parse_int64
+from fairlead.api.text.field_problem import quoted
+from fairlead.api.text.integer import parse_int64
 
 Interval = tuple[int, int]
 

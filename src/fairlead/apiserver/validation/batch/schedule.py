@@ -9,7 +9,7 @@ import re
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from fairlead.api.integer import capped_integer
+from fairlead.api.text.integer import capped_integer
 
 MACROS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _MONTHS: Final = (

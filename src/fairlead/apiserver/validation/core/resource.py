@@ -11,14 +11,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.label import label_key_problems
-from fairlead.api.objects import (
-    Pod,
-    PodSpec,
-    QuantityText,
-    ResourceList,
-    ResourceRequirements,
-)
-from fairlead.api.pod_requests import CPU, HUGEPAGES_PREFIX, MEMORY, pod_requests
+from fairlead.api.objects import Pod, PodSpec, QuantityText, ResourceList, ResourceRequirements
+from fairlead.api.pods.requests import CPU, HUGEPAGES_PREFIX, MEMORY, pod_requests
 from fairlead.api.quantity import (
     NANOS_PER_MILLI,
     NANOS_PER_UNIT,

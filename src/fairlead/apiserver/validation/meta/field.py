@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from fairlead.api import field_problem
+from fairlead.api.text import field_problem
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.json_equality import canonical_key
 

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any, Final
 
 from fairlead.api.codec import decode_as
-from fairlead.api.integer import capped_integer
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems, subdomain_problems
 from fairlead.api.objects import (
@@ -24,6 +23,7 @@ from fairlead.api.objects import (
     Pod,
     ReplicaSet,
 )
+from fairlead.api.text.integer import capped_integer
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.meta.change_text import internal_of
 from fairlead.apiserver.validation.meta.field import Causes, invalid, not_supported, required

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from fairlead.engine.batch.session import Session
+from fairlead.engine.batch.session.session import Session
 
 
 class Action(Protocol):

@@ -8,12 +8,12 @@ the first half
 
 from __future__ import annotations
 
-from fairlead.engine.batch.defect import Defect
-from fairlead.engine.batch.job import JobInfo
-from fairlead.engine.batch.reservation import Reservation, ends_in_time
-from fairlead.engine.batch.session import Session
-from fairlead.engine.batch.statement import Outright, Statement, Steps
-from fairlead.engine.batch.task import TaskStatus
+from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.batch.session.reservation import Reservation, ends_in_time
+from fairlead.engine.batch.session.session import Session
+from fairlead.engine.batch.session.statement import Outright, Statement, Steps
 
 
 class Backfill:

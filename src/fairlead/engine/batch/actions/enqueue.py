@@ -7,10 +7,10 @@ upstream: volcano: pkg/scheduler/actions/enqueue/enqueue.go
 
 from __future__ import annotations
 
-from fairlead.engine.batch.job import JobInfo
-from fairlead.engine.batch.priority_queue import PriorityQueue
-from fairlead.engine.batch.queue import QueueInfo
-from fairlead.engine.batch.session import Session
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.queue import QueueInfo
+from fairlead.engine.batch.session.priority_queue import PriorityQueue
+from fairlead.engine.batch.session.session import Session
 
 
 class Enqueue:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.engine.batch.job import JobInfo
-from fairlead.engine.batch.plugins.plugin import SparesFromPreemption, SparesFromReclaim
-from fairlead.engine.batch.task import TaskInfo
-from fairlead.engine.batch.tier import Tiers, Voters
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.task import TaskInfo
+from fairlead.engine.batch.session.plugin import SparesFromPreemption, SparesFromReclaim
+from fairlead.engine.batch.session.tier import Tiers, Voters
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from fairlead.engine.batch.actions.eviction_kind import RECLAIM
-from fairlead.engine.batch.actions.giving import Givers
-from fairlead.engine.batch.actions.room_maker import RoomMaker, settle
-from fairlead.engine.batch.defect import Defect
-from fairlead.engine.batch.job import JobInfo
-from fairlead.engine.batch.priority_queue import PriorityQueue
-from fairlead.engine.batch.queue import QueueInfo
-from fairlead.engine.batch.session import Session
-from fairlead.engine.batch.statement import Outright, Statement, Steps
-from fairlead.engine.batch.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.actions.eviction_search import RoomMaker, settle
+from fairlead.engine.batch.actions.victim_queue import Givers
+from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.queue import QueueInfo
+from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.session.priority_queue import PriorityQueue
+from fairlead.engine.batch.session.session import Session
+from fairlead.engine.batch.session.statement import Outright, Statement, Steps
 
 Tasks = deque[TaskInfo]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from fairlead.engine.batch.job import JobInfo, add_amounts
-from fairlead.engine.batch.plugins.share import Total, cluster_total, dominant_share
-from fairlead.engine.batch.task import TaskInfo
+from fairlead.engine.batch.info.job import JobInfo, add_amounts
+from fairlead.engine.batch.info.task import TaskInfo
+from fairlead.engine.batch.shares.share import Total, cluster_total, dominant_share
 
 if TYPE_CHECKING:
-    from fairlead.engine.batch.session import Session
+    from fairlead.engine.batch.session.session import Session
 
 # Shares that differ by less are equal (drf.go: shareDelta).
 _SHARE_DELTA: Final = 0.000001

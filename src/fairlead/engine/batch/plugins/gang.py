@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.engine.batch.defect import Defect, Defects
-from fairlead.engine.batch.job import JobInfo
-from fairlead.engine.batch.plugins.plugin import Unschedulable
-from fairlead.engine.batch.task import TaskInfo
+from fairlead.engine.batch.configuration.defect import Defect, Defects
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.task import TaskInfo
+from fairlead.engine.batch.session.plugin import Unschedulable
 
 NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"

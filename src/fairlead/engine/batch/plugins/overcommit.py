@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from fairlead.engine.batch.job import JobInfo
-from fairlead.engine.batch.plugins.needs import needs_of, outstanding
-from fairlead.engine.batch.plugins.share import cluster_total
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.shares.minimum_resources import needs_of, outstanding
+from fairlead.engine.batch.shares.share import cluster_total
 from fairlead.engine.state.resource_columns import ResourceColumns
 
 if TYPE_CHECKING:
-    from fairlead.engine.batch.session import Session
+    from fairlead.engine.batch.session.session import Session
 
 _KEY: Final = "overcommit-factor"
 _DEFAULT: Final = 1.2

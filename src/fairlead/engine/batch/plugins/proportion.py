@@ -17,20 +17,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairlead.engine.batch.defect import Defect, Defects
-from fairlead.engine.batch.job import JobInfo, add_amounts
-from fairlead.engine.batch.plugins.deserved import divide
-from fairlead.engine.batch.plugins.needs import needs_of, outstanding
-from fairlead.engine.batch.plugins.queue_tree import Claim, QueueTree
-from fairlead.engine.batch.plugins.share import cluster_total, share
-from fairlead.engine.batch.queue import QueueInfo
-from fairlead.engine.batch.slack import NO_SLACK, Slack
-from fairlead.engine.batch.task import ALLOCATED_STATUSES, TaskInfo, TaskStatus
+from fairlead.engine.batch.configuration.defect import Defect, Defects
+from fairlead.engine.batch.info.job import JobInfo, add_amounts
+from fairlead.engine.batch.info.queue import QueueInfo
+from fairlead.engine.batch.info.task import ALLOCATED_STATUSES, TaskInfo, TaskStatus
+from fairlead.engine.batch.nodes.slack import NO_SLACK, Slack
+from fairlead.engine.batch.shares.deserved import divide
+from fairlead.engine.batch.shares.minimum_resources import needs_of, outstanding
+from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
+from fairlead.engine.batch.shares.share import cluster_total, share
 from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 from fairlead.engine.state.shape import Amounts
 
 if TYPE_CHECKING:
-    from fairlead.engine.batch.session import Session
+    from fairlead.engine.batch.session.session import Session
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.engine.batch.plugins.plugin import BatchHandle
+from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.plugins.registry import IN_TREE
 from fairlead.engine.plugins.release_1_16.registry import release_1_16

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.objects import Node, Pod
-from fairlead.api.pod import is_daemon_pod, is_terminating
+from fairlead.api.pods.facts import is_daemon_pod, is_terminating
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import PodEvicted, Reporter

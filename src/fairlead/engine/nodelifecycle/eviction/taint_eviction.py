@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod, Taint, Toleration
-from fairlead.api.pod import condition, is_terminating
+from fairlead.api.pods.facts import condition, is_terminating
 from fairlead.api.taint import NO_EXECUTE, tolerates
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import (

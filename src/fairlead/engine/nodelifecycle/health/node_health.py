@@ -23,7 +23,7 @@ from typing import Final
 
 from fairlead.api.lease import Renewals
 from fairlead.api.objects import Node, NodeCondition
-from fairlead.api.pod import condition
+from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Condition
 from fairlead.engine.core.instant import Instant

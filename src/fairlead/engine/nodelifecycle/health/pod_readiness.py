@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import condition
+from fairlead.api.pods.facts import condition
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason

@@ -21,7 +21,7 @@ from fairlead.engine.plugins.dynamic_resources.device_request import (
     ClaimWishes,
     Wish,
 )
-from fairlead.engine.state.device_pools import PoolDevice
+from fairlead.engine.state.devices.device_pools import PoolDevice
 
 Taken = tuple[Wish, PoolDevice]
 

@@ -26,7 +26,7 @@ from fairlead.engine.plugins.dynamic_resources.device_request import (
 from fairlead.engine.plugins.dynamic_resources.device_search import DeviceSearch, SearchTooLongError
 from fairlead.engine.plugins.dynamic_resources.device_selectors import DeviceSelectors
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.state.device_pools import EVERYWHERE
+from fairlead.engine.state.devices.device_pools import EVERYWHERE
 from fairlead.engine.state.node_info import NodeInfo
 
 NOT_ENOUGH: Final = "cannot allocate all claims"

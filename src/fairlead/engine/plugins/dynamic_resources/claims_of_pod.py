@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairlead.api.objects import Pod, PodResourceClaim, ResourceClaim
-from fairlead.engine.state.device_ledger import DeviceLedger
+from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.related_objects import RelatedObjects
 
 RESERVED_FOR_MAX = 256

@@ -27,8 +27,13 @@ from fairlead.engine.plugins.dynamic_resources.device_selectors import (
     EvaluationError,
 )
 from fairlead.engine.plugins.dynamic_resources.device_traits import AttributeMatch, is_repelled
-from fairlead.engine.state.device_ledger import DeviceLedger
-from fairlead.engine.state.device_pools import DeviceId, NodePool, PoolDevice, device_reaches
+from fairlead.engine.state.devices.device_allocations import DeviceLedger
+from fairlead.engine.state.devices.device_pools import (
+    DeviceId,
+    NodePool,
+    PoolDevice,
+    device_reaches,
+)
 
 # Far beyond what real claims need; upstream stops after ten seconds.
 STEPS_MAX: Final = 20_000

@@ -19,7 +19,7 @@ from fairlead.cel.asking import Budget, OutOfBudgetError, Program, Seen, program
 from fairlead.cel.device_language import device_language, read_selector
 from fairlead.cel.expansion import ExpressionError
 from fairlead.cel.problem import CALL_LIMIT
-from fairlead.engine.state.device_pools import PoolDevice
+from fairlead.engine.state.devices.device_pools import PoolDevice
 
 if TYPE_CHECKING:
     from cel_expr_python import cel

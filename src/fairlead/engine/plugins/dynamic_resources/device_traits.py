@@ -11,7 +11,7 @@ from typing import Final
 
 from fairlead.api.objects import Device, DeviceAttribute, DeviceTaint, DeviceToleration
 from fairlead.engine.plugins.dynamic_resources.device_request import Wish
-from fairlead.engine.state.device_pools import PoolDevice
+from fairlead.engine.state.devices.device_pools import PoolDevice
 
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 

@@ -43,7 +43,7 @@ from fairlead.engine.plugins.dynamic_resources.device_request import (
     AllocationError,
     refusal_of,
 )
-from fairlead.engine.plugins.dynamic_resources.waking import EVENTS, is_woken_by
+from fairlead.engine.plugins.dynamic_resources.queueing_hint import EVENTS, is_woken_by
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.engine.plugins.inter_pod_affinity.filtering import AffinityState
-from fairlead.engine.state.keyed_counts import KeyedCounts
+from fairlead.engine.plugins.inter_pod_affinity.filter import AffinityState
+from fairlead.engine.state.domain_counts.keyed_counts import KeyedCounts
 from fairlead.engine.state.label_column import ABSENT
 from fairlead.engine.state.node_table import NodeTable
 

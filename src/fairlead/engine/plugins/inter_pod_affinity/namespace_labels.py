@@ -12,8 +12,8 @@ from typing import Final
 
 from fairlead.api.objects import LabelSelector, Namespace
 from fairlead.api.selector import selector_matches
-from fairlead.engine.state.affinity_term import AffinityTerm
-from fairlead.engine.state.pod_selector import Namespaces
+from fairlead.engine.state.pod_index.affinity_term import AffinityTerm
+from fairlead.engine.state.pod_index.pod_selector import Namespaces
 from fairlead.engine.state.related_objects import RelatedObjects
 
 _NO_LABELS: Final[Mapping[str, str]] = {}

@@ -12,21 +12,16 @@ from fairlead.engine.framework.interface import Locality, Rows, Scores, Verdicts
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from fairlead.engine.plugins.inter_pod_affinity.existing_term import ExistingTerms
-from fairlead.engine.plugins.inter_pod_affinity.filtering import (
-    NAME,
-    STATUSES,
-    AffinityState,
-    Asker,
-)
+from fairlead.engine.plugins.inter_pod_affinity.filter import NAME, STATUSES, AffinityState, Asker
 from fairlead.engine.plugins.inter_pod_affinity.kept_codes import CodesKeeper
 from fairlead.engine.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
 from fairlead.engine.plugins.inter_pod_affinity.own_term import OwnTerms, OwnTermsCache
-from fairlead.engine.plugins.inter_pod_affinity.scoring import PreferenceState, normalize
-from fairlead.engine.plugins.inter_pod_affinity.waking import EVENTS, is_worth_a_try
-from fairlead.engine.state.affinity_term import AffinityTerm, TermKind, has_pod_affinity
-from fairlead.engine.state.keyed_counts import KeyedCounts, SupposedKeyedCounts
+from fairlead.engine.plugins.inter_pod_affinity.queueing_hint import EVENTS, is_worth_a_try
+from fairlead.engine.plugins.inter_pod_affinity.score import PreferenceState, normalize
+from fairlead.engine.state.domain_counts.keyed_counts import KeyedCounts, SupposedKeyedCounts
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, TermKind, has_pod_affinity
 from fairlead.engine.state.pod_info import PodInfo
 
 _NO_ARGS: Final = InterPodAffinityArgs()
@@ -109,8 +104,8 @@ class InterPodAffinity:
         sources = found.sources()
         if sources is None or 2 * len(rows) < table.size:
             return Verdicts(found.codes(rows), STATUSES)
-        codes = self._kept.of(found, sources)
-        return Verdicts(codes if len(rows) == len(codes) else codes.take(rows), STATUSES)
+        # Rows may come in any order. `wrap` skips the bounds check: every row is below table.size.
+        return Verdicts(self._kept.of(found, sources).take(rows, mode="wrap"), STATUSES)
 
     # --- waiting ---------------------------------------------------------------------------
 

@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, StorageClass, Volume
-from fairlead.api.pod_volume import claim_name, is_claimed, is_made_for, is_migratable
+from fairlead.api.pods.volumes import claim_name, is_claimed, is_made_for, is_migratable
 from fairlead.engine.core.status import Status, error, unresolvable
-from fairlead.engine.plugins.in_tree_volume import (
+from fairlead.engine.plugins.volume_lookup.in_tree_volume import (
     IN_TREE_KINDS,
     TranslationError,
     csi_of_inline,
     csi_of_volume,
 )
-from fairlead.engine.plugins.volume_lookup import (
+from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     VolumeLookup,
     claim_not_found,
     class_name,

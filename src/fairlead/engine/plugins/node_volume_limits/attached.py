@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fairlead.api.objects import PersistentVolume, VolumeAttachment
 from fairlead.engine.core.status import Status
 from fairlead.engine.plugins.node_volume_limits.attachable import Attachables, unique_name
-from fairlead.engine.plugins.volume_lookup import VolumeLookup
+from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.related_objects import StorageKey

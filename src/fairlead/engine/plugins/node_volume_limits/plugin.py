@@ -11,17 +11,21 @@ from fairlead.api.objects import (
     PersistentVolumeClaim,
     VolumeAttachment,
 )
-from fairlead.api.pod_volume import all_claims, is_claimed, is_migratable
+from fairlead.api.pods.volumes import all_claims, is_claimed, is_migratable
 from fairlead.engine.core.status import SKIP, SUCCESS, Status, unschedulable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Verdicts
 from fairlead.engine.framework.runtime import Handle
-from fairlead.engine.plugins.csi_node_columns import NO_LIMIT, CSINodeColumns, volume_limits
-from fairlead.engine.plugins.in_tree_volume import TranslationError, csi_of_inline
 from fairlead.engine.plugins.node_volume_limits.attachable import Attachables
 from fairlead.engine.plugins.node_volume_limits.attached import AttachedVolumes
-from fairlead.engine.plugins.volume_lookup import VolumeLookup
+from fairlead.engine.plugins.volume_lookup.csi_node_columns import (
+    NO_LIMIT,
+    CSINodeColumns,
+    volume_limits,
+)
+from fairlead.engine.plugins.volume_lookup.in_tree_volume import TranslationError, csi_of_inline
+from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo

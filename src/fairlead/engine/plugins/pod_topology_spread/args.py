@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from fairlead.api.field_problem import duplicate, forbidden, invalid, not_supported
 from fairlead.api.label import label_key_problems
 from fairlead.api.objects import TopologySpreadConstraint
+from fairlead.api.text.field_problem import duplicate, forbidden, invalid, not_supported
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
 
 SYSTEM: Final = "System"

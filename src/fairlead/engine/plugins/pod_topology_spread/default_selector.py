@@ -22,8 +22,8 @@ from fairlead.api.objects import (
     Service,
     StatefulSet,
 )
-from fairlead.api.pod import controller_of
-from fairlead.engine.state.anchor_index import AnchorIndex
+from fairlead.api.pods.facts import controller_of
+from fairlead.engine.state.pod_index.anchor_index import AnchorIndex
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import RelatedObjects
 

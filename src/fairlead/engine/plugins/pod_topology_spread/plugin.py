@@ -23,16 +23,16 @@ from fairlead.engine.plugins.pod_topology_spread.default_selector import (
     DefaultSelector,
     DefaultSelectors,
 )
-from fairlead.engine.plugins.pod_topology_spread.filtering import (
+from fairlead.engine.plugins.pod_topology_spread.filter import (
     NAME,
     STATUSES,
     SpreadState,
     suppose_spread,
 )
-from fairlead.engine.plugins.pod_topology_spread.scoring import HOSTNAME, SpreadScoreState
+from fairlead.engine.plugins.pod_topology_spread.queueing_hint import EVENTS, is_worth_a_try
+from fairlead.engine.plugins.pod_topology_spread.score import HOSTNAME, SpreadScoreState
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import SpreadCounts
-from fairlead.engine.plugins.pod_topology_spread.waking import EVENTS, is_worth_a_try
-from fairlead.engine.state.counts_cache import CountsCache
+from fairlead.engine.state.domain_counts.counts_cache import CountsCache
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fairlead.api.objects import CSIDriver, CSIStorageCapacity, LabelSelector
 from fairlead.api.quantity import parse_quantity
-from fairlead.engine.plugins.volume_binding.reach import Mask, label_mask
+from fairlead.engine.plugins.volume_binding.node_selector_rows import Mask, label_mask
 from fairlead.engine.state.cluster import Cluster
 
 _NOTHING: Final = -1

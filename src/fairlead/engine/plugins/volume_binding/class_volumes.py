@@ -26,7 +26,11 @@ from fairlead.api.objects import (
 )
 from fairlead.api.quantity import parse_quantity
 from fairlead.api.selector import selector_matches
-from fairlead.engine.plugins.volume_binding.reach import Mask, selector_mask, simple_values
+from fairlead.engine.plugins.volume_binding.node_selector_rows import (
+    Mask,
+    selector_mask,
+    simple_values,
+)
 from fairlead.engine.state.node_table import NodeTable
 
 Ints = npt.NDArray[np.int64]

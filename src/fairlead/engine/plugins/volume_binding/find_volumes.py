@@ -9,11 +9,14 @@ import numpy.typing as npt
 
 from fairlead.api.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim
 from fairlead.api.quantity import whole_value
-from fairlead.engine.plugins.csi_node_columns import CSINodeColumns
-from fairlead.engine.plugins.in_tree_volume import driver_selector, kind_of
 from fairlead.engine.plugins.volume_binding.class_capacity import ClassCapacities
 from fairlead.engine.plugins.volume_binding.class_volumes import NONE, Ints, selector_of, size_of
 from fairlead.engine.plugins.volume_binding.free_volumes import FreeVolumes
+from fairlead.engine.plugins.volume_binding.node_selector_rows import (
+    Mask,
+    selector_mask,
+    topology_mask,
+)
 from fairlead.engine.plugins.volume_binding.node_volumes import (
     NO_MATCH,
     NO_SPACE,
@@ -24,8 +27,9 @@ from fairlead.engine.plugins.volume_binding.node_volumes import (
     NodeVolumes,
 )
 from fairlead.engine.plugins.volume_binding.pod_claims import PodClaims
-from fairlead.engine.plugins.volume_binding.reach import Mask, selector_mask, topology_mask
-from fairlead.engine.plugins.volume_lookup import VolumeLookup, class_name
+from fairlead.engine.plugins.volume_lookup.csi_node_columns import CSINodeColumns
+from fairlead.engine.plugins.volume_lookup.in_tree_volume import driver_selector, kind_of
+from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup, class_name
 from fairlead.engine.state.cluster import Cluster
 
 NO_PROVISIONER: Final = ("", "kubernetes.io/no-provisioner")

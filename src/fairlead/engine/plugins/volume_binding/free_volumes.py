@@ -16,7 +16,7 @@ from fairlead.engine.plugins.volume_binding.class_volumes import (
     size_of,
     traits_of,
 )
-from fairlead.engine.plugins.volume_lookup import class_name
+from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name
 from fairlead.engine.state.cluster import Cluster
 
 _AVAILABLE: Final = "Available"

@@ -13,12 +13,6 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Preparation, Rows, Verdicts
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.volume_binding.args import VolumeBindingArgs
-from fairlead.engine.plugins.volume_binding.binding import (
-    BindingFailedError,
-    Decision,
-    NotYetError,
-    VolumeBinder,
-)
 from fairlead.engine.plugins.volume_binding.find_volumes import VolumeFinder
 from fairlead.engine.plugins.volume_binding.node_volumes import (
     NAME,
@@ -27,8 +21,14 @@ from fairlead.engine.plugins.volume_binding.node_volumes import (
     PodVolumes,
 )
 from fairlead.engine.plugins.volume_binding.pod_claims import PodClaims, read_claims
-from fairlead.engine.plugins.volume_binding.waking import EVENTS, is_woken_by
-from fairlead.engine.plugins.volume_lookup import VolumeLookup
+from fairlead.engine.plugins.volume_binding.pre_bind import (
+    BindingFailedError,
+    Decision,
+    NotYetError,
+    VolumeBinder,
+)
+from fairlead.engine.plugins.volume_binding.queueing_hint import EVENTS, is_woken_by
+from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo

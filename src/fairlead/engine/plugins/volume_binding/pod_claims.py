@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.objects import PersistentVolumeClaim, Volume
-from fairlead.api.pod_volume import claim_name, is_claimed, is_made_for
+from fairlead.api.pods.volumes import claim_name, is_claimed, is_made_for
 from fairlead.engine.core.status import Status, unresolvable
-from fairlead.engine.plugins.volume_lookup import (
+from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     WAIT_FOR_FIRST_CONSUMER,
     VolumeLookup,
     claim_not_found,

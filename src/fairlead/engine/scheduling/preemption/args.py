@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from fairlead.api.field_problem import invalid
+from fairlead.api.text.field_problem import invalid
 
 _PERCENTAGE_DEFAULT: Final = 10
 _ABSOLUTE_DEFAULT: Final = 100

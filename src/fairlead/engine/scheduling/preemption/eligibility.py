@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.pod import condition, preempts_lower
+from fairlead.api.pods.facts import condition, preempts_lower
 from fairlead.engine.core.status import Code
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy

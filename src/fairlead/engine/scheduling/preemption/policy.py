@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import Plugin
-from fairlead.engine.framework.preemption_policy import (
+from fairlead.engine.framework.preemption.candidate import CandidateRule
+from fairlead.engine.framework.preemption.policy import (
     CandidateRanking,
     VictimEligibility,
     VictimImportance,

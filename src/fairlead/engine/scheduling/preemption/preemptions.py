@@ -6,7 +6,7 @@ from fairlead.engine.core.command import Command
 from fairlead.engine.core.status import Status, unschedulable
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.framework.interface import PostFilterResult
-from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.preemption.default_preemption import NAME
 from fairlead.engine.scheduling.preemption.execution import PreemptionExecution

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from fairlead.api.host_port import ports_conflict
 from fairlead.api.objects import Node, NodeSpec, Pod, PodSpec, Taint, Toleration
+from fairlead.api.pods.host_port import ports_conflict
 from fairlead.api.taint import find_untolerated
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from fairlead.api.objects import Container, Pod, ResourceRequirements
-from fairlead.api.pod_requests import pod_requests
+from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.resource_amount import amount_text
 from fairlead.engine.core.status import Status

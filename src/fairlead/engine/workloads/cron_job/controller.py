@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from fairlead.api.objects import ApiObject, CronJob, Job
-from fairlead.api.pod import controller_of
+from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.issuer import Issuer, controller_account

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from fairlead.api.json import Json
 from fairlead.api.node_selector import required_node_affinity_matches
 from fairlead.api.objects import DaemonSet, Node, Pod, UpdateStrategy
-from fairlead.api.pod import is_terminating
+from fairlead.api.pods.facts import is_terminating
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.controller_history import REVISION_LABEL, History

@@ -17,7 +17,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import Final
 
 from fairlead.api.objects import Deployment, ReplicaSet
-from fairlead.api.pod import controller_of
+from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.command import Command, ObjectRef
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.stimulus import FailureReason

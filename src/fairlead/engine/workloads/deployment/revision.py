@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from fairlead.api.integer import parse_int64
 from fairlead.api.objects import ReplicaSet
+from fairlead.api.text.integer import parse_int64
 from fairlead.engine.workloads.deployment.rolling_update import Bounds
 
 REVISION: Final = "deployment.kubernetes.io/revision"

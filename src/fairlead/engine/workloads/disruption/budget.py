@@ -16,9 +16,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.api.integer import capped_integer
 from fairlead.api.objects import OwnerReference, Pod, PodDisruptionBudget
-from fairlead.api.pod import controller_of, is_terminating
+from fairlead.api.pods.facts import controller_of, is_terminating
+from fairlead.api.text.integer import capped_integer
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.pod_control.scale_down import is_ready

@@ -25,7 +25,7 @@ from fairlead.api.objects import (
     ReplicationController,
     StatefulSet,
 )
-from fairlead.api.pod import controller_of
+from fairlead.api.pods.facts import controller_of
 from fairlead.engine.workloads.deployment.rollout import stands_behind
 from fairlead.engine.workloads.disruption.budget import BudgetError
 from fairlead.engine.workloads.pod_control.pod_set import PodState, pod_state

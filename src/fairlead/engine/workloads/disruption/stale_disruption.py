@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import condition, is_terminal, is_terminating
+from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
-from fairlead.api.pod import is_daemon_pod, is_static, is_terminal, is_terminating
+from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.taint import NO_SCHEDULE, is_tolerated
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds

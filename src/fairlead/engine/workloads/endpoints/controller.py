@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Node, Pod, Service
-from fairlead.api.pod import controller_of
+from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component, Issuer

@@ -16,7 +16,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, Service, ServicePort
-from fairlead.api.pod import is_terminal, is_terminating
+from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 
 Ports = tuple[tuple[str, int, str, str | None], ...]  # name, number, protocol, application's

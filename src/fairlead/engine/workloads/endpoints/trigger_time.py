@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.api.objects import Pod, Service
-from fairlead.api.pod import condition
+from fairlead.api.pods.facts import condition
 
 TRIGGERED_AT: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from fairlead.api.integer import parse_int64
+from fairlead.api.text.integer import parse_int64
 
 # As many pods of a Job nobody has seen end; a text of nine letters may name a thousand million.
 INDEXES_MAX: Final = 1_000_000

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.api.integer import parse_int64
 from fairlead.api.objects import Job, Pod
+from fairlead.api.text.integer import parse_int64
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.job.index_set import parse_indexes
 from fairlead.engine.workloads.job.pod_failure_policy import Consequence, judge

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Job, Pod
-from fairlead.api.pod import controller_of
+from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.issuer import Issuer, controller_account

@@ -22,7 +22,7 @@ from enum import StrEnum
 from typing import Final
 
 from fairlead.api.objects import OwnerReference, Pod
-from fairlead.api.pod import condition, is_terminating
+from fairlead.api.pods.facts import condition, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant

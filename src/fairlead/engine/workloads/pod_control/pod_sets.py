@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import OwnerReference, Pod
-from fairlead.api.pod import controller_of, is_static
+from fairlead.api.pods.facts import controller_of, is_static
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import FailureReason

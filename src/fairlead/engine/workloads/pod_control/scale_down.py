@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Final
 
-from fairlead.api.integer import parse_int64
 from fairlead.api.objects import Pod
-from fairlead.api.pod import condition, is_sidecar
+from fairlead.api.pods.facts import condition, is_sidecar
+from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant
 

@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, StatefulSet
-from fairlead.api.pod import is_terminating
+from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.controller_history import REVISION_LABEL, History
 from fairlead.engine.workloads.disruption.budget import BudgetError, scaled

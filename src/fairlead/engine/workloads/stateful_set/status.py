@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, StatefulSet
-from fairlead.api.pod import is_terminating
+from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.controller_history import History
 from fairlead.engine.workloads.pod_control.pod_set import ready_since

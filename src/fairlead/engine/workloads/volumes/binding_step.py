@@ -11,8 +11,12 @@ from enum import Enum
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from fairlead.engine.core.command import Command
 from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
-from fairlead.engine.plugins.volume_lookup import WAIT_FOR_FIRST_CONSUMER, class_name, is_bound
-from fairlead.engine.state.volume_promises import SELECTED_NODE
+from fairlead.engine.plugins.volume_lookup.volume_lookup import (
+    WAIT_FOR_FIRST_CONSUMER,
+    class_name,
+    is_bound,
+)
+from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.volumes.command import (
     BOUND,
     bind,

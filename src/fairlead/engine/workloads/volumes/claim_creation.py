@@ -22,10 +22,10 @@ from fairlead.api.objects import (
     Pod,
     StatefulSet,
 )
-from fairlead.api.pod import is_terminal
-from fairlead.api.pod_volume import claim_name, named_claims
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.volumes import claim_name, named_claims
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
-from fairlead.engine.plugins.volume_lookup import BIND_COMPLETED
+from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED
 from fairlead.engine.workloads.identity import happened
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 from fairlead.engine.workloads.stateful_set.rule import ordinal_of

@@ -14,12 +14,12 @@ from typing import Final
 
 from fairlead.api.objects import PersistentVolumeClaim, StorageClass
 from fairlead.engine.core.command import Command, CreateObject, PatchObject, RecordEvent
-from fairlead.engine.plugins.volume_lookup import (
+from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     BIND_COMPLETED,
     WAIT_FOR_FIRST_CONSUMER,
     class_name,
 )
-from fairlead.engine.state.volume_promises import SELECTED_NODE
+from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.volumes.binding_step import Kind, Step
 from fairlead.engine.workloads.volumes.claim_loss import CONTROLLER
 from fairlead.engine.workloads.volumes.command import claim_ref, driver_of

@@ -9,7 +9,7 @@ from typing import Final
 
 from fairlead.api.objects import PersistentVolumeClaim
 from fairlead.engine.core.command import Command, PatchStatus, RecordEvent
-from fairlead.engine.plugins.volume_lookup import BIND_COMPLETED
+from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED
 from fairlead.engine.workloads.volumes.command import claim_ref
 from fairlead.engine.workloads.volumes.volume_index import VolumeBook
 

@@ -39,7 +39,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.plugins.volume_lookup import class_name, is_bound
+from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name, is_bound
 from fairlead.engine.workloads.config import VolumesConfig
 from fairlead.engine.workloads.volumes.binding_step import Kind, Step, commands_of, next_step
 from fairlead.engine.workloads.volumes.claim_creation import ClaimMaker

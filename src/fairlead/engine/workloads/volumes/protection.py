@@ -24,7 +24,7 @@ from fairlead.api.objects import (
     Pod,
     Unstructured,
 )
-from fairlead.api.pod_volume import all_claims
+from fairlead.api.pods.volumes import all_claims
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer, controller_account

@@ -14,7 +14,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.selector import selector_matches
 from fairlead.engine.plugins.volume_binding.class_volumes import has_kind, size_of, traits_of
-from fairlead.engine.plugins.volume_lookup import class_name
+from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name
 
 AVAILABLE: Final = "Available"
 UNDECIDED: Final = ("", "Pending")  # the phase of a volume that nobody looked at yet

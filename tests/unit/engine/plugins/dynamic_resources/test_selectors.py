@@ -9,7 +9,7 @@ from fairlead.engine.plugins.dynamic_resources.device_selectors import (
     DeviceSelectors,
     EvaluationError,
 )
-from fairlead.engine.state.device_pools import DevicePools
+from fairlead.engine.state.devices.device_pools import DevicePools
 from fairlead.testing.builders import make_node
 from fairlead.testing.device_builders import make_device, make_slice
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.field_problem import shown
 from fairlead.api.json import Json
-from fairlead.api.pod_qos import qos_class
+from fairlead.api.pods.qos import qos_class
+from fairlead.api.text.field_problem import shown
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.validation.core.pod.container import PodContext, check_container

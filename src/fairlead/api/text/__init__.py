@@ -1,0 +1,1 @@
+"""Text formats: YAML as Kubernetes reads it, integers as Go reads them, patterns, field errors."""

@@ -1,0 +1,225 @@
+"""RoomMaker: whom to evict for a task, and the promise that goes with it.
+
+Preempt (within a queue) and reclaim (between queues) differ in who is a candidate and in which
+plugins are asked; the rest is the same:
+
+    1  nodes on which the task may run, best first, as far as candidates could make the room at all
+    2  where it fits without anybody's leaving, now or soon, it is promised that room
+    3  on each: the candidates whom all plugins let go, least important first, until it fits
+    4  where members would have to leave a gang that cannot spare them: one whole gang, the least
+       important that makes the room, or none (only by Fairlead's rules)
+
+Promises for which nobody has to leave are kept only beside others (`settle`): what fits as things
+are is for allocate to place.
+
+upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fairlead.engine.batch.actions.eviction_kind import EvictionKind
+from fairlead.engine.batch.actions.victim_queue import Givers, Giving
+from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.nodes.room import Bools
+from fairlead.engine.batch.session.session import Session
+from fairlead.engine.batch.session.statement import Steps
+from fairlead.engine.batch.session.tier import Voters
+from fairlead.engine.batch.session.victim_vote import vote
+from fairlead.engine.state.node_info import NodeInfo
+
+Filter = Callable[[TaskInfo, TaskInfo], bool]
+_ON_THE_WAY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
+
+
+class RoomMaker:
+    """Makes room for the tasks of one job, one after the other."""
+
+    def __init__(
+        self,
+        session: Session,
+        kind: EvictionKind,
+        givers: Givers,
+        job: JobInfo,
+        is_candidate: Filter,
+    ) -> None:
+        """For tasks of `job`: candidates are running tasks with `is_candidate(task, candidate)`."""
+        self._session = session
+        self._kind = kind
+        self._is_candidate = is_candidate
+        self._voters = kind.voters(session.tiers)
+        self._alone = session.defects.has(Defect.EVICT_IGNORES_IDLE)
+        self._view = session.view(job)
+        self._surplus = givers.for_job(job, self._voters)
+        self._whole: Giving | None = None
+        if session.rules.takes_whole_gangs:
+            self._whole = givers.for_job(job, without_gang_protection(self._voters))
+        self._hopeless: set[tuple[int, int]] = set()
+
+    def make_room(self, steps: Steps, task: TaskInfo) -> bool:
+        """Whether room was made for `task` and promised to it; if not, nothing was done."""
+        kind = (task.info.shape.id, task.priority)
+        most = self._whole or self._surplus
+        if not most.jobs or kind in self._hopeless:
+            return False
+        hopeful = self._hopeful_rows(task, most)
+        if not hopeful.any():
+            self._hopeless.add(kind)
+            return False
+        nodes = self._session.choices(task.job).anyhow.ranked(task.info, hopeful)
+        if not self._alone and steps.is_final and self._fits_now(task, nodes):
+            return False
+        if self._promise(steps, task, nodes):
+            return True
+        if self._take_surplus(steps, task, nodes) or self._take_gang(steps, task, nodes):
+            self._hopeless.clear()
+            return True
+        self._hopeless.add(kind)
+        return False
+
+    # --- where -----------------------------------------------------------------------------
+
+    def _hopeful_rows(self, task: TaskInfo, giving: Giving) -> Bools:
+        """The nodes that would have the room if everybody left who might."""
+        hopeful = np.ones(self._session.table.capacity, np.bool_)
+        for column, floor in task.request.floors:
+            free = giving.potential[column]
+            if not self._alone:
+                free = free + self._view.future_many(column)
+            hopeful &= free >= floor
+        return hopeful
+
+    def _fits_now(self, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
+        return any(self._view.fits_now(task.request, node.row) for node in nodes)
+
+    def _promise(self, steps: Steps, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
+        """Promise what is free or becoming so, if that is enough somewhere."""
+        if self._alone:
+            return False
+        node = next((node for node in nodes if self._covers(task, node, ())), None)
+        if node is None:
+            return False
+        steps.pipeline(task, node)
+        return True
+
+    # --- who -------------------------------------------------------------------------------
+
+    def _running_on(self, task: TaskInfo, node: NodeInfo) -> list[TaskInfo]:
+        """The running tasks on `node` that may be asked about, least important first."""
+        found = [
+            other
+            for other in self._session.tasks_on(node)
+            if other.status is TaskStatus.RUNNING and self._is_candidate(task, other)
+        ]
+        return sorted(found, key=self._session.tiers.task_key, reverse=True)
+
+    def _vote(self, voters: Voters, task: TaskInfo, who: Sequence[TaskInfo]) -> list[TaskInfo]:
+        ask = self._kind.ask
+        return vote(voters, partial(_ask, ask, task, who), self._session.defects)
+
+    def _take_surplus(self, steps: Steps, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
+        """Take members one by one, on the first node where that makes the room."""
+        if not self._surplus.jobs:
+            return False
+        hopeful = self._hopeful_rows(task, self._surplus)
+        return any(self._take_on(steps, task, node) for node in nodes if hopeful[node.row])
+
+    def _take_on(self, steps: Steps, task: TaskInfo, node: NodeInfo) -> bool:
+        victims = self._vote(self._voters, task, self._running_on(task, node))
+        if not victims or not self._covers(task, node, victims):
+            return False
+        steps.displace(task, node, self._as_many_as_needed(task, node, victims), self._kind.why)
+        return True
+
+    def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
+        """Whether `task` fits on `node` once `victims` are gone.
+
+        For kube-batch the victims alone must make the room (evict-ignores-idle).
+        """
+        freed: dict[int, int] = {}
+        for victim in victims:
+            for column, amount in victim.request.running:
+                freed[column] = freed.get(column, 0) + amount
+        if not self._alone:
+            for column, _ in task.request.floors:
+                free = self._view.future(column, node.row)
+                freed[column] = freed.get(column, 0) + free
+        return all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
+
+    def _as_many_as_needed(
+        self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
+    ) -> list[TaskInfo]:
+        """The first of `victims`, until `task` fits; kube-batch takes at least one."""
+        leaving: list[TaskInfo] = []
+        for victim in victims:
+            if (leaving or not self._alone) and self._covers(task, node, leaving):
+                break
+            leaving.append(victim)
+        return leaving
+
+    # --- whole gangs -----------------------------------------------------------------------
+
+    def _take_gang(self, steps: Steps, task: TaskInfo, nodes: list[NodeInfo]) -> bool:
+        """Evict the least important gang that makes the room on one of `nodes`, as a whole."""
+        if self._whole is None:
+            return False
+        voters = without_gang_protection(self._voters)
+        for job in sorted(self._whole.jobs, key=self._session.tiers.job_key, reverse=True):
+            members = job.with_status(TaskStatus.RUNNING)
+            if not members or any(job.by_status[status] for status in _ON_THE_WAY):
+                continue
+            node = self._node_of_gang(task, nodes, members)
+            if node is None or not self._all_may_leave(voters, task, members):
+                continue
+            steps.displace(task, node, members, self._kind.why)
+            return True
+        return False
+
+    def _node_of_gang(
+        self, task: TaskInfo, nodes: list[NodeInfo], members: Sequence[TaskInfo]
+    ) -> NodeInfo | None:
+        """The best node on which `task` fits once `members` are gone."""
+        by_node: dict[str, list[TaskInfo]] = {}
+        for member in members:
+            by_node.setdefault(member.node, []).append(member)
+        return next(
+            (n for n in nodes if n.name in by_node and self._covers(task, n, by_node[n.name])),
+            None,
+        )
+
+    def _all_may_leave(self, voters: Voters, task: TaskInfo, members: Sequence[TaskInfo]) -> bool:
+        if not all(self._is_candidate(task, member) for member in members):
+            return False
+        return len(self._vote(voters, task, members)) == len(members)
+
+
+def settle(session: Session, steps: Steps, job: JobInfo) -> None:
+    """Make it so if somebody leaves and `job` can start then; otherwise take everything back."""
+    if steps.evicts and session.tiers.is_pipelined(job):
+        steps.commit()
+    else:
+        steps.discard()
+
+
+def _ask(
+    ask: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]],
+    task: TaskInfo,
+    who: Sequence[TaskInfo],
+    plugin: object,
+) -> Sequence[TaskInfo]:
+    return ask(plugin, task, who)
+
+
+def without_gang_protection(voters: Voters) -> Voters:
+    """Those who would let a gang go as a whole have no say about its members one by one."""
+    return tuple(
+        tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
+        for tier in voters
+    )

@@ -1,0 +1,1 @@
+"""Batch configuration files, and what they select: rules, defects, extensions."""

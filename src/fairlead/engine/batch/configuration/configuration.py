@@ -1,0 +1,296 @@
+"""The scheduler's configuration, as kube-batch and Volcano write it.
+
+    actions: "allocate, backfill"
+    tiers:
+    - plugins:
+      - name: gang
+        enableJobOrder: false
+        arguments: {key: value}
+
+Fairlead reads more keys: `name`, by which it is known; `rules` (kube-batch or fairlead, see
+`engine.batch.rules`); `defects` (upstream or fixed), whether kube-batch's mistakes are made, too
+(`engine.batch.defect`); `victims` (gangs or pods), whether a gang that cannot spare a member may
+leave as a whole (without it: as the rules have it); the durations `starvationBound` and
+`brokenGangGrace`, after which a waiting gang gets a reservation and a broken one is released
+(without them: never); and what kube-batch has flags for: `schedulerNames`, whose pods are
+scheduled, `defaultQueue`, for groups that name none, and `schedulePeriod`, the least time between
+two sessions. Names that nobody knows are refused, with those that are known; Volcano's
+`configurations` of actions and its switches for what is not there are read and change nothing.
+upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import yaml
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import parse_duration
+from fairlead.engine.batch.configuration.defect import DEFECTS, FIXED, Defects
+from fairlead.engine.batch.configuration.extension import Extensions
+from fairlead.engine.batch.configuration.rules import KUBE_BATCH_RULES, RULES, Rules
+from fairlead.engine.batch.info.job_table import Ownership
+from fairlead.engine.batch.session.tier import SWITCHES, PluginOption, Tier
+from fairlead.engine.core.instant import to_seconds
+
+KUBE_BATCH_DEFAULT: Final = """\
+actions: "allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+- plugins:
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+# All four actions, first what costs nobody anything. In preemption the priority of jobs decides,
+# so drf only orders them.
+FAIRLEAD_DEFAULT: Final = """\
+name: fairlead
+rules: fairlead
+starvationBound: 10m
+brokenGangGrace: 1m
+actions: "allocate, reclaim, backfill, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+# What kube-batch does by itself, mistakes included.
+KUBE_BATCH_UPSTREAM: Final = f"name: kube-batch-upstream\ndefects: upstream\n{KUBE_BATCH_DEFAULT}"
+
+# What Volcano does by itself.
+VOLCANO_DEFAULT: Final = """\
+name: volcano
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+SHIPPED: Final = {
+    "kube-batch": KUBE_BATCH_DEFAULT,
+    "kube-batch-upstream": KUBE_BATCH_UPSTREAM,
+    "volcano": VOLCANO_DEFAULT,
+    "fairlead": FAIRLEAD_DEFAULT,
+}
+# What is used where nobody says anything.
+RECOMMENDED: Final = "fairlead"
+
+_TOP: Final = (
+    "actions",
+    "brokenGangGrace",
+    "configurations",
+    "defaultQueue",
+    "defects",
+    "name",
+    "rules",
+    "schedulePeriod",
+    "schedulerNames",
+    "starvationBound",
+    "tiers",
+    "victims",
+)
+SCHEDULE_PERIOD_S: Final = 1.0
+_TAKES_WHOLE_GANGS: Final = {"gangs": True, "pods": False}
+# Weights are multiplied by scores and added up, in 64 bits.
+_NUMBER_MAX: Final = 2**31 - 1
+_DIGITS_MAX: Final = 40
+_PLUGIN: Final = ("arguments", "name", *SWITCHES)
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used; says which field and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchConfig:
+    """Everything a batch controller is built from.
+
+    `schedule_period_s` is the pause between sessions while there is work. A gang that has waited
+    for `starvation_bound_s` gets a reservation, one that was broken for `broken_gang_grace_s` is
+    released; None for never, as in kube-batch. `extensions` may be named like what is built in.
+    """
+
+    actions: tuple[str, ...]
+    tiers: tuple[Tier, ...]
+    rules: Rules = KUBE_BATCH_RULES
+    defects: Defects = FIXED
+    ownership: Ownership = field(default_factory=Ownership)
+    schedule_period_s: float = SCHEDULE_PERIOD_S
+    starvation_bound_s: float | None = None
+    broken_gang_grace_s: float | None = None
+    extensions: Extensions = field(default_factory=Extensions)
+
+
+def read_configuration(text: str) -> BatchConfig:
+    """The configuration in `text` (YAML); without any text, kube-batch's built-in default.
+
+    Raises ConfigurationError.
+    """
+    try:
+        raw = yaml.CSafeLoader(text).get_single_data()
+    except yaml.YAMLError as cause:
+        raise ConfigurationError(f"not YAML: {' '.join(str(cause).split())}") from None
+    return configuration_from(raw) if raw is not None else read_configuration(KUBE_BATCH_DEFAULT)
+
+
+def shipped_configuration(name: str) -> BatchConfig:
+    """One of the configurations that Fairlead brings. Raises ConfigurationError."""
+    if name not in SHIPPED:
+        raise ConfigurationError(f"no configuration {name!r}; {_known(SHIPPED)}")
+    return read_configuration(SHIPPED[name])
+
+
+def configuration_from(raw: object) -> BatchConfig:
+    """The configuration in a JSON value. Raises ConfigurationError.
+
+    Whether actions and plugins of these names exist is for `engine.batch.compose` to say.
+    """
+    top = _mapping(raw, "configuration")
+    _refuse_unknown(top, _TOP, "configuration")
+    period = _duration(top.get("schedulePeriod"), "schedulePeriod")
+    return BatchConfig(
+        ownership=_ownership(top),
+        schedule_period_s=SCHEDULE_PERIOD_S if period is None else period,
+        actions=_actions(top.get("actions", "")),
+        tiers=tuple(
+            _tier(tier, f"tiers[{i}]") for i, tier in enumerate(_list(top.get("tiers"), "tiers"))
+        ),
+        rules=_rules(top),
+        defects=DEFECTS[_choice(top, "defects", DEFECTS, "fixed")],
+        starvation_bound_s=_duration(top.get("starvationBound"), "starvationBound"),
+        broken_gang_grace_s=_duration(top.get("brokenGangGrace"), "brokenGangGrace"),
+    )
+
+
+def _ownership(top: Json) -> Ownership:
+    default = Ownership()
+    queue = top.get("defaultQueue", default.default_queue)
+    if not isinstance(queue, str) or not queue:
+        raise ConfigurationError(f"defaultQueue: expected the name of a queue, found {queue!r}")
+    names = top.get("schedulerNames", list(default.scheduler_names))
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        raise ConfigurationError(f"schedulerNames: expected a list of names, found {names!r}")
+    return Ownership(tuple(names), queue)
+
+
+def _rules(top: Json) -> Rules:
+    rules = RULES[_choice(top, "rules", RULES, KUBE_BATCH_RULES.name)]
+    if "victims" not in top:
+        return rules
+    victims = _choice(top, "victims", _TAKES_WHOLE_GANGS, "")
+    return replace(rules, takes_whole_gangs=_TAKES_WHOLE_GANGS[victims])
+
+
+def _choice(top: Json, key: str, known: Collection[str], default: str) -> str:
+    found = top.get(key, default)
+    if not isinstance(found, str) or found not in known:
+        raise ConfigurationError(f"{key}: {found!r} is not one of them; {_known(known)}")
+    return found
+
+
+def _duration(value: object, path: str) -> float | None:
+    if value is None:
+        return None
+    try:
+        duration = parse_duration(value) if isinstance(value, str) else -1
+    except ValueError:
+        duration = -1
+    if duration < 0:
+        raise ConfigurationError(f"{path}: expected a duration such as 10m, found {value!r}")
+    return to_seconds(duration)
+
+
+def _actions(text: object) -> tuple[str, ...]:
+    if not isinstance(text, str):
+        raise ConfigurationError(f"actions: expected names in one text, found {text!r}")
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _tier(raw: object, path: str) -> Tier:
+    tier = _mapping(raw, path)
+    _refuse_unknown(tier, ("plugins",), path)
+    plugins = _list(tier.get("plugins"), f"{path}.plugins")
+    return tuple(_plugin(one, f"{path}.plugins[{i}]") for i, one in enumerate(plugins))
+
+
+def _plugin(raw: object, path: str) -> PluginOption:
+    plugin = _mapping(raw, path)
+    _refuse_unknown(plugin, _PLUGIN, path)
+    name = plugin.get("name")
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError(f"{path}.name: expected the name of a plugin, found {name!r}")
+    return PluginOption(
+        name,
+        frozenset(s for s in SWITCHES if not _switch(plugin.get(s, True), f"{path}.{s}")),
+        _arguments(plugin.get("arguments"), f"{path}.arguments"),
+    )
+
+
+def _switch(value: object, path: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"{path}: expected true or false, found {value!r}")
+    return value
+
+
+def _arguments(raw: object, path: str) -> dict[str, str]:
+    """Values are texts; numbers and booleans are taken as written, as upstream's YAML does."""
+    if raw is None:
+        return {}
+    found = {str(key): _text(value) for key, value in _mapping(raw, path).items()}
+    for key, text in found.items():
+        digits = text.strip().lstrip("+-")
+        if digits.isdecimal() and (len(digits) > _DIGITS_MAX or int(digits) > _NUMBER_MAX):
+            raise ConfigurationError(f"{path}.{key}: {text[:_DIGITS_MAX]} does not fit 32 bits")
+    return found
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _mapping(raw: object, path: str) -> Json:
+    if not isinstance(raw, dict):
+        raise ConfigurationError(f"{path}: expected a mapping, found {raw!r}")
+    return raw
+
+
+def _list(raw: object, path: str) -> list[object]:
+    if raw is None:
+        return []
+    if not isinstance(raw, list):
+        raise ConfigurationError(f"{path}: expected a list, found {raw!r}")
+    return raw
+
+
+def _refuse_unknown(found: Mapping[str, Any], known: Iterable[str], path: str) -> None:
+    unknown = next((key for key in found if key not in known), None)
+    if unknown is not None:
+        raise ConfigurationError(f"{path}: no field {unknown!r}; {_known(known)}")
+
+
+def _known(names: Iterable[str]) -> str:
+    return f"known: {', '.join(sorted(names))}"

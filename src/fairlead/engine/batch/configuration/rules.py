@@ -1,0 +1,111 @@
+"""Rules: which of two worlds' conventions a configuration means.
+
+A kube-batch (or Volcano) configuration file means what kube-batch does: Kubernetes 1.16's
+predicates and priorities, requests by containers, amounts compared with slack. Fairlead's own
+configuration means today's Kubernetes, exact amounts, and whole gangs. What kube-batch does
+*wrong* is not here but in `engine.batch.defect`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.batch.nodes.request import RequestRule, container_requests, effective_requests
+from fairlead.engine.batch.nodes.slack import KUBE_BATCH_SLACK, NO_SLACK, Slack
+
+PRESSURE_CHECKS: Final = {
+    "predicate.MemoryPressureEnable": "CheckNodeMemoryPressure",
+    "predicate.DiskPressureEnable": "CheckNodeDiskPressure",
+    "predicate.PIDPressureEnable": "CheckNodePIDPressure",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The conventions.
+
+    `filters` are scheduler plugins that say where a pod may go, `scorers` those that say how good
+    a node is: (plugin, argument of nodeorder that sets its weight, default weight), each 0 to
+    `best_score`.
+    `leaves_out_overused` keeps sessions off nodes on which more is used than there is.
+    `has_default_queue` lets the default queue be there without an object. `takes_whole_gangs`
+    makes victims of gangs as a whole where taking members would break them.
+    `tries_every_task` lets a job's turn go on after a task that fits nowhere, and preemption within
+    a job consider also those of its tasks for which preemption between jobs found nothing.
+    """
+
+    name: str
+    requests: RequestRule
+    slack: Slack
+    filters: tuple[str, ...]
+    scorers: tuple[tuple[str, str, int], ...]
+    best_score: int
+    uncounted: tuple[str, ...] = ()
+    leaves_out_overused: bool = False
+    has_default_queue: bool = False
+    takes_whole_gangs: bool = False
+    tries_every_task: bool = False
+
+
+KUBE_BATCH_RULES: Final = Rules(
+    name="kube-batch",
+    requests=container_requests,
+    slack=KUBE_BATCH_SLACK,
+    # upstream: plugins/predicates/predicates.go, in its order
+    filters=(
+        "CheckNodeCondition",
+        "NodeUnschedulable",
+        "NodeAffinity",
+        "NodePorts",
+        "TaintToleration",
+        "InterPodAffinity",
+    ),
+    # As upstream has them in plugins/nodeorder/nodeorder.go.
+    scorers=(
+        ("LeastRequestedPriority", "leastrequested.weight", 1),
+        ("MostRequestedPriority", "mostrequested.weight", 0),
+        ("NodeAffinityPriority", "nodeaffinity.weight", 1),
+        ("InterPodAffinityPriority", "podaffinity.weight", 1),
+        ("BalancedResourceAllocation", "balancedresource.weight", 1),
+    ),
+    best_score=10,
+    uncounted=("ephemeral-storage",),
+    leaves_out_overused=True,
+)
+
+FAIRLEAD_RULES: Final = Rules(
+    name="fairlead",
+    requests=effective_requests,
+    slack=NO_SLACK,
+    # In the order of the default profile (framework/profile.py); resources are the session's.
+    filters=(
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeAffinity",
+        "NodePorts",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "DynamicResources",
+        "NodeDeclaredFeatures",
+    ),
+    scorers=(
+        ("TaintToleration", "tainttoleration.weight", 3),
+        ("NodeAffinity", "nodeaffinity.weight", 2),
+        ("NodeResourcesFit", "leastrequested.weight", 1),
+        ("PodTopologySpread", "podtopologyspread.weight", 2),
+        ("InterPodAffinity", "podaffinity.weight", 2),
+        ("NodeResourcesBalancedAllocation", "balancedresource.weight", 1),
+        ("ImageLocality", "imagelocality.weight", 1),
+    ),
+    best_score=100,
+    has_default_queue=True,
+    takes_whole_gangs=True,
+    tries_every_task=True,
+)
+
+RULES: Final = {rules.name: rules for rules in (KUBE_BATCH_RULES, FAIRLEAD_RULES)}

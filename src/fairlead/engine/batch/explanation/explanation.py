@@ -1,0 +1,312 @@
+"""Why a group does not run, and what would let it start.
+
+The question is put to a session that decides nothing: it is opened on what is known now, the
+group's tasks are tried in order as allocate would, and everything is taken back. What is found
+first is what holds the group back:
+
+    no queue → too few members → the queue has its share → the queue's bound → no node → nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from fairlead.api.pods.facts import workload
+from fairlead.api.resource_amount import amount_text
+from fairlead.engine.batch.compose import Composition
+from fairlead.engine.batch.explanation.start_estimate import estimate_starts
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.session.queue_share import (
+    QueueStanding,
+    proportion_of,
+    standing,
+    standings,
+)
+from fairlead.engine.batch.session.reservation import plan, reserve
+from fairlead.engine.batch.session.session import Session
+from fairlead.engine.batch.session.statement import Statement
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.diagnosis import Diagnosis, fit_error
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
+
+_NODES_SHOWN = 10
+
+
+class Obstacle(StrEnum):
+    """What holds a group back."""
+
+    NOTHING = "nothing: it runs, or starts with the next session"
+    NO_GROUP = "no such group"
+    NO_QUEUE = "its queue does not exist"
+    CLOSED_QUEUE = "its queue is closed"
+    NOT_LET_IN = "there is no room yet for what it needs at least (enqueue)"
+    TOO_FEW_MEMBERS = "too few members"
+    QUEUE_HAS_ITS_SHARE = "its queue has all it deserves"
+    QUEUE_IS_FULL = "its queue is at its capability"
+    LEAVING = "it waits for room that is being released"
+    RESERVED = "room is held back for another group"
+    NO_NODE = "no node can take the next member"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFact:
+    """What keeps the member off one node; `lacking` is how much more of which resource it needs."""
+
+    node: str
+    reason: str
+    lacking: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupExplanation:
+    """Where a group stands.
+
+    `ready` members have a node, `promised` ones wait for room that is leaving, and `placeable` more
+    could start now. `member` is the first that could not, for the reasons in `summary` and, node by
+    node with the nearest misses first, in `nodes`. `starts_at` is when the group could start if
+    nothing else were started; None if nobody knows. `remedies` are what would let it start.
+    `title` is the group's name, or for pods without a group what they belong to.
+    """
+
+    group: str
+    obstacle: Obstacle
+    title: str = ""
+    queue_name: str = ""
+    min_member: int = 0
+    members: int = 0
+    ready: int = 0
+    promised: int = 0
+    placeable: int = 0
+    queue: QueueStanding | None = None
+    member: str = ""
+    summary: str = ""
+    nodes: tuple[NodeFact, ...] = ()
+    starts_at: Instant | None = None
+    remedies: tuple[str, ...] = ()
+
+
+def explain_group(
+    composition: Composition, cluster: Cluster, group: str, now: Instant
+) -> GroupExplanation:
+    """What holds back the group called `group` (namespace/name); changes nothing."""
+    job = composition.jobs.jobs.get(group)
+    if job is None or job.group is None:
+        return GroupExplanation(group, Obstacle.NO_GROUP)
+    session = _open(composition, cluster, now)
+    try:
+        return _explain(session, job)
+    finally:
+        session.take_back()
+        session.room.hold_back(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All queues by name, and the groups that wait, first those that would be served first."""
+
+    queues: tuple[QueueStanding, ...]
+    waiting: tuple[GroupExplanation, ...]
+
+
+def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max: int) -> Survey:
+    """Where queues and waiting groups stand; changes nothing. Explains `groups_max` at most.
+
+    A group's `starts_at` takes into account who is served before it
+    (`engine.batch.estimate`).
+    """
+    session = _open(composition, cluster, now)
+    try:
+        queues = tuple(standings(session))
+        starts = estimate_starts(session, groups_max)
+        late = 1 << 62
+        waiting = [job for job in session.jobs.values() if _waits(job)]
+        waiting.sort(key=lambda job: (starts.get(job.id, late), job.id))
+        found = (_explain(session, job) for job in waiting[:groups_max])
+        return Survey(queues, tuple(replace(one, starts_at=starts.get(one.group)) for one in found))
+    finally:
+        session.take_back()
+        session.room.hold_back(None)
+
+
+def _waits(job: JobInfo) -> bool:
+    return bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
+
+
+def _open(composition: Composition, cluster: Cluster, now: Instant) -> Session:
+    session = Session(cluster, composition.jobs, composition.policy, TieBreak(0), now)
+    session.open()
+    reserve(session)
+    return session
+
+
+# --- one group -----------------------------------------------------------------------------
+
+
+def _explain(session: Session, job: JobInfo) -> GroupExplanation:
+    plugin = proportion_of(session)
+    share = plugin.shares.get(job.queue) if plugin is not None else None
+    own = None
+    if plugin is not None and share is not None:
+        own = standing(session, plugin, share)
+    trial = _Trial(session, job)
+    obstacle = trial.obstacle()
+    return GroupExplanation(
+        group=job.id,
+        obstacle=obstacle,
+        title=_title(job),
+        queue_name=job.queue,
+        min_member=job.min_available,
+        members=len(job.tasks),
+        ready=trial.ready,
+        promised=trial.promised,
+        placeable=trial.placeable,
+        queue=own,
+        member=trial.member.key if trial.member is not None else "",
+        summary=trial.summary,
+        nodes=trial.nodes,
+        starts_at=trial.starts_at,
+        remedies=tuple(_remedies(obstacle, job, trial, own)),
+    )
+
+
+def _title(job: JobInfo) -> str:
+    if job.group is not None and job.group.ref is not None:
+        return job.id
+    return next((workload(task.info.pod) for task in job.tasks.values()), job.id)
+
+
+class _Trial:
+    """The group's tasks tried one after the other, and taken back."""
+
+    def __init__(self, session: Session, job: JobInfo) -> None:
+        self._session = session
+        self._job = job
+        self.ready = job.ready_count
+        self.promised = job.waiting_count
+        self.placeable = 0
+        self.member: TaskInfo | None = None
+        self.summary = ""
+        self.nodes: tuple[NodeFact, ...] = ()
+        self.starts_at: Instant | None = None
+
+    def obstacle(self) -> Obstacle:
+        session, job = self._session, self._job
+        if job.id not in session.jobs:
+            return Obstacle.NO_QUEUE
+        queue = session.queues[job.queue]
+        if not queue.is_open:
+            return Obstacle.CLOSED_QUEUE
+        if job.id in session.outside:
+            return Obstacle.NOT_LET_IN
+        if job.valid_count < job.min_available:
+            return Obstacle.TOO_FEW_MEMBERS
+        if not job.by_status[TaskStatus.PENDING]:
+            return Obstacle.NOTHING
+        reservation = plan(session, job)
+        self.starts_at = reservation.starts_at if reservation is not None else None
+        if session.tiers.is_overused(queue):
+            return Obstacle.QUEUE_HAS_ITS_SHARE
+        return self._try()
+
+    def _try(self) -> Obstacle:
+        session, job = self._session, self._job
+        statement = Statement(session)
+        waiting = sorted(job.with_status(TaskStatus.PENDING), key=session.tiers.task_key)
+        for task in waiting:
+            node = session.choices(job).now.pick(task.info, session.tie_break)
+            if node is None or not session.tiers.may_take(session.queues[job.queue], task):
+                self.member = task
+                break
+            statement.allocate(task, node)
+        self.placeable = len(statement)
+        found = Obstacle.NOTHING if job.is_ready else self._why_not(self.member)
+        statement.discard()
+        return found
+
+    def _why_not(self, task: TaskInfo | None) -> Obstacle:
+        session, job = self._session, self._job
+        if task is None:
+            return Obstacle.TOO_FEW_MEMBERS
+        if not session.tiers.may_take(session.queues[job.queue], task):
+            return Obstacle.QUEUE_IS_FULL
+        diagnosis = session.choices(job).now.find(task.info).diagnosis()
+        self.summary = fit_error(diagnosis, "")
+        self.nodes = _facts(session, task, diagnosis)
+        choices = session.policy.choices
+        if len(choices.whole.now.find(task.info).positions()):
+            return Obstacle.RESERVED
+        if len(session.choices(job).later.find(task.info).positions()):
+            return Obstacle.LEAVING
+        return Obstacle.NO_NODE
+
+
+def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> tuple[NodeFact, ...]:
+    """Nodes that lack only resources come first, and of these the one that lacks least."""
+    facts = [_fact(session, task, diagnosis, node) for node in session.table.nodes()]
+    facts.sort(key=lambda fact: (not fact.lacking, _gap(session, fact), fact.node))
+    return tuple(facts[:_NODES_SHOWN])
+
+
+def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo) -> NodeFact:
+    view, names = session.view(task.job), session.table.resources.names
+    status = diagnosis.status_of(node.row)
+    lacking = {
+        names[column]: floor - view.now(column, node.row)
+        for column, floor in task.request.floors
+        if view.now(column, node.row) < floor
+    }
+    only_resources = status.plugin == "NodeResourcesFit"
+    return NodeFact(node.name, status.message, lacking if only_resources else {})
+
+
+def _gap(session: Session, fact: NodeFact) -> float:
+    """How much is lacking in all, each resource as a part of what the node offers."""
+    node = session.table.find(fact.node)
+    assert node is not None
+    names = session.table.resources.names
+    return sum(
+        amount / max(node.allocatable_of(names.index(name)), 1)
+        for name, amount in fact.lacking.items()
+    )
+
+
+def _remedies(
+    obstacle: Obstacle, job: JobInfo, trial: _Trial, own: QueueStanding | None
+) -> list[str]:
+    match obstacle:
+        case Obstacle.NO_QUEUE:
+            return [f"create queue {job.queue}"]
+        case Obstacle.TOO_FEW_MEMBERS:
+            missing = job.min_available - job.valid_count
+            return [_more(missing) if missing > 0 else "members that can be scheduled"]
+        case Obstacle.QUEUE_HAS_ITS_SHARE if own is not None:
+            return [
+                f"more weight for queue {own.name}, now {own.weight}",
+                "other queues asking for less",
+            ]
+        case Obstacle.QUEUE_IS_FULL:
+            return [f"a higher capability of queue {job.queue}"]
+        case Obstacle.NO_NODE | Obstacle.RESERVED:
+            return _room_remedies(job, trial)
+        case _:
+            return []
+
+
+def _room_remedies(job: JobInfo, trial: _Trial) -> list[str]:
+    missing = job.min_available - trial.ready - trial.placeable
+    remedies = [f"room for {_more(missing)} like {trial.member.key}"] if trial.member else []
+    nearest = next((fact for fact in trial.nodes if fact.lacking), None)
+    if nearest is not None:
+        lacking = nearest.lacking.items()
+        amounts = ", ".join(f"{amount_text(name, amount)} {name}" for name, amount in lacking)
+        remedies.append(f"{amounts} more on node {nearest.node}, for the next member")
+    return remedies
+
+
+def _more(members: int) -> str:
+    return "1 more member" if members == 1 else f"{members} more members"

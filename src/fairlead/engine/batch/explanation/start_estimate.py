@@ -1,0 +1,160 @@
+"""When waiting jobs will start, as far as anybody said how long things run.
+
+    what runs       ends when it said it would; what said nothing never does
+    whenever        something ended, jobs are given room as allocate would: the queue with the
+                    smallest share first, its jobs in order, each as a whole or not at all
+    what is given   ends its own runtime later; a job without one keeps its room
+
+It is an estimate: new jobs may come, and a gang that starves gets a reservation.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.info.job import JobInfo, add_amounts
+from fairlead.engine.batch.info.runtime import runtime_of
+from fairlead.engine.batch.info.task import TaskInfo
+from fairlead.engine.batch.nodes.room import Ints
+from fairlead.engine.batch.session.queue_share import proportion_of
+from fairlead.engine.batch.session.reservation import lacking_tasks, occupants, place
+from fairlead.engine.batch.session.session import Session
+from fairlead.engine.batch.shares.share import share
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.shape import Amounts
+
+INSTANTS_MAX: Final = 2_000
+"""So many instants at which something ends are looked at; what starts later, nobody knows."""
+
+
+def estimate_starts(session: Session, jobs_max: int) -> dict[str, Instant]:
+    """By job that waits, when it could start; who is missing is not known to start.
+
+    Of each queue the first `jobs_max` are looked at.
+    """
+    return _Future(session, _waiting(session, jobs_max)).starts()
+
+
+@dataclass(slots=True)
+class _Waiter:
+    """A job with the members that it lacks, and what they ask for in all."""
+
+    job: JobInfo
+    lacking: Sequence[TaskInfo]
+    asked: list[int]
+
+
+def _waiting(session: Session, jobs_max: int) -> dict[str, list[_Waiter]]:
+    """By queue, in the order in which they are served."""
+    found: dict[str, list[_Waiter]] = {}
+    for job in sorted(session.candidates(), key=session.tiers.job_key):
+        lacking = lacking_tasks(session, job)
+        line = found.setdefault(job.queue, [])
+        if lacking and len(line) < jobs_max:
+            asked: list[int] = []
+            for task in lacking:
+                add_amounts(asked, task.request.running, 1)
+            line.append(_Waiter(job, lacking, asked))
+    return found
+
+
+@dataclass(order=True, slots=True)
+class _End:
+    """When something ends, on which row, and whose it was."""
+
+    at: Instant
+    row: int
+    amounts: Amounts = field(compare=False)
+    queue: str = field(compare=False)
+
+
+class _Future:
+    """The cluster as time goes on; `_free` is the room by [resource, row] at `_now`."""
+
+    def __init__(self, session: Session, waiting: dict[str, list[_Waiter]]) -> None:
+        self._session = session
+        self._waiting = waiting
+        self._now = session.now
+        self._free: Ints = session.room.idle + session.room.releasing
+        self._ends: list[_End] = []
+        plugin = proportion_of(session)
+        shares = {} if plugin is None else plugin.shares
+        self._deserved = {name: found.deserved for name, found in shares.items()}
+        self._held = {name: list(found.allocated) for name, found in shares.items()}
+        for one in occupants(session):
+            if one.end is not None:
+                self._add_end(one.end, one.row, one.amounts, one.queue)
+
+    def starts(self) -> dict[str, Instant]:
+        """Let time pass, and start whatever has room."""
+        found: dict[str, Instant] = {}
+        for _ in range(INSTANTS_MAX):
+            while (started := self._start_one()) is not None:
+                found[started.id] = self._now
+            if not self._ends or not any(self._waiting.values()):
+                break
+            self._pass()
+        return found
+
+    def _start_one(self) -> JobInfo | None:
+        """Give room to the first that can have it."""
+        totals = self._free.clip(min=0).sum(axis=1).tolist()
+        for queue in sorted(self._waiting, key=self._share):
+            line = self._waiting[queue]
+            for at, waiter in enumerate(line):
+                if any(a > totals[c] for c, a in enumerate(waiter.asked)):
+                    continue
+                if self._may_have(waiter) and self._place(waiter):
+                    return line.pop(at).job
+        return None
+
+    def _share(self, queue: str) -> tuple[float, str]:
+        held, deserved = self._held.get(queue, []), self._deserved.get(queue, {})
+        return max((share(_of(held, c), w) for c, w in deserved.items()), default=0.0), queue
+
+    def _may_have(self, waiter: _Waiter) -> bool:
+        """Whether its queue deserves (that much) more by then."""
+        deserved = self._deserved.get(waiter.job.queue)
+        if deserved is None:
+            return True
+        held = self._held[waiter.job.queue]
+        if self._session.defects.has(Defect.OVERSHOOT):
+            return any(_of(held, c) < whole for c, whole in deserved.items())
+        asked = enumerate(waiter.asked)
+        return all(not a or _of(held, c) + a <= deserved.get(c, 0.0) for c, a in asked)
+
+    def _place(self, waiter: _Waiter) -> bool:
+        rows = place(self._session, waiter.job, waiter.lacking, self._free)
+        if rows is None:
+            return False
+        for task, row in zip(waiter.lacking, rows, strict=True):
+            amounts = task.request.running
+            self._occupy(row, amounts, waiter.job.queue, 1)
+            runtime = runtime_of(task.info)
+            if runtime is not None:
+                self._add_end(self._now + runtime, row, amounts, waiter.job.queue)
+        return True
+
+    def _add_end(self, at: Instant, row: int, amounts: Amounts, queue: str) -> None:
+        heapq.heappush(self._ends, _End(at, row, amounts, queue))
+
+    def _pass(self) -> None:
+        """Until the next instant at which something ends, and all that ends then."""
+        self._now = max(self._now, self._ends[0].at)
+        while self._ends and self._ends[0].at <= self._now:
+            end = heapq.heappop(self._ends)
+            self._occupy(end.row, end.amounts, end.queue, -1)
+
+    def _occupy(self, row: int, amounts: Amounts, queue: str, sign: int) -> None:
+        for column, amount in amounts:
+            self._free[column, row] -= sign * amount
+        if queue in self._held:
+            add_amounts(self._held[queue], amounts, sign)
+
+
+def _of(amounts: Sequence[int], column: int) -> int:
+    return amounts[column] if column < len(amounts) else 0

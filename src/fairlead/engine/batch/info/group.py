@@ -1,0 +1,130 @@
+"""GroupInfo: a PodGroup of whatever API, and which group a pod belongs to.
+
+    API                                     group of a pod                            minimum
+    scheduling.incubator.k8s.io/v1alpha1    annotation scheduling.k8s.io/group-name   spec.minMember
+    scheduling.sigs.dev/v1alpha2            the same
+    scheduling.volcano.sh/v1beta1           the same
+    scheduling.x-k8s.io/v1alpha1            label scheduling.x-k8s.io/pod-group
+    scheduling.k8s.io/v1alpha2              spec.schedulingGroup.podGroupName         gang.minCount
+
+Groups are known by namespace and name; of several with the same name in different APIs the last in
+the order of `PREFERENCE` counts. (In kube-batch, which knows the first two, whichever was told last
+does: cache/event_handlers.go: setPodGroup.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import Pod, PodGroup, PodGroupStatus, ResourceList
+from fairlead.api.pods.facts import controller_of
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.batch.info.task import THE_BEGINNING
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import Instant
+
+GROUP_NAME_ANNOTATION: Final = "scheduling.k8s.io/group-name"
+MIN_MEMBER_ANNOTATION: Final = "scheduling.k8s.io/group-min-member"
+QUEUE_NAME_ANNOTATION: Final = "scheduling.volcano.sh/queue-name"
+GROUP_LABELS: Final = (
+    "scheduling.x-k8s.io/pod-group",
+    "pod-group.scheduling.sigs.k8s.io",
+    "pod-group.scheduling.sigs.k8s.io/name",
+)
+KIND: Final = "PodGroup"
+UPSTREAM_API: Final = "scheduling.k8s.io"
+PREFERENCE: Final = (
+    "scheduling.incubator.k8s.io",
+    "scheduling.sigs.dev",
+    "scheduling.x-k8s.io",
+    UPSTREAM_API,
+    "scheduling.volcano.sh",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupInfo:
+    """What a job is about. `ref` is None for a shadow group, which is nobody's object.
+
+    The kind of `ref` says its API group too (`PodGroup.scheduling.volcano.sh`), for there may be
+    groups of one name in several.
+
+    `queue` is "" for the default queue. `priority` is None unless the object itself has one, and
+    `min_resources` unless it says what the gang needs at least.
+    """
+
+    namespace: str
+    name: str
+    min_member: int
+    queue: str = ""
+    priority_class_name: str = ""
+    priority: int | None = None
+    created: Instant = THE_BEGINNING
+    ref: ObjectRef | None = None
+    api_group: str = ""
+    status: PodGroupStatus = field(default_factory=PodGroupStatus)
+    min_resources: ResourceList | None = None
+
+
+def group_info(group: PodGroup) -> GroupInfo:
+    """`group` of any API, in the one form."""
+    meta, spec = group.metadata, group.spec
+    created, api_group = meta.creation_timestamp, group.api_version.rpartition("/")[0]
+    return GroupInfo(
+        namespace=meta.namespace,
+        name=meta.name,
+        min_member=_min_member(group),
+        queue=spec.queue or meta.annotations.get(QUEUE_NAME_ANNOTATION, ""),
+        priority_class_name=spec.priority_class_name,
+        priority=spec.priority,
+        created=parse_timestamp(created) if created else THE_BEGINNING,
+        ref=ObjectRef(
+            f"{KIND}.{api_group}" if api_group else KIND, meta.namespace, meta.name, meta.uid
+        ),
+        api_group=api_group,
+        status=group.status,
+        min_resources=spec.min_resources,
+    )
+
+
+def _min_member(group: PodGroup) -> int:
+    """A group without any minimum is always complete; upstream's basic policy says just that."""
+    policy = group.spec.scheduling_policy
+    if policy is None:
+        return group.spec.min_member
+    return policy.gang.min_count if policy.gang is not None else 0
+
+
+def group_name(pod: Pod) -> str:
+    """The name of the group (in the pod's namespace) that `pod` says it belongs to, "" if none."""
+    meta = pod.metadata
+    named = meta.annotations.get(GROUP_NAME_ANNOTATION, "")
+    if named:
+        return named
+    if pod.spec.scheduling_group is not None:
+        return pod.spec.scheduling_group.pod_group_name
+    return next((meta.labels[label] for label in GROUP_LABELS if meta.labels.get(label)), "")
+
+
+def shadow_group(pod: Pod) -> GroupInfo:
+    """The group of a pod that has none: that of its controller, else its own.
+
+    upstream: cache/util.go: createShadowPodGroup
+    """
+    meta = pod.metadata
+    controller = controller_of(meta)
+    return GroupInfo(
+        namespace=meta.namespace,
+        name=controller.uid if controller is not None else meta.uid,
+        min_member=_shadow_minimum(meta.annotations.get(MIN_MEMBER_ANNOTATION, "")),
+        priority_class_name=pod.spec.priority_class_name,
+    )
+
+
+def _shadow_minimum(text: str) -> int:
+    """1 unless a whole number is written."""
+    try:
+        return int(text)
+    except ValueError:
+        return 1

@@ -1,0 +1,166 @@
+"""JobInfo: the tasks of one group, by status, with the sums that shares are made of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.engine.batch.info.group import GroupInfo
+from fairlead.engine.batch.info.task import ALLOCATED_STATUSES, HOLDS, TaskInfo, TaskStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.shape import Amounts
+
+INQUEUE: Final = "Inqueue"
+_PENDING = TaskStatus.PENDING
+# Asked after every placement, so spelled out rather than looped over.
+_ALLOCATED, _BINDING, _BOUND, _RUNNING = ALLOCATED_STATUSES
+
+
+class JobInfo:
+    """One job; `id` is `namespace/group`, or the name of a shadow group.
+
+    `held` sums what the holding tasks occupy, `pending` what the pending ones would, by resource
+    column; both lists may be shorter than the table of resources. `waiting_since` is when a session
+    first found the job unable to start, `broken_since` when one first found it with too few members
+    running, `reserved_nodes` are where room is held back for it. Its tasks are written by
+    `JobTable` and `Session.move` only, the rest by sessions.
+    """
+
+    __slots__ = (
+        "broken_since",
+        "by_status",
+        "group",
+        "held",
+        "id",
+        "pending",
+        "priority",
+        "queue",
+        "reserved_nodes",
+        "tasks",
+        "waiting_since",
+    )
+
+    def __init__(self, job_id: str, group: GroupInfo | None) -> None:
+        """Without tasks; `group` None until its object is seen."""
+        self.id = job_id
+        self.group = group
+        self.queue = ""
+        self.priority = 0
+        self.tasks: dict[str, TaskInfo] = {}
+        self.by_status: tuple[dict[str, TaskInfo], ...] = tuple({} for _ in TaskStatus)
+        self.held: list[int] = []
+        self.pending: list[int] = []
+        self.waiting_since: Instant | None = None
+        self.broken_since: Instant | None = None
+        self.reserved_nodes: tuple[str, ...] = ()
+
+    # --- tasks -----------------------------------------------------------------------------
+
+    def add(self, task: TaskInfo) -> None:
+        """A new member; undone by `remove`."""
+        self.tasks[task.id] = task
+        self._count(task, 1)
+
+    def remove(self, task: TaskInfo) -> None:
+        """A member less."""
+        del self.tasks[task.id]
+        self._count(task, -1)
+
+    def set_status(self, task: TaskInfo, status: TaskStatus) -> None:
+        """The one way in which a member's status changes."""
+        before, by_status = task.status, self.by_status
+        del by_status[before][task.id]
+        task.status = status
+        by_status[status][task.id] = task
+        if HOLDS[before] is not HOLDS[status] or _PENDING in (before, status):
+            self._sum(task, before, -1)
+            self._sum(task, status, 1)
+
+    def _count(self, task: TaskInfo, sign: int) -> None:
+        if sign > 0:
+            self.by_status[task.status][task.id] = task
+        else:
+            del self.by_status[task.status][task.id]
+        self._sum(task, task.status, sign)
+
+    def _sum(self, task: TaskInfo, status: TaskStatus, sign: int) -> None:
+        if HOLDS[status]:
+            add_amounts(self.held, task.request.running, sign)
+        elif status is _PENDING:
+            add_amounts(self.pending, task.request.running, sign)
+
+    def with_status(self, status: TaskStatus) -> list[TaskInfo]:
+        """The members with `status`, in the order in which they came to it."""
+        return list(self.by_status[status].values())
+
+    # --- what it is ------------------------------------------------------------------------
+
+    @property
+    def min_available(self) -> int:
+        """How many members it needs at least."""
+        return self.group.min_member if self.group is not None else 0
+
+    @property
+    def created(self) -> Instant:
+        """When its group was created."""
+        assert self.group is not None
+        return self.group.created
+
+    @property
+    def waits_outside(self) -> bool:
+        """Whether it was not let in yet, where groups have to be (the action enqueue)."""
+        return self.group is not None and self.group.status.phase in ("", "Pending")
+
+    @property
+    def is_inqueue(self) -> bool:
+        """Whether it was let in and has not started."""
+        return self.group is not None and self.group.status.phase == INQUEUE
+
+    # --- how far it is ---------------------------------------------------------------------
+
+    @property
+    def allocated_count(self) -> int:
+        """Members that have a node."""
+        found = self.by_status
+        return (
+            len(found[_ALLOCATED])
+            + len(found[_BINDING])
+            + len(found[_BOUND])
+            + len(found[_RUNNING])
+        )
+
+    @property
+    def ready_count(self) -> int:
+        """Members that have a node or are done."""
+        return self.allocated_count + len(self.by_status[TaskStatus.SUCCEEDED])
+
+    @property
+    def waiting_count(self) -> int:
+        """Members that were promised room."""
+        return len(self.by_status[TaskStatus.PIPELINED])
+
+    @property
+    def valid_count(self) -> int:
+        """Members that count towards the minimum sooner or later."""
+        return self.ready_count + self.waiting_count + len(self.by_status[_PENDING])
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether enough members have a node."""
+        return self.ready_count >= self.min_available
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Whether enough members have a node or were promised one."""
+        return self.ready_count + self.waiting_count >= self.min_available
+
+    def __repr__(self) -> str:
+        """Short, for failing tests."""
+        return f"JobInfo({self.id}, {len(self.tasks)} tasks)"
+
+
+def add_amounts(total: list[int], amounts: Amounts, sign: int) -> None:
+    """Add `amounts` to `total`, which grows where it is too short."""
+    if amounts and amounts[-1][0] >= len(total):
+        total.extend([0] * (amounts[-1][0] + 1 - len(total)))
+    for column, amount in amounts:
+        total[column] += sign * amount

@@ -1,0 +1,333 @@
+"""JobTable: the jobs, queues and groups there are, kept as things happen.
+
+What is decided within a session is done to these same objects and taken back when it closes, so
+opening one costs what has changed, not what there is. Writers are `apply` (what happened) and the
+open session.
+
+    pod ── group it names, or its shadow ──▶ job ── group's queue ──▶ queue
+
+upstream: pkg/scheduler/cache/event_handlers.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import ApiObject, Pod, PodGroup, PriorityClass, Queue
+from fairlead.api.pods.facts import is_terminal
+from fairlead.engine.batch.info.group import (
+    PREFERENCE,
+    GroupInfo,
+    group_info,
+    group_name,
+    shadow_group,
+)
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.queue import DEFAULT_QUEUE, QueueInfo, queue_info
+from fairlead.engine.batch.info.task import TaskInfo, TaskStatus, status_of
+from fairlead.engine.batch.nodes.request import RequestTable
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.state.cluster import Cluster, PodChange
+from fairlead.engine.state.pod_info import PodInfo
+
+KUBE_BATCH: Final = "kube-batch"
+VOLCANO: Final = "volcano"
+FAIRLEAD: Final = "fairlead"
+SCHEDULER_NAMES: Final = (KUBE_BATCH, VOLCANO, FAIRLEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Which pods are ours, and where a group goes that names no queue."""
+
+    scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
+    default_queue: str = DEFAULT_QUEUE
+
+
+class JobTable:
+    """See the module's docstring.
+
+    `leaving` are the placed pods that have been told to go, `odd` the placed pods that nodes
+    count differently from the rule of `requests`; both are everybody's pods, by `PodInfo.id`.
+    `touched` are the jobs about which something happened since the last session.
+    """
+
+    def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
+        """`cluster` has applied a stimulus before it is handed to `apply`."""
+        self._cluster = cluster
+        self._ownership = ownership
+        self.requests = requests
+        self.jobs: dict[str, JobInfo] = {}
+        self.tasks: dict[str, TaskInfo] = {}
+        self.queues: dict[str, QueueInfo] = {}
+        self._groups: dict[str, dict[str, GroupInfo]] = {}  # by key and API group
+        self.priority_classes: dict[str, PriorityClass] = {}
+        self.leaving: dict[str, PodInfo] = {}
+        self.odd: dict[str, PodInfo] = {}
+        self.touched: dict[str, None] = {}
+
+    @property
+    def default_queue(self) -> str:
+        """The queue of groups that name none."""
+        return self._ownership.default_queue
+
+    # --- what happened ---------------------------------------------------------------------
+
+    def apply(self, stimulus: Stimulus) -> None:
+        """Take in what `stimulus` says; other stimuli change nothing here."""
+        match stimulus:
+            case ObjectChanged(object=changed):
+                self._take_in((changed,))
+            case ObjectsLoaded(objects=objects):
+                self._take_in(objects)
+            case ObjectDeleted(object=gone):
+                self._forget(gone)
+            case _:
+                pass
+        for change in self._cluster.changes:
+            if isinstance(change, PodChange):
+                self._pod_changed(change)
+
+    def _take_in(self, objects: Iterable[ApiObject]) -> None:
+        for found in objects:
+            match found:
+                case Pod() if is_terminal(found):
+                    self._finished(found)
+                case PodGroup():
+                    group = group_info(found)
+                    self._groups.setdefault(found.key, {})[group.api_group] = group
+                    self._choose_group(found.key)
+                case Queue():
+                    columns = self._cluster.table.resources
+                    self.queues[found.metadata.name] = queue_info(found, columns)
+                case PriorityClass():
+                    self.priority_classes[found.metadata.name] = found
+                    self._set_priorities()
+                case _:
+                    pass
+
+    def _forget(self, gone: ApiObject) -> None:
+        match gone:
+            case Pod():
+                self._drop(gone.metadata.uid or gone.key)
+            case PodGroup():
+                self._groups.get(gone.key, {}).pop(group_info(gone).api_group, None)
+                self._choose_group(gone.key)
+            case Queue():
+                self.queues.pop(gone.metadata.name, None)
+            case PriorityClass():
+                self.priority_classes.pop(gone.metadata.name, None)
+                self._set_priorities()
+            case _:
+                pass
+
+    # --- groups ----------------------------------------------------------------------------
+
+    def _choose_group(self, key: str) -> None:
+        """Of the groups called `key` in several APIs one counts."""
+        known = self._groups.get(key, {})
+        if known:
+            self._put_group(max(known.values(), key=_preference))
+        else:
+            self._groups.pop(key, None)
+            self._drop_group(key)
+
+    def _put_group(self, group: GroupInfo) -> None:
+        job = self._job(f"{group.namespace}/{group.name}", group)
+        job.group = group
+        job.queue = group.queue or self._ownership.default_queue
+        self._set_priority(job)
+
+    def _drop_group(self, key: str) -> None:
+        job = self.jobs.get(key)
+        if job is not None:
+            job.group = None
+            self._drop_if_empty(job)
+
+    def _job(self, job_id: str, group: GroupInfo | None) -> JobInfo:
+        job = self.jobs.get(job_id)
+        if job is None:
+            job = self.jobs[job_id] = JobInfo(job_id, group)
+            job.queue = self._ownership.default_queue
+            self._set_priority(job)
+        self.touched[job_id] = None
+        return job
+
+    def _drop_if_empty(self, job: JobInfo) -> None:
+        is_shadow = job.group is not None and job.group.ref is None
+        if not job.tasks and (job.group is None or is_shadow):
+            del self.jobs[job.id]
+            self.touched.pop(job.id, None)
+
+    # --- pods ------------------------------------------------------------------------------
+
+    def _pod_changed(self, change: PodChange) -> None:
+        new = change.new
+        if new is None:
+            if change.old is not None:
+                self._left(change.old)
+            return
+        self._note_on_node(new)
+        job = self._job_of(new.pod)
+        if job is None:
+            self._drop(new.id)
+        else:
+            self._put(new, job)
+
+    def _left(self, old: PodInfo) -> None:
+        """The pod is gone, or it is finished and thereby gone from its node."""
+        self.leaving.pop(old.id, None)
+        self.odd.pop(old.id, None)
+        task = self.tasks.get(old.id)
+        if task is not None and task.status not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED):
+            self._drop(old.id)
+
+    def _note_on_node(self, pod: PodInfo) -> None:
+        placed = bool(pod.pod.spec.node_name)
+        if placed and pod.terminating:
+            self.leaving[pod.id] = pod
+        elif self.leaving and not self._is_being_evicted(pod):
+            self.leaving.pop(pod.id, None)
+        if placed and self.requests.of(pod).is_odd:
+            self.odd[pod.id] = pod
+        elif self.odd:
+            self.odd.pop(pod.id, None)
+
+    def _is_being_evicted(self, pod: PodInfo) -> bool:
+        """Whether we told the pod to go and it does not show yet."""
+        task = self.tasks.get(pod.id)
+        return task is not None and task.status is TaskStatus.RELEASING
+
+    def _job_of(self, pod: Pod) -> JobInfo | None:
+        """The job that `pod` is a member of, None for a pod that is none of ours.
+
+        A waiting pod is ours if it chose us; one that has a node belongs to its group whoever put
+        it there (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
+        """
+        ours = pod.spec.scheduler_name in self._ownership.scheduler_names
+        name = group_name(pod)
+        if not ours and (not name or status_of(pod) in (TaskStatus.PENDING, TaskStatus.GATED)):
+            return None
+        if name:
+            return self._job(f"{pod.metadata.namespace}/{name}", None)
+        group = shadow_group(pod)
+        return self._job(group.name, group)
+
+    def _put(self, info: PodInfo, job: JobInfo) -> None:
+        known, request = self.tasks.get(info.id), self.requests.of(info)
+        if known is not None and known.job is job and known.request is request:
+            self._update(known, info)
+            return
+        task = TaskInfo(info, job, request)
+        if known is not None:
+            if _knows_nothing_of_our_decision(known, task.status):
+                task.status, task.node = known.status, known.node
+            self._drop(info.id)
+        self.tasks[info.id] = task
+        job.add(task)
+
+    def _update(self, task: TaskInfo, info: PodInfo) -> None:
+        status, node = status_of(info.pod), task.node
+        undecided = _knows_nothing_of_our_decision(task, status)
+        task.show(info)
+        if undecided:
+            task.node = node
+        elif status is not task.status:
+            task.job.set_status(task, status)
+
+    def _finished(self, pod: Pod) -> None:
+        """Succeeded and failed pods stay members, though they are nowhere."""
+        job = self._job_of(pod)
+        if job is None:
+            self._drop(pod.metadata.uid or pod.key)
+            return
+        self._put(PodInfo(pod, self._cluster.shapes.shape_of(pod)), job)
+
+    def _drop(self, pod_id: str) -> None:
+        task = self.tasks.pop(pod_id, None)
+        if task is not None:
+            task.job.remove(task)
+            self.touched[task.job.id] = None
+            self._drop_if_empty(task.job)
+
+    # --- what the world answered -----------------------------------------------------------
+
+    def bind_failed(self, pod_id: str) -> bool:
+        """The task is where it was before it was dispatched; false if it was not ours."""
+        task = self.tasks.get(pod_id)
+        if task is None or task.status is not TaskStatus.BINDING:
+            return False
+        self._cluster.forget(task.info)
+        task.job.set_status(task, TaskStatus.PENDING)
+        task.node = ""
+        self.touched[task.job.id] = None
+        return True
+
+    def eviction_failed(self, pod_id: str) -> bool:
+        """The task is what its object shows; false if it was not ours."""
+        task = self.tasks.get(pod_id)
+        if task is None or task.status is not TaskStatus.RELEASING:
+            return False
+        task.job.set_status(task, status_of(task.info.pod))
+        if not task.info.terminating:
+            self.leaving.pop(pod_id, None)
+        self.touched[task.job.id] = None
+        return True
+
+    # --- priorities ------------------------------------------------------------------------
+
+    def _set_priorities(self) -> None:
+        for job in self.jobs.values():
+            self._set_priority(job)
+
+    def _set_priority(self, job: JobInfo) -> None:
+        """From the job's class, else from the default class, else 0.
+
+        upstream: cache.go: Snapshot; a group of scheduling.k8s.io brings its own.
+        """
+        group = job.group
+        if group is None:
+            return
+        if group.priority is not None:
+            job.priority = group.priority
+            return
+        named = self.priority_classes.get(group.priority_class_name)
+        if named is None:
+            classes = self.priority_classes.values()
+            named = next((c for c in classes if c.global_default), None)
+        job.priority = named.value if named is not None else 0
+
+    def validate(self) -> None:
+        """Recompute every sum from the tasks; raises AssertionError where one disagrees."""
+        for job in self.jobs.values():
+            fresh = JobInfo(job.id, job.group)
+            for task in job.tasks.values():
+                fresh.add(task)
+            assert _trimmed(fresh.held) == _trimmed(job.held), job
+            assert _trimmed(fresh.pending) == _trimmed(job.pending), job
+            for mine, theirs in zip(fresh.by_status, job.by_status, strict=True):
+                assert mine.keys() == theirs.keys(), job
+        for pod_id, task in self.tasks.items():
+            assert task.job.tasks[pod_id] is task, task
+
+
+def _preference(group: GroupInfo) -> int:
+    return PREFERENCE.index(group.api_group) if group.api_group in PREFERENCE else -1
+
+
+def _knows_nothing_of_our_decision(task: TaskInfo, status: TaskStatus) -> bool:
+    """Whether an update that shows `status` overtook what we told the world."""
+    told = task.status
+    return (told is TaskStatus.BINDING and status is TaskStatus.PENDING) or (
+        told is TaskStatus.RELEASING and status is TaskStatus.RUNNING
+    )
+
+
+def _trimmed(amounts: list[int]) -> list[int]:
+    """Without zeros at the end, which may or may not be there."""
+    end = len(amounts)
+    while end and not amounts[end - 1]:
+        end -= 1
+    return amounts[:end]

@@ -1,0 +1,72 @@
+"""QueueInfo: a queue with what it may claim, and whose child it is.
+
+kube-batch knows `weight` (and reads no more); `guarantee`, `deserved`, `capability`, `reclaimable`,
+`parent` and `priority` are Volcano's. Amounts are by resource column, cpu in milli.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import Queue, ResourceList
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.batch.info.task import THE_BEGINNING
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.resource_columns import PODS, ResourceColumns, allocatable_amount
+from fairlead.engine.state.shape import Amounts
+
+DEFAULT_QUEUE: Final = "default"
+ROOT_QUEUE: Final = "root"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueueInfo:
+    """One version of a queue.
+
+    A resource that is absent from `capability` is not limited, one that is absent from
+    `guarantee` or `deserved` is not promised. `parent` is "" for a child of the root.
+    """
+
+    name: str
+    weight: int = 1
+    capability: Amounts = ()
+    deserved: Amounts = ()
+    guarantee: Amounts = ()
+    reclaimable: bool = True
+    parent: str = ""
+    priority: int = 0
+    created: Instant = THE_BEGINNING
+    is_open: bool = True
+
+    @property
+    def order(self) -> tuple[Instant, str]:
+        """What is left to decide when all else is equal."""
+        return self.created, self.name
+
+
+def queue_info(queue: Queue, columns: ResourceColumns) -> QueueInfo:
+    """`queue` of any API, in the one form. Raises QuantityError."""
+    meta, spec = queue.metadata, queue.spec
+    created = meta.creation_timestamp
+    return QueueInfo(
+        name=meta.name,
+        weight=1 if spec.weight is None else spec.weight,
+        capability=_amounts(spec.capability, columns),
+        deserved=_amounts(spec.deserved, columns),
+        guarantee=_amounts(spec.guarantee.resource, columns),
+        reclaimable=spec.reclaimable is not False,
+        parent="" if spec.parent == ROOT_QUEUE else spec.parent,
+        priority=spec.priority,
+        created=parse_timestamp(created) if created else THE_BEGINNING,
+        is_open=queue.status.state in ("", "Open"),
+    )
+
+
+def _amounts(resources: ResourceList, columns: ResourceColumns) -> Amounts:
+    amounts = (
+        (columns.column(name), allocatable_amount(name, resources))
+        for name in resources
+        if name != PODS
+    )
+    return tuple(sorted(amounts))

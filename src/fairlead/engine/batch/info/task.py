@@ -1,0 +1,117 @@
+"""TaskInfo: a pod as a member of a job; it wraps `PodInfo` and derives nothing anew.
+
+    PENDING ── allocate ──▶ ALLOCATED ── dispatch ──▶ BINDING ──▶ BOUND ──▶ RUNNING ──▶ SUCCEEDED
+       │                                                                      │  ▲         FAILED
+       └── pipeline ──▶ PIPELINED                                      evict  ▼  │ unevict
+                                                                            RELEASING
+
+ALLOCATED and PIPELINED exist within a session only: what is not dispatched when it closes is
+PENDING again. GATED is a pod with scheduling gates, which nobody may schedule.
+upstream: pkg/scheduler/api/types.go: TaskStatus; helpers.go: getTaskStatus
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.batch.nodes.request import TaskRequest
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.pod_info import PodInfo
+
+if TYPE_CHECKING:
+    from fairlead.engine.batch.info.job import JobInfo
+
+# Where no timestamp is written, the zero time stands, which is before all others.
+THE_BEGINNING: Final[Instant] = -(1 << 62)
+
+
+class TaskStatus(IntEnum):
+    """Where a task is on its way; see the module's docstring."""
+
+    PENDING = 0
+    GATED = 1
+    ALLOCATED = 2
+    PIPELINED = 3
+    BINDING = 4
+    BOUND = 5
+    RUNNING = 6
+    RELEASING = 7
+    SUCCEEDED = 8
+    FAILED = 9
+    UNKNOWN = 10
+
+
+# Has its node and is going to use it (helpers.go: AllocatedStatus).
+ALLOCATED_STATUSES: Final = (
+    TaskStatus.ALLOCATED,
+    TaskStatus.BINDING,
+    TaskStatus.BOUND,
+    TaskStatus.RUNNING,
+)
+# Counts in the shares of its job and queue: what is promised counts like what is taken.
+HOLDING_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.PIPELINED)
+HOLDS: Final = tuple(status in HOLDING_STATUSES for status in TaskStatus)
+
+_BY_PHASE: Final = {
+    "Running": TaskStatus.RUNNING,
+    "Succeeded": TaskStatus.SUCCEEDED,
+    "Failed": TaskStatus.FAILED,
+    "Unknown": TaskStatus.UNKNOWN,
+}
+
+
+def status_of(pod: Pod) -> TaskStatus:
+    """The status that a pod's object shows; an absent phase is Pending."""
+    phase = pod.status.phase or "Pending"
+    if phase in ("Pending", "Running") and pod.metadata.deletion_timestamp:
+        return TaskStatus.RELEASING
+    if phase != "Pending":
+        return _BY_PHASE.get(phase, TaskStatus.UNKNOWN)
+    if pod.spec.node_name:
+        return TaskStatus.BOUND
+    return TaskStatus.GATED if pod.spec.scheduling_gates else TaskStatus.PENDING
+
+
+class TaskInfo:
+    """One task, by `PodInfo.id`. `node` is the name of its node, "" if it has none.
+
+    Written by `JobTable` (what happened) and `Session.move` (what was decided) only.
+    """
+
+    __slots__ = ("created", "id", "info", "job", "node", "priority", "request", "status")
+
+    def __init__(self, info: PodInfo, job: JobInfo, request: TaskRequest) -> None:
+        """A task in the state that its object shows."""
+        created = info.pod.metadata.creation_timestamp
+        self.id = info.id
+        self.job = job
+        self.request = request
+        self.created: Instant = parse_timestamp(created) if created else THE_BEGINNING
+        self.status = status_of(info.pod)
+        self.show(info)
+
+    def show(self, info: PodInfo) -> None:
+        """Take over what is the newest version's; the status is for the job to change."""
+        pod = info.pod
+        self.info = info
+        self.node = pod.spec.node_name
+        # A pod without a priority counts as 1 (job_info.go: NewTaskInfo).
+        self.priority = 1 if pod.spec.priority is None else pod.spec.priority
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.info.key
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The pod's identity, for commands and records."""
+        return self.info.ref
+
+    def __repr__(self) -> str:
+        """Short, for failing tests."""
+        return f"TaskInfo({self.key}, {self.status.name}, {self.node or '-'})"

@@ -1,0 +1,132 @@
+"""AffinityOfJobs: inter-pod affinity as kube-batch sees it (the defect affinity-foreign-pod).
+
+Only the tasks of this session's jobs count, and of those only what has a node to run on. That is
+not what the census of placed pods knows, so every task is looked at for every node: slow, and only
+there for those who want kube-batch's answers to the letter.
+upstream: predicates.go: InterPodAffinityMatches without metadata, at 1.16
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from fairlead.engine.batch.info.job_table import JobTable
+from fairlead.engine.batch.info.task import ALLOCATED_STATUSES, TaskInfo
+from fairlead.engine.core.status import SKIP, Status
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality
+from fairlead.engine.plugins.inter_pod_affinity.filter import (
+    NOT_ATTRACTED,
+    REPELLED,
+    REPELLED_BY_EXISTING,
+    STATUSES,
+)
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_index.affinity_term import (
+    AffinityTerm,
+    TermKind,
+    affinity_terms,
+    has_pod_affinity,
+)
+from fairlead.engine.state.pod_index.pod_class import Lookalikes
+from fairlead.engine.state.pod_info import PodInfo
+
+# Namespace selectors came later.
+_NO_NAMESPACE_LABELS: Mapping[str, str] = {}
+
+
+class AffinityOfJobs:
+    """PreFilter, Filter."""
+
+    name = "InterPodAffinity"
+    locality = Locality.CLUSTER
+
+    def __init__(self, jobs: JobTable, cluster: Cluster) -> None:
+        """Tasks are those of `jobs` that belong to a session."""
+        self._jobs = jobs
+        self._cluster = cluster
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Skipped where neither the pod nor any task that is placed has terms."""
+        if has_pod_affinity(pod.shape.spec):
+            return None
+        has_terms = (has_pod_affinity(task.info.shape.spec) for task in self._placed())
+        return None if any(has_terms) else SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """The first rule that the node breaks."""
+        placed = list(self._placed())
+        if self._is_repelled_by_existing(pod, node, placed):
+            return STATUSES[REPELLED_BY_EXISTING]
+        if not has_pod_affinity(pod.shape.spec):
+            return None
+        terms = affinity_terms(pod.shape.spec, pod.namespace)
+        if not self._is_attracted(_of(terms, TermKind.REQUIRED_AFFINITY), pod, node, placed):
+            return STATUSES[NOT_ATTRACTED]
+        apart = _of(terms, TermKind.REQUIRED_ANTI_AFFINITY)
+        if any(self._is_met([term], node, placed) for term in apart):
+            return STATUSES[REPELLED]
+        return None
+
+    def _placed(self) -> Iterator[TaskInfo]:
+        """upstream: plugins/util/util.go: PodLister.FilteredList."""
+        for job in self._jobs.jobs.values():
+            if job.group is not None and job.queue in self._jobs.queues:
+                for status in ALLOCATED_STATUSES:
+                    yield from job.by_status[status].values()
+
+    def _is_repelled_by_existing(
+        self, pod: PodInfo, node: NodeInfo, placed: list[TaskInfo]
+    ) -> bool:
+        mine = _lookalikes(pod)
+        for task in placed:
+            if not has_pod_affinity(task.info.shape.spec):
+                continue
+            terms = affinity_terms(task.info.shape.spec, task.info.namespace)
+            for term in _of(terms, TermKind.REQUIRED_ANTI_AFFINITY):
+                if _matches(term, mine) and self._shares(node, task, term):
+                    return True
+        return False
+
+    def _is_attracted(
+        self, terms: list[AffinityTerm], pod: PodInfo, node: NodeInfo, placed: list[TaskInfo]
+    ) -> bool:
+        """One task meets all terms here; or none does anywhere, and the pod would be the first."""
+        if not terms or self._is_met(terms, node, placed):
+            return True
+        matching = (task for task in placed if _all_match(terms, _lookalikes(task.info)))
+        return next(matching, None) is None and _all_match(terms, _lookalikes(pod))
+
+    def _is_met(self, terms: list[AffinityTerm], node: NodeInfo, placed: list[TaskInfo]) -> bool:
+        return any(
+            _all_match(terms, _lookalikes(task.info))
+            and all(self._shares(node, task, term) for term in terms)
+            for task in placed
+        )
+
+    def _shares(self, node: NodeInfo, task: TaskInfo, term: AffinityTerm) -> bool:
+        """Whether the task's node is in the same domain of the term's topology."""
+        found = self._cluster.table.find(task.node)
+        value = node.labels.get(term.topology_key)
+        return found is not None and value is not None and _label(found, term) == value
+
+
+def _label(node: NodeInfo, term: AffinityTerm) -> str | None:
+    return node.labels.get(term.topology_key)
+
+
+def _of(terms: tuple[AffinityTerm, ...], kind: TermKind) -> list[AffinityTerm]:
+    return [term for term in terms if term.kind is kind]
+
+
+def _lookalikes(pod: PodInfo) -> Lookalikes:
+    return Lookalikes(pod.namespace, pod.labels, terminating=pod.terminating)
+
+
+def _matches(term: AffinityTerm, pods: Lookalikes) -> bool:
+    return term.matches(pods, _NO_NAMESPACE_LABELS)
+
+
+def _all_match(terms: list[AffinityTerm], pods: Lookalikes) -> bool:
+    return all(_matches(term, pods) for term in terms)

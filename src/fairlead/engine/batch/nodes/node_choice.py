@@ -1,0 +1,115 @@
+"""NodeChoice: which nodes can take a task, and which of them is best.
+
+    verdicts and scores that depend on a node and its pods      kept per shape (`ShapePlan`)
+    those that depend on more (affinity, spread)                asked anew for every task
+
+One instance per question: "into idle room?", "into room that is becoming free?", "if room were
+made?" differ in the filters of their frameworks only.
+upstream: pkg/scheduler/util/scheduler_helper.go
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.feasibility import Feasibility, ask_about_nodes
+from fairlead.engine.framework.interface import Rows, Scores
+from fairlead.engine.framework.plan.plan_cache import PlanCache
+from fairlead.engine.framework.plan.shape_plan import NOT_FEASIBLE, ShapePlan
+from fairlead.engine.framework.points import ScorePoint
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class NodeChoice:
+    """See the module's docstring."""
+
+    def __init__(self, framework: Framework) -> None:
+        """`framework` says what may and what is good."""
+        self.framework = framework
+        self._plans = PlanCache(framework)
+        self._table = framework.cluster.table
+        self._name_rank: Rows = np.zeros(0, np.int64)
+        self._ranked_at = -1
+
+    # --- which -----------------------------------------------------------------------------
+
+    def find(self, pod: PodInfo) -> Feasibility:
+        """The verdict on every node."""
+        return ask_about_nodes(self._plans, pod)
+
+    # --- which is best ---------------------------------------------------------------------
+
+    def pick(self, pod: PodInfo, tie_break: TieBreak) -> NodeInfo | None:
+        """The best node, chosen among equals by `tie_break`; None if there is none."""
+        found = self.find(pod)
+        best = self._best(pod, found)
+        if not len(best):
+            return None
+        chosen = int(best[tie_break.pick(len(best))])
+        return self._table.at(int(found.plan.rows[chosen]))
+
+    def _best(self, pod: PodInfo, found: Feasibility) -> Rows:
+        if found.rejected is not None:
+            return np.zeros(0, np.int64)
+        plan, asked = found.plan, _asked(found.plan, pod)
+        if not asked and not plan.live and found.is_cached:
+            highest = plan.total.max() if len(plan.total) else NOT_FEASIBLE
+            if highest == NOT_FEASIBLE:
+                return np.zeros(0, np.int64)
+            return np.flatnonzero(plan.total == highest)
+        positions = found.positions()
+        if not len(positions):
+            return positions
+        totals = self._totals(pod, found, positions, asked)
+        best: Rows = positions[totals == totals.max()]
+        return best
+
+    def _totals(
+        self, pod: PodInfo, found: Feasibility, positions: Rows, asked: list[ScorePoint]
+    ) -> Scores:
+        plan, state = found.plan, found.state
+        totals = plan.total[positions]
+        for point in plan.live:
+            raw = plan.raw_scores[point.name][positions]
+            totals = totals + point.weight * point.normalize(state, pod, raw)
+        rows = plan.rows[positions]
+        for point in asked:
+            error = self.framework.run_pre_score(state, pod, point.name, rows)
+            if error is None and point.name not in state.skipped_scores:
+                raw = point.many(state, pod, self._table, rows)
+                totals = totals + point.weight * point.normalize(state, pod, raw)
+        return totals
+
+    def ranked(self, pod: PodInfo, among: npt.NDArray[np.bool_]) -> list[NodeInfo]:
+        """The feasible nodes at the rows `among`, best first; of equals the last name first.
+
+        upstream: scheduler_helper.go: SortNodes, which reverses an order by score and name.
+        """
+        found = self.find(pod)
+        positions = found.positions()
+        if not len(positions):
+            return []
+        totals = self._totals(pod, found, positions, _asked(found.plan, pod))
+        rows = found.plan.rows[positions]
+        rows, totals = rows[among[rows]], totals[among[rows]]
+        order = np.lexsort((self._ranks()[rows], totals))[::-1]
+        return [self._table.at(row) for row in rows[order].tolist()]
+
+    def _ranks(self) -> Rows:
+        """The place of each row's node in the order of names."""
+        table = self._table
+        if self._ranked_at != table.node_log.position:
+            self._name_rank = np.zeros(table.capacity, np.int64)
+            for rank, node in enumerate(sorted(table.nodes(), key=lambda node: node.name)):
+                self._name_rank[node.row] = rank
+            self._ranked_at = table.node_log.position
+        return self._name_rank
+
+
+def _asked(plan: ShapePlan, pod: PodInfo) -> list[ScorePoint]:
+    """The scorers beyond the plan that can make a difference."""
+    return [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]

@@ -1,0 +1,156 @@
+"""What a task occupies while it runs, and what a node must have free to start it.
+
+Two rules: Kubernetes' own (effective requests, as the kubelet will count them), and kube-batch's,
+which adds up containers, knows no overhead and looks at init containers only when starting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from fairlead.api.objects import Container, Pod
+from fairlead.api.pods.requests import DEFAULT_MEMORY_BYTES, DEFAULT_MILLI_CPU
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.engine.batch.nodes.slack import Slack
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import PODS, ResourceColumns
+from fairlead.engine.state.shape import Amounts, Shape
+
+# Not one of the resources that kube-batch knows (resource_info.go: NewResource).
+_NOT_COUNTED: Final = (PODS, "ephemeral-storage")
+_KNOWN_MAX: Final = 1 << 14
+
+
+class TaskRequest:
+    """`running` and `starting` in (column, amount), cpu in milli, all else in units.
+
+    `floors` are (column, least free amount) of a node that can start the task. `surplus` is what
+    the node's own sums count beyond `running`, `nonzero_surplus` what they count beyond `nonzero`,
+    which is (cpu, memory) with defaults; both are empty or zero for nearly all pods.
+    """
+
+    __slots__ = (
+        "floors",
+        "is_best_effort",
+        "nonzero",
+        "nonzero_surplus",
+        "runs_on_nothing",
+        "running",
+        "starting",
+        "surplus",
+    )
+
+    def __init__(
+        self,
+        running: Amounts,
+        starting: Amounts,
+        slack: Slack,
+        shape: Shape,
+        nonzero: tuple[int, int],
+    ) -> None:
+        """`nonzero` is (milli cpu, memory bytes) with defaults, as the rule counts it."""
+        self.running = running
+        self.starting = starting
+        self.floors = tuple((c, amount - slack.least(c) + 1) for c, amount in starting)
+        self.runs_on_nothing = _is_nothing(running, slack)
+        self.is_best_effort = _is_nothing(starting, slack)
+        self.surplus: Amounts = _difference(shape.load, running)
+        self.nonzero = nonzero
+        cpu, memory = shape.nonzero_load
+        self.nonzero_surplus = (cpu - nonzero[0], memory - nonzero[1])
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether nodes count this pod differently from the rule."""
+        return bool(self.surplus) or self.nonzero_surplus != (0, 0)
+
+
+def _difference(more: Amounts, less: Amounts) -> Amounts:
+    counted = dict(less)
+    by_column = ((column, amount - counted.get(column, 0)) for column, amount in more)
+    return tuple((column, rest) for column, rest in by_column if rest)
+
+
+def _is_nothing(amounts: Amounts, slack: Slack) -> bool:
+    return all(amount < slack.least(column) for column, amount in amounts)
+
+
+RequestRule = Callable[[PodInfo, ResourceColumns, Slack], TaskRequest]
+
+
+def effective_requests(pod: PodInfo, _columns: ResourceColumns, slack: Slack) -> TaskRequest:
+    """As Kubernetes counts: init containers, sidecars, overhead and resizing included."""
+    shape = pod.shape
+    running = tuple((column, amount) for column, amount in shape.load if amount)
+    return TaskRequest(running, shape.wanted, slack, shape, shape.nonzero_load)
+
+
+def container_requests(pod: PodInfo, columns: ResourceColumns, slack: Slack) -> TaskRequest:
+    """As kube-batch counts (pod_info.go: GetPodResourceRequest)."""
+    spec = pod.shape.spec
+    running = _sum(_requests(c) for c in spec.containers)
+    starting = dict(running)
+    for container in spec.init_containers:
+        for name, amount in _requests(container).items():
+            starting[name] = max(starting.get(name, 0), amount)
+    # cpu and memory are compared even when nothing of them is asked for.
+    always = {"cpu": 0, "memory": 0}
+    return TaskRequest(
+        columns.amounts(running),
+        columns.amounts(always | starting),
+        slack,
+        pod.shape,
+        _with_defaults(pod.pod),
+    )
+
+
+def _requests(container: Container) -> dict[str, int]:
+    return {
+        name: milli_value(text) if name == "cpu" else whole_value(text)
+        for name, text in container.resources.requests.items()
+        if name not in _NOT_COUNTED
+    }
+
+
+def _sum(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in requests:
+        for name, amount in one.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _with_defaults(pod: Pod) -> tuple[int, int]:
+    """Milli cpu and memory as the scorers of 1.16 count them (util/non_zero.go)."""
+    asked = [_requests(container) for container in pod.spec.containers]
+    return (
+        sum(one.get("cpu", DEFAULT_MILLI_CPU) for one in asked),
+        sum(one.get("memory", DEFAULT_MEMORY_BYTES) for one in asked),
+    )
+
+
+class RequestTable:
+    """The requests of each shape by one rule."""
+
+    def __init__(self, rule: RequestRule, slack: Slack, columns: ResourceColumns) -> None:
+        """`columns` is the cluster's table of resources."""
+        self._rule = rule
+        self._slack = slack
+        self._columns = columns
+        self._known: dict[int, TaskRequest] = {}
+
+    def of(self, pod: PodInfo) -> TaskRequest:
+        """The request of `pod`."""
+        found = self._known.get(pod.shape.id)
+        if found is None:
+            if len(self._known) >= _KNOWN_MAX:  # shapes come and go
+                self._known.clear()
+            found = self._rule(pod, self._columns, self._slack)
+            self._known[pod.shape.id] = found
+        return found
+
+
+def amount_of(amounts: Amounts, column: int) -> int:
+    """The amount in `column`, 0 if it is not there."""
+    return next((amount for c, amount in amounts if c == column), 0)

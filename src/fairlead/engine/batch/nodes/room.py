@@ -1,0 +1,216 @@
+"""Room: what is idle on each node and what is becoming so, by the rule of the configuration.
+
+    a task that is               takes idle    gives releasing    takes releasing
+    allocated … running              yes
+    RELEASING                        yes             yes
+    PIPELINED                                                           yes
+
+Both are columns by [resource, row] over the nodes of the cluster's table, made anew when a session
+opens (from the table's own sums, so at the cost of a few vectors) and moved by `Session.move`.
+upstream: pkg/scheduler/api/node_info.go
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.batch.info.job_table import JobTable
+from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.nodes.request import RequestTable, TaskRequest
+from fairlead.engine.batch.nodes.slack import Slack
+from fairlead.engine.framework.interface import Rows
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Room:
+    """`is_left_out[row]` marks nodes that no session may touch, because more is used than is there.
+
+    `shared` is the room as everybody sees it, `whole` as that job does for which some is held back.
+    `nonzero_surplus[row]` is what the node's own (cpu, memory) with defaults count too much. Valid
+    from `open` to the end of the session.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Nothing is known before `open`."""
+        self._cluster = cluster
+        self.table: NodeTable = cluster.table
+        self.idle: Ints = np.zeros((0, 0), np.int64)
+        self.releasing: Ints = np.zeros((0, 0), np.int64)
+        self.is_left_out: Bools = np.zeros(0, np.bool_)
+        self.leaves_out_any = False
+        self.nonzero_surplus: dict[int, list[int]] = {}
+        self.held_back: Ints | None = None
+        self.shared = RoomView(self, sees_all=False)
+        self.whole = RoomView(self, sees_all=True)
+
+    def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
+        """Look at the nodes; those used beyond what they offer (by `leave_out`) are left out."""
+        table = self.table
+        table.widen()
+        self.idle = table.allocatable - table.requested
+        self.releasing = np.zeros_like(self.idle)
+        self.nonzero_surplus = {}
+        for pod in jobs.odd.values():
+            self._count_odd(self._cluster.node_of(pod), jobs.requests.of(pod))
+        for pod in jobs.leaving.values():
+            self._add(self.releasing, self._cluster.node_of(pod), jobs.requests.of(pod).running)
+        self.is_left_out = np.zeros(table.capacity, np.bool_)
+        if leave_out is not None:
+            for column in range(len(self.idle)):
+                self.is_left_out |= self.idle[column] <= -leave_out.least(column)
+        self.leaves_out_any = bool(self.is_left_out.any())
+
+    def _count_odd(self, node: str, request: TaskRequest) -> None:
+        self._add(self.idle, node, request.surplus)
+        found = self.table.find(node)
+        if found is not None:
+            self._count_surplus(found.row, request, 1)
+
+    def _count_surplus(self, row: int, request: TaskRequest, sign: int) -> None:
+        surplus = self.nonzero_surplus.setdefault(row, [0, 0])
+        surplus[0] += sign * request.nonzero_surplus[0]
+        surplus[1] += sign * request.nonzero_surplus[1]
+
+    def _add(self, to: Ints, node: str, amounts: tuple[tuple[int, int], ...]) -> None:
+        found = self.table.find(node)
+        if found is not None:
+            for column, amount in amounts:
+                to[column, found.row] += amount
+
+    def count(self, row: int, task: TaskInfo, status: TaskStatus, sign: int) -> None:
+        """Count `task`, being `status`, in on `row` (or with sign -1 out)."""
+        if task.request.is_odd:
+            self._count_surplus(row, task.request, sign)
+        idle, releasing = self.idle, self.releasing
+        if status is TaskStatus.PIPELINED:
+            for column, amount in task.request.running:
+                releasing[column, row] -= sign * amount
+            return
+        for column, amount in task.request.running:
+            idle[column, row] -= sign * amount
+        if status is TaskStatus.RELEASING:
+            for column, amount in task.request.running:
+                releasing[column, row] += sign * amount
+
+    def hold_back(self, amounts: Ints | None) -> None:
+        """Keep `amounts` by [resource, row] from everybody but whom they are reserved for."""
+        rows: dict[int, None] = {}
+        for held in (self.held_back, amounts):
+            if held is not None:
+                rows |= dict.fromkeys(np.flatnonzero(np.any(held, axis=0)).tolist())
+        self.held_back = amounts
+        for row in rows:
+            self.table.pod_log.append(row)
+
+    def is_anything_releasing(self) -> bool:
+        """Whether any room is becoming free."""
+        return bool((self.releasing > 0).any())
+
+
+class RoomView:
+    """Room as one job sees it: all of it, or without what is held back for another.
+
+    `now` is what is free and has not been promised to a task that waits for more than is leaving.
+    """
+
+    def __init__(self, room: Room, *, sees_all: bool) -> None:
+        """`sees_all` is for those whom room is held back for."""
+        self._room = room
+        self._sees_all = sees_all
+
+    def now(self, column: int, row: int) -> int:
+        """What can be used at once on one node."""
+        room = self._room
+        free = int(room.idle[column, row] + min(room.releasing[column, row], 0))
+        return free - self._held(column, row)
+
+    def now_many(self, column: int, rows: Rows) -> Ints:
+        """`now` on many nodes."""
+        room = self._room
+        free: Ints = room.idle[column, rows] + np.minimum(room.releasing[column, rows], 0)
+        return free if self._hides_nothing(column) else free - self._held_many(column, rows)
+
+    def leaving(self, column: int, row: int) -> int:
+        """What is becoming free on one node and is not promised yet."""
+        return int(self._room.releasing[column, row]) - self._held(column, row)
+
+    def leaving_many(self, column: int, rows: Rows) -> Ints:
+        """`leaving` on many nodes."""
+        releasing: Ints = self._room.releasing[column, rows]
+        return (
+            releasing if self._hides_nothing(column) else releasing - self._held_many(column, rows)
+        )
+
+    def future(self, column: int, row: int) -> int:
+        """What is free on one node, or becoming so."""
+        room = self._room
+        free = int(room.idle[column, row] + room.releasing[column, row])
+        return free - self._held(column, row)
+
+    def future_many(self, column: int) -> Ints:
+        """`future` on all nodes."""
+        free: Ints = self._room.idle[column] + self._room.releasing[column]
+        held = self._room.held_back
+        if held is None or self._sees_all or column >= len(held):
+            return free
+        free = free.copy()
+        free[: held.shape[1]] -= held[column]
+        return free
+
+    def fits_now(self, request: TaskRequest, row: int) -> bool:
+        """Whether the node can start the task at once."""
+        return all(self.now(column, row) >= floor for column, floor in request.floors)
+
+    def _hides_nothing(self, column: int) -> bool:
+        held = self._room.held_back
+        return self._sees_all or held is None or column >= len(held)
+
+    def _held(self, column: int, row: int) -> int:
+        held = self._room.held_back
+        if held is None or self._sees_all or column >= len(held):
+            return 0
+        return int(held[column, row])
+
+    def _held_many(self, column: int, rows: Rows) -> Ints:
+        held = self._room.held_back
+        assert held is not None
+        found: Ints = held[column, rows]
+        return found
+
+
+class RuleSums:
+    """What is used on nodes, for the scorers of 1.16: the nodes' own sums without the surplus."""
+
+    def __init__(self, room: Room, requests: RequestTable) -> None:
+        """`requests` has the rule."""
+        self._room = room
+        self._requests = requests
+
+    def asked(self, pod: PodInfo) -> tuple[int, int]:
+        """By the incoming pod."""
+        return self._requests.of(pod).nonzero
+
+    def used(self, node: NodeInfo) -> tuple[int, int]:
+        """On one node."""
+        surplus = self._room.nonzero_surplus.get(node.row)
+        if surplus is None:
+            return node.nonzero_cpu, node.nonzero_memory
+        return node.nonzero_cpu - surplus[0], node.nonzero_memory - surplus[1]
+
+    def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
+        """On the nodes at `rows`."""
+        cpu, memory = table.nonzero_cpu[rows], table.nonzero_memory[rows]
+        odd = self._room.nonzero_surplus
+        if odd:
+            at = {row: i for i, row in enumerate(rows.tolist()) if row in odd}
+            for row, i in at.items():
+                cpu[i] -= odd[row][0]
+                memory[i] -= odd[row][1]
+        return cpu, memory

@@ -1,0 +1,165 @@
+"""Filters over a session's room, in the form that the scheduler's plugins have.
+
+They stand beside `predicates` in the framework that answers where a task can go, so that verdicts
+are cached per shape and redone for changed nodes only, whoever gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import numpy as np
+
+from fairlead.engine.batch.nodes.request import RequestTable, TaskRequest
+from fairlead.engine.batch.nodes.room import Ints, Room, RoomView
+from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Verdicts
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+OUT_OF_SYNC: Final = unresolvable("node(s) were used beyond what they offer").by("NodePresence")
+TOO_MANY_PODS: Final = unschedulable("Too many pods").by("MaxPods")
+
+
+class NodePresence:
+    """Filter: the node is part of the session."""
+
+    name = "NodePresence"
+    locality = Locality.ROW
+
+    def __init__(self, room: Room) -> None:
+        """`room` knows which nodes are left out."""
+        self._room = room
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Whatever the pod."""
+        room = self._room
+        return OUT_OF_SYNC if room.leaves_out_any and room.is_left_out[node.row] else None
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        codes = self._room.is_left_out[rows].astype(np.int32)
+        return Verdicts(codes, (OUT_OF_SYNC, OUT_OF_SYNC))
+
+
+class MaxPods:
+    """Filter: the node may hold another pod; those that are leaving and promised ones count."""
+
+    name = "MaxPods"
+    locality = Locality.ROW
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """A node that offers no pods holds none."""
+        return TOO_MANY_PODS if len(node.pods) >= node.allowed_pods else None
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        full = table.pod_count[rows] >= table.allowed_pods[rows]
+        return Verdicts(full.astype(np.int32), (TOO_MANY_PODS, TOO_MANY_PODS))
+
+
+class Source(Protocol):
+    """A kind of room."""
+
+    def at(self, view: RoomView, column: int, row: int) -> int:
+        """How much there is on one node."""
+        ...
+
+    def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
+        """How much there is on many nodes."""
+        ...
+
+
+class _Now:
+    def at(self, view: RoomView, column: int, row: int) -> int:
+        return view.now(column, row)
+
+    def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
+        return view.now_many(column, rows)
+
+
+class _Leaving:
+    def at(self, view: RoomView, column: int, row: int) -> int:
+        return view.leaving(column, row)
+
+    def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
+        return view.leaving_many(column, rows)
+
+
+class _Future:
+    def at(self, view: RoomView, column: int, row: int) -> int:
+        return view.future(column, row)
+
+    def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
+        return view.future_many(column)[rows]
+
+
+NOW: Final[Source] = _Now()
+LEAVING: Final[Source] = _Leaving()
+FUTURE: Final[Source] = _Future()
+
+
+class RoomFit:
+    """Filter: the request fits into one of the `sources` of room, as a whole."""
+
+    name = "NodeResourcesFit"
+    locality = Locality.ROW
+
+    def __init__(
+        self, room: Room, view: RoomView, requests: RequestTable, sources: Sequence[Source]
+    ) -> None:
+        """Rejections tell what is missing in the first of `sources`."""
+        self._room = room
+        self._view = view
+        self._requests = requests
+        self._sources = tuple(sources)
+        self._statuses: dict[tuple[int, ...], Status] = {}
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """None where it fits."""
+        request, view, row = self._requests.of(pod), self._view, node.row
+        missing: tuple[int, ...] | None = None
+        for source in self._sources:
+            found = tuple(c for c, floor in request.floors if source.at(view, c, row) < floor)
+            if not found:
+                return None
+            missing = missing or found
+        return self._insufficient(missing or ())
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`: the code is a bit for each resource that is missing."""
+        request = self._requests.of(pod)
+        codes = self._missing(self._sources[0], request, rows)
+        for source in self._sources[1:]:
+            codes[self._missing(source, request, rows) == 0] = 0
+        return Verdicts(codes, self._all_statuses(request))
+
+    def _missing(self, source: Source, request: TaskRequest, rows: Rows) -> np.ndarray:
+        codes = np.zeros(len(rows), np.int32)
+        for bit, (column, floor) in enumerate(request.floors):
+            codes |= (source.many(self._view, column, rows) < floor).astype(np.int32) << bit
+        return codes
+
+    def _all_statuses(self, request: TaskRequest) -> list[Status]:
+        columns = [column for column, _ in request.floors]
+        return [SUCCESS] + [
+            self._insufficient(tuple(c for bit, c in enumerate(columns) if code >> bit & 1))
+            for code in range(1, 1 << len(columns))
+        ]
+
+    def _insufficient(self, columns: tuple[int, ...]) -> Status:
+        status = self._statuses.get(columns)
+        if status is None:
+            names = self._room.table.resources.names
+            status = unschedulable(*(f"Insufficient {names[column]}" for column in columns))
+            status = self._statuses[columns] = status.by(self.name)
+        return status

@@ -1,0 +1,259 @@
+"""Closing a session: what users read about their jobs.
+
+For each job with a group: its phase, how many members run, succeeded and failed, and why it is
+unschedulable. For each task that got nothing: the condition PodScheduled=False. Events for both.
+
+    this session's Unschedulable condition and a running member     Unknown
+    as many members with a node as the minimum                      Running
+    let in, where groups have to be (the action enqueue)            Inqueue
+    else                                                            Pending
+
+A group of scheduling.k8s.io has a condition instead, PodGroupScheduled.
+
+upstream: framework/session.go: jobStatus; plugins/gang/gang.go: OnSessionClose;
+cache/cache.go: RecordJobStatusEvent
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.objects import PodGroupCondition
+from fairlead.api.pods.facts import condition
+from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.info.group import UPSTREAM_API
+from fairlead.engine.batch.info.job import INQUEUE, JobInfo
+from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.session.plugin import Explains, Unschedulable
+from fairlead.engine.batch.session.session import Session
+from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent
+from fairlead.engine.core.reporter import PodUnschedulable
+
+UNSCHEDULABLE: Final = "Unschedulable"
+NO_NODES: Final = "0 nodes are available"
+GROUP_SCHEDULED: Final = "PodGroupScheduled"
+_POD_SCHEDULED: Final = "PodScheduled"
+_SHOWN_CONDITIONS: Final = ("type", "status", "reason", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """What a session says about one job.
+
+    `conditions` are all of the group's, `condition` the one of this session (None if all is
+    well), `waiting` the tasks that got nothing.
+    """
+
+    job: JobInfo
+    phase: str
+    running: int
+    succeeded: int
+    failed: int
+    conditions: tuple[PodGroupCondition, ...]
+    condition: Unschedulable | None
+    fit_error: str
+    waiting: tuple[TaskInfo, ...]
+
+
+def report_on(session: Session, job: JobInfo) -> JobReport:
+    """Where `job` stands as the session closes; to be asked before anything is taken back."""
+    assert job.group is not None
+    text = fit_error_of(session, job)
+    found = session.objections.get(job.id) or _unschedulable(session, job, text)
+    counts = [len(job.by_status[s]) for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED)]
+    return JobReport(
+        job=job,
+        phase=_phase(session, job, found),
+        running=counts[0],
+        succeeded=counts[1],
+        failed=len(job.by_status[TaskStatus.FAILED]),
+        conditions=_conditions(job, found),
+        condition=found,
+        fit_error=text,
+        waiting=(
+            *job.with_status(TaskStatus.ALLOCATED),
+            *job.with_status(TaskStatus.PENDING),
+        ),
+    )
+
+
+def _unschedulable(session: Session, job: JobInfo, text: str) -> Unschedulable | None:
+    for plugin in session.tiers.plugins:
+        if isinstance(plugin, Explains):
+            found = plugin.unschedulable(job, text)
+            if found is not None:
+                return found
+    return None
+
+
+def fit_error_of(session: Session, job: JobInfo) -> str:
+    """Why the job's last task found no node, in kube-batch's words or, better, in Kubernetes'."""
+    lacking = session.shortfalls.get(job.id)
+    if lacking is not None:
+        reasons = sorted(f"1 insufficient {name}" for name in lacking)
+        return f"0/1 nodes are available, {', '.join(reasons)}."
+    found = session.failures.get(job.id)
+    if found is None and not session.defects.has(Defect.MUTE_FIT_ERROR):
+        found = _not_tried(session, job)
+    return found or NO_NODES
+
+
+def _not_tried(session: Session, job: JobInfo) -> str | None:
+    """Why nobody looked for a node."""
+    queue = session.queues[job.queue]
+    if job.id in session.outside:
+        return "there is no room for what the group needs at least"
+    if not queue.is_open:
+        return f"queue {queue.name} is closed"
+    if job.by_status[TaskStatus.PENDING] and session.tiers.is_overused(queue):
+        return f"queue {queue.name} has all that it deserves"
+    return None
+
+
+def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
+    if found is not None and job.by_status[TaskStatus.RUNNING]:
+        return "Unknown"
+    if job.allocated_count >= job.min_available:
+        return "Running"
+    return INQUEUE if session.lets_in and job.id not in session.outside else "Pending"
+
+
+def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:
+    """Those of the group, that of its type replaced by this session's."""
+    assert job.group is not None
+    before = job.group.status.conditions
+    if found is None:
+        return before
+    new = PodGroupCondition(
+        type=UNSCHEDULABLE, status="True", reason=found.reason, message=found.message
+    )
+    if all(one.type != UNSCHEDULABLE for one in before):
+        return (*before, new)
+    return tuple(new if one.type == UNSCHEDULABLE else one for one in before)
+
+
+# --- commands ------------------------------------------------------------------------------
+
+
+def closing_commands(session: Session, report: JobReport) -> list[Command]:
+    """What to write about one job: statuses that change, and events that say so."""
+    commands: list[Command] = []
+    group = report.job.group
+    if group is not None and group.ref is not None:
+        commands += _group_commands(session, report, group.ref)
+    for task in report.waiting:
+        commands += _task_commands(session, task, report.fit_error)
+    return commands
+
+
+def _group_commands(session: Session, report: JobReport, ref: ObjectRef) -> Iterator[Command]:
+    assert report.job.group is not None
+    of_upstream = report.job.group.api_group == UPSTREAM_API
+    fields, conditions = ({}, _as_upstream(report)) if of_upstream else _changes(session, report)
+    if fields or conditions:
+        yield PatchStatus(ref, fields=fields, conditions=conditions)
+    quiet = not session.defects.has(Defect.MUTE_FIT_ERROR) and not conditions
+    if report.phase != "Running" and not quiet:
+        yield _event(ref, UNSCHEDULABLE, group_note(report))
+
+
+def group_note(report: JobReport) -> str:
+    """The text of the event about a group."""
+    pending = len(report.job.by_status[TaskStatus.PENDING])
+    total = len(report.job.tasks)
+    return f"{pending}/{total} tasks in gang unschedulable: {report.fit_error}"
+
+
+def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple[Condition, ...]]:
+    """The fields and conditions of the group's status that are not yet as they should be."""
+    assert report.job.group is not None
+    before = report.job.group.status
+    wanted = {
+        "phase": report.phase,
+        "running": report.running,
+        "succeeded": report.succeeded,
+        "failed": report.failed,
+    }
+    fields = {name: value for name, value in wanted.items() if getattr(before, name) != value}
+    found = report.condition
+    if found is None:
+        return fields, _all_is_well(session, before.conditions)
+    new = Condition(UNSCHEDULABLE, "True", found.reason, found.message)
+    known = any(_same(one, new) for one in before.conditions)
+    return fields, () if known else (new,)
+
+
+def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
+    """A group of scheduling.k8s.io has no phase, and once scheduled it stays so.
+
+    upstream: staging/src/k8s.io/api/scheduling/v1alpha2/types.go: PodGroupScheduled
+    """
+    assert report.job.group is not None
+    before = next(
+        (one for one in report.job.group.status.conditions if one.type == GROUP_SCHEDULED), None
+    )
+    if before is not None and before.status == "True":
+        return ()
+    if report.phase == "Running":
+        return (Condition(GROUP_SCHEDULED, "True", "Scheduled"),)
+    message = group_note(report)
+    new = Condition(GROUP_SCHEDULED, "False", UNSCHEDULABLE, message)
+    return () if before is not None and _same(before, new) else (new,)
+
+
+def _all_is_well(session: Session, before: tuple[PodGroupCondition, ...]) -> tuple[Condition, ...]:
+    """A condition that has passed is lifted; kube-batch leaves it for ever (mute-fit-error)."""
+    if session.defects.has(Defect.MUTE_FIT_ERROR):
+        return ()
+    return tuple(
+        Condition(UNSCHEDULABLE, "False", "Scheduled", "")
+        for one in before
+        if one.type == UNSCHEDULABLE and one.status == "True"
+    )
+
+
+def _same(before: PodGroupCondition, new: Condition) -> bool:
+    return all(getattr(before, name) == getattr(new, name) for name in _SHOWN_CONDITIONS)
+
+
+def _task_commands(session: Session, task: TaskInfo, text: str) -> Iterator[Command]:
+    wanted = Condition(_POD_SCHEDULED, "False", UNSCHEDULABLE, text)
+    found = condition(task.info.pod, _POD_SCHEDULED)
+    changed = found is None or (found.status, found.reason, found.message) != (
+        wanted.status,
+        wanted.reason,
+        wanted.message,
+    )
+    if changed:
+        session.reporter.report(_record(session, task, text))
+        yield PatchStatus(task.ref, conditions=(wanted,))
+    if changed or session.defects.has(Defect.MUTE_FIT_ERROR):
+        yield _event(task.ref, "FailedScheduling", text)
+
+
+def _record(session: Session, task: TaskInfo, text: str) -> PodUnschedulable:
+    return PodUnschedulable(
+        pod=task.ref,
+        at=session.now,
+        message=text,
+        plugins=(),
+        nominated_node=None,
+        is_error=False,
+        is_binding=False,
+        started=session.now,
+        attempt=1,
+        profile=task.info.pod.spec.scheduler_name,
+    )
+
+
+def _event(about: ObjectRef, reason: str, note: str) -> RecordEvent:
+    return RecordEvent(
+        regarding=about,
+        type="Warning",
+        reason=reason,
+        action="Scheduling",
+        note=note,
+        reporting_controller="batch",
+    )

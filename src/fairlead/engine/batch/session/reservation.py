@@ -1,0 +1,199 @@
+"""Reservation: room that is kept for a gang that has waited too long.
+
+Without it a large gang can wait for ever: every hole is filled with something smaller before there
+are enough. The gang that has waited longest beyond the bound gets one. It is planned anew in each
+session:
+
+    1  when could the gang start at the earliest, if nothing else were started? Running tasks end
+       when they said they would; those that said nothing, after all others
+    2  on which nodes then? Those it was promised before come first, so that what has gathered
+       there is not given away again
+    3  that much room of these nodes is held back from everybody else
+
+What ends before the gang can start anyway may use the room until then (`backfill`): it cannot delay
+the gang. Everything else finds the nodes as full as they will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.runtime import expected_end, runtime_of
+from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.nodes.room import Ints
+from fairlead.engine.batch.session.session import Session
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.resource_columns import CPU
+from fairlead.engine.state.shape import Amounts
+
+_REMEMBERED = 1 << 40  # more than any node has free, in any unit
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Room for `job` on `nodes`; `starts_at` is None if it is not known when it will be free."""
+
+    job: JobInfo
+    nodes: tuple[str, ...]
+    held_back: Ints
+    starts_at: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Occupant:
+    """When something ends (None: it may run for ever), on which row, and what it occupies.
+
+    `queue` is "" for what is in none.
+    """
+
+    end: Instant | None
+    row: int
+    amounts: Amounts
+    queue: str = ""
+
+
+def reserve(session: Session) -> Reservation | None:
+    """Hold room back for the gang that has waited longest, if any has waited too long."""
+    session.room.hold_back(None)
+    job = _longest_waiting(session)
+    found = None if job is None else plan(session, job)
+    session.reservation = found
+    if found is not None:
+        session.room.hold_back(found.held_back)
+    for other in session.jobs.values():
+        other.reserved_nodes = ()
+    if found is not None:
+        found.job.reserved_nodes = found.nodes
+    return found
+
+
+def _longest_waiting(session: Session) -> JobInfo | None:
+    bound = session.policy.starvation_bound
+    if bound is None:
+        return None
+    starving = [
+        (job.waiting_since, job.id, job)
+        for job in session.candidates()
+        if job.waiting_since is not None
+        and session.now - job.waiting_since >= bound
+        and job.min_available > 1
+        and not session.tiers.is_overused(session.queues[job.queue])
+    ]
+    return min(starving, default=(0, "", None))[2]
+
+
+def plan(session: Session, job: JobInfo) -> Reservation | None:
+    """The earliest place for what `job` lacks; None if it would not fit into an empty cluster."""
+    lacking = lacking_tasks(session, job)
+    ends = occupants(session)
+    known = [one for one in ends if one.end is not None]
+    fewest, most = 0, len(known)
+    if not lacking:
+        return None
+    if _place(session, job, lacking, known) is None:
+        rows = _place(session, job, lacking, ends)
+        return None if rows is None else _reservation(session, job, lacking, rows, None)
+    while fewest < most:  # how many must end before it fits: more ends never hurt
+        middle = (fewest + most) // 2
+        if _place(session, job, lacking, known[:middle]) is None:
+            fewest = middle + 1
+        else:
+            most = middle
+    rows = _place(session, job, lacking, known[:fewest])
+    assert rows is not None
+    start = known[fewest - 1].end if fewest else session.now
+    return _reservation(session, job, lacking, rows, start)
+
+
+def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
+    """As many waiting tasks as the gang needs, in order; those that ask for nothing fit anyway."""
+    asking = [t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort]
+    asking.sort(key=session.tiers.task_key)
+    return asking[: max(job.min_available - job.ready_count, 0)]
+
+
+def occupants(session: Session) -> list[Occupant]:
+    """What occupies the nodes and is not leaving already, first what ends first."""
+    requests, leaving = session.job_table.requests, session.job_table.leaving
+    tasks = session.job_table.tasks
+    found = [
+        Occupant(
+            expected_end(pod, session.now),
+            node.row,
+            requests.of(pod).running,
+            tasks[pod.id].job.queue if pod.id in tasks else "",
+        )
+        for node in session.table.nodes()
+        for pod in node.pods.values()
+        if pod.id not in leaving
+    ]
+    late = max((one.end for one in found if one.end is not None), default=0) + 1
+    return sorted(found, key=lambda one: (late if one.end is None else one.end, one.row))
+
+
+def _place(
+    session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[Occupant]
+) -> list[int] | None:
+    """A row for each of `lacking` once `gone` are; None if there is none for one of them."""
+    free = session.room.idle + session.room.releasing
+    for one in gone:
+        for column, amount in one.amounts:
+            free[column, one.row] += amount
+    return place(session, job, lacking, free)
+
+
+def place(
+    session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
+) -> list[int] | None:
+    """A row for each of `lacking` where `free` is the room; None if there is none for one.
+
+    Rows that `job` was promised before come first, then those that are idlest now.
+    """
+    free = free.copy()
+    preference = session.room.idle[CPU].copy()
+    for name in job.reserved_nodes:
+        node = session.table.find(name)
+        if node is not None:
+            preference[node.row] += _REMEMBERED
+    rows: list[int] = []
+    for task in lacking:
+        found = session.choices(job).anyhow.find(task.info)
+        open_rows = found.plan.rows[found.positions()]
+        for column, floor in task.request.floors:
+            open_rows = open_rows[free[column, open_rows] >= floor]
+        if not len(open_rows):
+            return None
+        row = int(open_rows[np.argmax(preference[open_rows])])
+        for column, amount in task.request.running:
+            free[column, row] -= amount
+        rows.append(row)
+    return rows
+
+
+def _reservation(
+    session: Session,
+    job: JobInfo,
+    lacking: Sequence[TaskInfo],
+    rows: Sequence[int],
+    start: Instant | None,
+) -> Reservation:
+    held = np.zeros_like(session.room.idle)
+    for task, row in zip(lacking, rows, strict=True):
+        for column, amount in task.request.running:
+            held[column, row] += amount
+    names = [session.table.at(row).name for row in dict.fromkeys(rows)]
+    return Reservation(job, tuple(names), held, start)
+
+
+def ends_in_time(task: TaskInfo, reservation: Reservation, now: Instant) -> bool:
+    """Whether `task`, started now, is gone before the reserved room is needed."""
+    runtime = runtime_of(task.info)
+    return (
+        runtime is not None
+        and reservation.starts_at is not None
+        and now + runtime <= reservation.starts_at
+    )

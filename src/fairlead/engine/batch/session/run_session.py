@@ -1,0 +1,80 @@
+"""run_session: open, the actions in their order, close."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.engine.batch.compose import Composition
+from fairlead.engine.batch.session.broken_gang import release_broken_gangs
+from fairlead.engine.batch.session.close_session import JobReport, closing_commands, report_on
+from fairlead.engine.batch.session.queue_share import QueueStanding, standings
+from fairlead.engine.batch.session.reservation import reserve
+from fairlead.engine.batch.session.session import NOBODY, Observer, Session
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import Reporter, SilentReporter
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.state.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What to do, and where each job stands about which there is something to say.
+
+    `wake_at` is when another session may decide differently though nothing happened, `queues` how
+    they stand after it.
+    """
+
+    commands: list[Command]
+    reports: list[JobReport]
+    wake_at: Instant | None
+    queues: list[QueueStanding]
+
+
+def run_session(
+    composition: Composition,
+    cluster: Cluster,
+    tie_break: TieBreak,
+    now: Instant,
+    *,
+    reporter: Reporter | None = None,
+    observer: Observer | None = None,
+) -> Outcome:
+    """One session over everything that is known.
+
+    1 open      the picture: jobs, queues, room
+    2 reserve   for the gang that has waited too long
+    3 actions   in configured order
+    4 release   what is left of gangs that stay broken
+    5 report    while it still shows what was decided
+    6 take back what was not dispatched
+    """
+    session = Session(cluster, composition.jobs, composition.policy, tie_break, now)
+    session.reporter = reporter or SilentReporter()
+    session.observer = observer or NOBODY
+    session.open()
+    reserve(session)
+    session.observer.opened(session)
+    for action in composition.actions:
+        session.note("action", None, action.name)
+        action.execute(session)
+    release_broken_gangs(session)
+    session.observer.closing(session)
+    reports = [report_on(session, job) for job in session.jobs.values() if session.is_news(job)]
+    for report in reports:
+        session.commands += closing_commands(session, report)
+    session.note_waiting()
+    session.take_back()
+    composition.jobs.touched.clear()
+    return Outcome(session.commands, reports, _wake_at(session), standings(session))
+
+
+def _wake_at(session: Session) -> Instant | None:
+    """When the next gang has waited, or been broken, too long."""
+    policy, due = session.policy, list[Instant]()
+    for job in session.jobs.values():
+        if policy.starvation_bound is not None and job.waiting_since is not None:
+            due.append(job.waiting_since + policy.starvation_bound)
+        if policy.broken_gang_grace is not None and job.broken_since is not None:
+            due.append(job.broken_since + policy.broken_gang_grace)
+    return min((instant for instant in due if instant > session.now), default=None)

@@ -1,0 +1,443 @@
+"""Session: one decision about all jobs, on one picture of the cluster.
+
+    open      jobs with a group and a queue; what is idle and releasing on every node
+    actions   allocate, pipeline, evict, dispatch: all of it through `move`
+    close     what was not dispatched is taken back (`engine.batch.closing` writes statuses)
+
+The session works on the cluster's own beliefs: a task that is given a node is assumed there, so
+every filter and score sees it, and is forgotten again unless it is dispatched. `commands` collects
+what the world shall do; `steps` are told to the observer in the order in which they are made.
+upstream: pkg/scheduler/framework/session.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from fairlead.api.pods.facts import workload
+from fairlead.engine.batch.configuration.defect import Defect, Defects
+from fairlead.engine.batch.configuration.rules import Rules
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.job_table import JobTable
+from fairlead.engine.batch.info.queue import QueueInfo
+from fairlead.engine.batch.info.task import HOLDS, TaskInfo, TaskStatus
+from fairlead.engine.batch.nodes.node_choice import NodeChoice
+from fairlead.engine.batch.nodes.preparations import Preparations
+from fairlead.engine.batch.nodes.room import Room, RoomView
+from fairlead.engine.batch.session.plugin import Listens, Opens, Unschedulable
+from fairlead.engine.batch.session.tier import Tiers
+from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, RecordEvent
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.reporter import PodPlaced, PodPreempting, Reporter, SilentReporter
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.diagnosis import fit_error
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
+
+if TYPE_CHECKING:
+    from fairlead.engine.batch.session.reservation import Reservation
+
+_ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a session: `verb` is allocate, pipeline, release, unevict, … or action."""
+
+    verb: str
+    task: TaskInfo | None
+    detail: str
+
+
+class Observer(Protocol):
+    """Whoever wants to follow a session."""
+
+    def opened(self, session: Session) -> None:
+        """The picture is taken, nothing is decided."""
+        ...
+
+    def note(self, step: Step) -> None:
+        """`step` was just made."""
+        ...
+
+    def closing(self, session: Session) -> None:
+        """All is decided, nothing is taken back yet."""
+        ...
+
+
+class NoObserver:
+    """Nobody follows."""
+
+    def opened(self, session: Session) -> None:
+        """Let it pass."""
+
+    def note(self, step: Step) -> None:
+        """Let it pass."""
+
+    def closing(self, session: Session) -> None:
+        """Let it pass."""
+
+
+NOBODY: Final = NoObserver()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChoices:
+    """Which node, by what is asked of it.
+
+    `now`: the task fits into idle room. `later`: it fits into room that is becoming free.
+    `either`: one of the two. `anyhow`: it may run there once room is made.
+    """
+
+    now: NodeChoice
+    later: NodeChoice
+    either: NodeChoice
+    anyhow: NodeChoice
+
+
+@dataclass(frozen=True, slots=True)
+class ChoicesByView:
+    """The choices of everybody, and those of whom room is held back for."""
+
+    shared: NodeChoices
+    whole: NodeChoices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What all sessions of a controller have in common.
+
+    A gang that has waited longer than `starvation_bound` gets a reservation, one that was broken
+    longer than `broken_gang_grace` is released; None for never.
+    """
+
+    tiers: Tiers
+    rules: Rules
+    defects: Defects
+    choices: ChoicesByView
+    preparations: Preparations
+    room: Room
+    actions: tuple[str, ...] = ()
+    starvation_bound: DurationNs | None = None
+    broken_gang_grace: DurationNs | None = None
+
+
+class Session:
+    """See the module's docstring."""
+
+    def __init__(
+        self, cluster: Cluster, jobs: JobTable, policy: Policy, tie_break: TieBreak, now: Instant
+    ) -> None:
+        """Call `open` before anything else."""
+        self.cluster = cluster
+        self.table = cluster.table
+        self.policy = policy
+        self.tiers = policy.tiers
+        self.defects = policy.defects
+        self.rules = policy.rules
+        self.room = policy.room
+        self.reservation: Reservation | None = None
+        self.tie_break = tie_break
+        self.now = now
+        self.job_table = jobs
+        self.jobs: dict[str, JobInfo] = {}
+        self.queues: dict[str, QueueInfo] = {}
+        self.outside: dict[str, JobInfo] = {}
+        self.objections: dict[str, Unschedulable] = {}
+        self.shortfalls: dict[str, list[str]] = {}
+        self.failures: dict[str, str] = {}
+        self.changed: dict[str, None] = {}
+        self.commands: list[Command] = []
+        self.observer: Observer = NOBODY
+        self.reporter: Reporter = SilentReporter()
+        self._placed: dict[str, TaskInfo] = {}
+        self._listeners = [p for p in policy.tiers.plugins if isinstance(p, Listens)]
+
+    # --- open and close --------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Take the picture; every plugin looks at it."""
+        leave_out = self.rules.slack if self.rules.leaves_out_overused else None
+        self.room.open(self.job_table, leave_out=leave_out)
+        self.queues = self._open_queues()
+        self.jobs = {
+            job.id: job
+            for job in self.job_table.jobs.values()
+            if job.group is not None and job.queue in self.queues
+        }
+        if self.lets_in:
+            self.outside = {job.id: job for job in self.jobs.values() if job.waits_outside}
+        if not self.defects.has(Defect.JOBVALID_NOOP):
+            self._object()
+        for plugin in self.tiers.plugins:
+            if isinstance(plugin, Opens):
+                plugin.open(self)
+
+    def _object(self) -> None:
+        """Find the jobs that cannot become ready, whatever room there is."""
+        for job in self.jobs.values():
+            found = self.tiers.objection(job)
+            if found is not None:
+                self.objections[job.id] = found
+
+    def _open_queues(self) -> dict[str, QueueInfo]:
+        queues = dict(self.job_table.queues)
+        default = self.job_table.default_queue
+        if self.rules.has_default_queue and default not in queues:
+            queues[default] = QueueInfo(default)
+        return queues
+
+    def is_news(self, job: JobInfo) -> bool:
+        """Whether there may be something to write about `job`."""
+        return (
+            job.id in self.changed
+            or job.id in self.job_table.touched
+            or bool(job.by_status[TaskStatus.PENDING])
+        )
+
+    def take_back(self) -> None:
+        """Undo what was not dispatched: nobody keeps room from one session to the next."""
+        for task in list(self._placed.values()):
+            if task.status in _ON_NODE:
+                self.move(task, TaskStatus.PENDING, None)
+        self._placed.clear()
+
+    # --- the one way in which a task changes -----------------------------------------------
+
+    def move(self, task: TaskInfo, status: TaskStatus, node: NodeInfo | None) -> None:
+        """`task` becomes `status` on `node`, with everything that counts on it.
+
+        A task that had no node is assumed on `node`; one that leaves it is forgotten there.
+        """
+        before, was = task.status, task.node
+        if was:
+            self._count(was, task, before, -1)
+        elif node is not None:
+            self.cluster.assume(task.info, node.name)
+        task.job.set_status(task, status)
+        self.changed[task.job.id] = None
+        task.node = "" if node is None else node.name
+        if node is not None:
+            self.room.count(node.row, task, status, 1)
+            if was:
+                self.table.pod_log.append(node.row)
+        elif was:
+            self.policy.preparations.release(task.id)
+            self.cluster.forget(task.info)
+        if HOLDS[status] is not HOLDS[before]:
+            self._tell(task, holds=HOLDS[status])
+
+    def _count(self, node: str, task: TaskInfo, status: TaskStatus, sign: int) -> None:
+        found = self.table.find(node)
+        if found is not None:
+            self.room.count(found.row, task, status, sign)
+
+    def _tell(self, task: TaskInfo, *, holds: bool) -> None:
+        for plugin in self._listeners:
+            if holds:
+                plugin.allocated(task)
+            else:
+                plugin.deallocated(task)
+
+    # --- steps -----------------------------------------------------------------------------
+
+    def note(self, verb: str, task: TaskInfo | None, detail: str) -> None:
+        """Tell the observer."""
+        if self.observer is not NOBODY:
+            self.observer.note(Step(verb, task, detail))
+
+    def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Give `task` idle room on `node`; nothing is bound yet. Undone by `deallocate`."""
+        preparations = self.policy.preparations
+        found = preparations.look(task)
+        self.move(task, TaskStatus.ALLOCATED, node)
+        if found is not None:
+            preparations.reserve(task, node.name, found)
+        self._placed[task.id] = task
+        self.note("allocate", task, node.name)
+
+    def deallocate(self, task: TaskInfo) -> None:
+        """The inverse of `allocate`."""
+        self.note("deallocate", task, task.node)
+        self.move(task, TaskStatus.PENDING, None)
+
+    def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Promise `task` room on `node` that is becoming free. Undone by `unpipeline`."""
+        self.move(task, TaskStatus.PIPELINED, node)
+        self._placed[task.id] = task
+        self.note("pipeline", task, node.name)
+
+    def unpipeline(self, task: TaskInfo) -> None:
+        """The inverse of `pipeline`."""
+        self.note("unpipeline", task, task.node)
+        self.move(task, TaskStatus.PENDING, None)
+
+    def release(self, task: TaskInfo) -> None:
+        """Suppose `task` were told to go. Undone by `unevict`, made so by `evict`."""
+        node = self.table.find(task.node)
+        self.move(task, TaskStatus.RELEASING, node)
+        self.note("release", task, task.node)
+
+    def unevict(self, task: TaskInfo) -> None:
+        """The inverse of `release`."""
+        node = self.table.find(task.node)
+        self.move(task, TaskStatus.RUNNING, node)
+        self.note("unevict", task, task.node)
+
+    # --- what cannot be taken back ---------------------------------------------------------
+
+    def dispatch_ready(self, job: JobInfo) -> None:
+        """Bind what is allocated of a job that is ready, or take it back if it cannot be."""
+        tasks = job.with_status(TaskStatus.ALLOCATED)
+        sent = self.policy.preparations.dispatch(tasks, self.now)
+        if sent.refusal is not None:
+            self.failures[job.id] = sent.refusal.message
+            for task in tasks:
+                self.deallocate(task)
+            return
+        self.commands += sent.commands
+        for task in tasks:
+            job.set_status(task, TaskStatus.BINDING)
+            self.note("bind", task, task.node)
+            self.reporter.report(_placed(task, self.now))
+
+    def evict(self, task: TaskInfo, why: str) -> None:
+        """Tell a released task to go (`why`: "reclaim" or "preempt")."""
+        self.job_table.leaving[task.id] = task.info
+        self.commands.append(DeleteObject(task.ref, why=why))
+        group = task.job.group
+        if group is not None and group.ref is not None:
+            self.commands.append(_evict_event(group.ref, why))
+        self.note("evict", task, why)
+
+    def tell_displacement(
+        self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
+    ) -> None:
+        """Report that `victims` go for the sake of `task`, which comes to `node`."""
+        self.reporter.report(
+            PodPreempting(
+                pod=task.ref,
+                node=node.name,
+                victims=tuple(victim.ref for victim in victims),
+                pdb_violations=0,
+                rule=why,
+                candidates=1,
+                equals=1,
+                at=self.now,
+                workload=workload(task.info.pod),
+                victim_workloads=tuple(workload(victim.info.pod) for victim in victims),
+            )
+        )
+
+    # --- what went wrong -------------------------------------------------------------------
+
+    def note_shortfall(self, task: TaskInfo, node: NodeInfo) -> None:
+        """`task` has to wait for room on `node`: what is missing there now.
+
+        `shortfalls` has the resources for the job's last task, one entry per node and resource.
+        """
+        names = self.table.resources.names
+        self.shortfalls[task.job.id] = [
+            names[column]
+            for column, amount in task.request.starting
+            if amount and self.room.idle[column, node.row] < amount + self.rules.slack.least(column)
+        ]
+
+    def note_failure(self, task: TaskInfo) -> None:
+        """`task` fits nowhere: why, for each node."""
+        if not self.defects.has(Defect.MUTE_FIT_ERROR):
+            diagnosis = self.choices(task.job).either.find(task.info).diagnosis()
+            self.failures[task.job.id] = fit_error(diagnosis, "")
+
+    def note_bound(self, task: TaskInfo) -> None:
+        """`task` would take its queue beyond what it may have."""
+        if not self.defects.has(Defect.MUTE_FIT_ERROR):
+            self.failures[task.job.id] = f"queue {task.job.queue} may not take more"
+
+    # --- looking ---------------------------------------------------------------------------
+
+    def choices(self, job: JobInfo) -> NodeChoices:
+        """Which nodes the tasks of `job` can be given."""
+        found = self.policy.choices
+        return found.whole if self._is_reserved_for(job) else found.shared
+
+    def view(self, job: JobInfo) -> RoomView:
+        """The room as `job` sees it."""
+        return self.room.whole if self._is_reserved_for(job) else self.room.shared
+
+    def _is_reserved_for(self, job: JobInfo) -> bool:
+        return self.reservation is not None and self.reservation.job is job
+
+    @property
+    def fills_back(self) -> bool:
+        """Whether tasks that ask for nothing have their turn in this session."""
+        return "backfill" in self.policy.actions
+
+    @property
+    def lets_in(self) -> bool:
+        """Whether groups wait outside until they are let in."""
+        return "enqueue" in self.policy.actions
+
+    def enqueue(self, job: JobInfo) -> None:
+        """Let `job` in."""
+        del self.outside[job.id]
+        self.changed[job.id] = None
+        self.tiers.enqueued(job)
+
+    def candidates(self) -> list[JobInfo]:
+        """The jobs that are worth trying."""
+        return [
+            job
+            for job in self.jobs.values()
+            if job.id not in self.objections
+            and job.id not in self.outside
+            and self.queues[job.queue].is_open
+        ]
+
+    def note_waiting(self) -> None:
+        """Remember since when each job has been waiting to start."""
+        for job in self.jobs.values():
+            waits = bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
+            if not waits:
+                job.waiting_since = None
+            elif job.waiting_since is None:
+                job.waiting_since = self.now
+
+    def fits_somewhere(self, task: TaskInfo) -> bool:
+        """Whether `task` could start as things are."""
+        return bool(len(self.choices(task.job).now.find(task.info).positions()))
+
+    def tasks_on(self, node: NodeInfo) -> list[TaskInfo]:
+        """The tasks of this session's jobs on `node`, in the order in which they came there."""
+        known, jobs = self.job_table.tasks, self.jobs
+        found = (known.get(pod_id) for pod_id in node.pods)
+        return [task for task in found if task is not None and task.job.id in jobs]
+
+
+def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
+    """upstream: cache.go: Evict, which tells the group, not the pod."""
+    return RecordEvent(
+        regarding=group,
+        type="Normal",
+        reason="Evict",
+        action="Evict",
+        note=why,
+        reporting_controller="batch",
+    )
+
+
+def _placed(task: TaskInfo, now: Instant) -> PodPlaced:
+    """The record of a placement; a session has no attempts and knows no equals afterwards."""
+    return PodPlaced(
+        pod=task.ref,
+        node=task.node,
+        at=now,
+        via="batch",
+        feasible=1,
+        equals=1,
+        started=now,
+        attempt=1,
+        profile=task.info.pod.spec.scheduler_name,
+    )

@@ -1,0 +1,188 @@
+"""Tiers: what several plugins say together.
+
+    order functions       tiers in order, plugins in order: the first that sees a difference;
+                          else who was created first, else the name
+    ready, pipelined      all must agree
+    overused              any is enough
+    valid                 the first that objects
+    may …                 all must agree
+    victims               each plugin that has a say is a veto (`engine.batch.victim_vote`)
+
+upstream: pkg/scheduler/framework/session_plugins.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.queue import QueueInfo
+from fairlead.engine.batch.info.task import TaskInfo
+from fairlead.engine.batch.session.plugin import (
+    Allocatable,
+    BatchPlugin,
+    JobEnqueueable,
+    JobEnqueued,
+    JobOrder,
+    JobPipelined,
+    JobReady,
+    JobValid,
+    MayReclaim,
+    Overused,
+    Preemptable,
+    QueueOrder,
+    Reclaimable,
+    TaskOrder,
+    Unschedulable,
+)
+
+JOB_ORDER: Final = "enableJobOrder"
+JOB_READY: Final = "enableJobReady"
+JOB_PIPELINED: Final = "enableJobPipelined"
+TASK_ORDER: Final = "enableTaskOrder"
+PREEMPTABLE: Final = "enablePreemptable"
+RECLAIMABLE: Final = "enableReclaimable"
+QUEUE_ORDER: Final = "enableQueueOrder"
+PREDICATE: Final = "enablePredicate"
+NODE_ORDER: Final = "enableNodeOrder"
+# Volcano's, as it spells them.
+OVERUSED: Final = "enabledOverused"
+ALLOCATABLE: Final = "enabledAllocatable"
+MAY_RECLAIM: Final = "enablePreemptive"
+JOB_ENQUEUED: Final = "enableJobEnqueued"
+# Volcano's for what no plugin here has a say in.
+WITHOUT_EFFECT: Final = (
+    "enableBestNode",
+    "enableHierarchy",
+    "enableJobStarving",
+    "enableNamespaceOrder",
+    "enableReservedNodes",
+    "enableTargetJob",
+    "enabledVictim",
+)
+SWITCHES: Final = (
+    JOB_ORDER,
+    JOB_READY,
+    JOB_PIPELINED,
+    TASK_ORDER,
+    PREEMPTABLE,
+    RECLAIMABLE,
+    QUEUE_ORDER,
+    PREDICATE,
+    NODE_ORDER,
+    OVERUSED,
+    ALLOCATABLE,
+    MAY_RECLAIM,
+    JOB_ENQUEUED,
+    *WITHOUT_EFFECT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginOption:
+    """One plugin of a tier; `off` are the switches (`enableJobOrder`, …) that are set to false."""
+
+    name: str
+    off: frozenset[str] = frozenset()
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+    def allows(self, switch: str) -> bool:
+        """Whether the plugin may take part in what `switch` is about."""
+        return switch not in self.off
+
+
+Tier = tuple[PluginOption, ...]
+Voters = tuple[tuple[Any, ...], ...]
+
+
+class Tiers:
+    """The plugins of a configuration, by what they have a say in."""
+
+    def __init__(self, tiers: Sequence[Tier], plugins: Mapping[str, BatchPlugin]) -> None:
+        """`plugins` by name, as built for `tiers`."""
+        self.plugins = [plugins[option.name] for tier in tiers for option in tier]
+        self._tiers = tiers
+        self._by_name = plugins
+        self._job_order: list[JobOrder] = self._flat(JobOrder, JOB_ORDER)
+        self._queue_order: list[QueueOrder] = self._flat(QueueOrder, QUEUE_ORDER)
+        self._task_order: list[TaskOrder] = self._flat(TaskOrder, TASK_ORDER)
+        self._ready: list[JobReady] = self._flat(JobReady, JOB_READY)
+        self._pipelined: list[JobPipelined] = self._flat(JobPipelined, JOB_PIPELINED)
+        self._valid: list[JobValid] = self._flat(JobValid, None)
+        self._overused: list[Overused] = self._flat(Overused, OVERUSED)
+        self._allocatable: list[Allocatable] = self._flat(Allocatable, ALLOCATABLE)
+        self._may_reclaim: list[MayReclaim] = self._flat(MayReclaim, MAY_RECLAIM)
+        self._enqueueable: list[JobEnqueueable] = self._flat(JobEnqueueable, JOB_ENQUEUED)
+        self._enqueued: list[JobEnqueued] = self._flat(JobEnqueued, JOB_ENQUEUED)
+        self.preempt_voters = self._voters(Preemptable, PREEMPTABLE)
+        self.reclaim_voters = self._voters(Reclaimable, RECLAIMABLE)
+
+    def _flat(self, kind: type[Any], switch: str | None) -> list[Any]:
+        return [plugin for tier in self._voters(kind, switch) for plugin in tier]
+
+    def _voters(self, kind: type[Any], switch: str | None) -> Voters:
+        """Per tier, the plugins of `kind` that are allowed to take part."""
+        return tuple(
+            tuple(
+                self._by_name[option.name]
+                for option in tier
+                if isinstance(self._by_name[option.name], kind)
+                and (switch is None or option.allows(switch))
+            )
+            for tier in self._tiers
+        )
+
+    # --- order: smaller first --------------------------------------------------------------
+
+    def job_key(self, job: JobInfo) -> tuple[object, ...]:
+        """By which jobs of a queue are served; changes as the session goes on."""
+        return (*[plugin.job_key(job) for plugin in self._job_order], job.created, job.id)
+
+    def queue_key(self, queue: QueueInfo) -> tuple[object, ...]:
+        """By which queues are served; changes as the session goes on."""
+        return (*[plugin.queue_key(queue) for plugin in self._queue_order], *queue.order)
+
+    def task_key(self, task: TaskInfo) -> tuple[object, ...]:
+        """By which tasks of a job are served; does not change."""
+        return (*[plugin.task_key(task) for plugin in self._task_order], task.created, task.id)
+
+    # --- questions -------------------------------------------------------------------------
+
+    def is_ready(self, job: JobInfo) -> bool:
+        """Whether the job's tasks may be bound."""
+        return all(plugin.is_ready(job) for plugin in self._ready)
+
+    def is_pipelined(self, job: JobInfo) -> bool:
+        """Whether the job will be ready once what leaves has left."""
+        return all(plugin.is_pipelined(job) for plugin in self._pipelined)
+
+    def objection(self, job: JobInfo) -> Unschedulable | None:
+        """Why the job need not be tried, None if it is worth it."""
+        for plugin in self._valid:
+            found = plugin.objection(job)
+            if found is not None:
+                return found
+        return None
+
+    def is_overused(self, queue: QueueInfo) -> bool:
+        """Whether the queue has all that it deserves."""
+        return any(plugin.is_overused(queue) for plugin in self._overused)
+
+    def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """Whether the queue stays within its bounds with `task`."""
+        return all(plugin.may_take(queue, task) for plugin in self._allocatable)
+
+    def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """Whether tasks of other queues may be evicted for `task`."""
+        return all(plugin.may_reclaim(queue, task) for plugin in self._may_reclaim)
+
+    def may_enqueue(self, job: JobInfo) -> bool:
+        """Whether there is room for one more such group."""
+        return all(plugin.may_enqueue(job) for plugin in self._enqueueable)
+
+    def enqueued(self, job: JobInfo) -> None:
+        """Tell everybody that `job` counts from now on."""
+        for plugin in self._enqueued:
+            plugin.enqueued(job)

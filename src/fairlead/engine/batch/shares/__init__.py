@@ -1,0 +1,1 @@
+"""Shares of queues and jobs: dominant shares, deserved amounts, hierarchical queues."""

@@ -1,0 +1,43 @@
+"""Shares: how much of something somebody has, by the resource of which it is most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.engine.batch.configuration.rules import Rules
+from fairlead.engine.batch.nodes.room import Room
+from fairlead.engine.state.node_table import NodeTable
+
+Total = tuple[tuple[int, int], ...]
+
+
+def share(held: float, whole: float) -> float:
+    """A part of nothing is all of it; nothing of nothing is none (helpers.go: Share)."""
+    if whole:
+        return held / whole
+    return 1.0 if held else 0.0
+
+
+def dominant_share(held: Sequence[int], total: Total) -> float:
+    """The largest share of `total` (by column) that `held` is; missing columns hold nothing."""
+    known = len(held)
+    return max((share(held[c] if c < known else 0, whole) for c, whole in total), default=0.0)
+
+
+def cluster_total(room: Room, rules: Rules) -> Total:
+    """What the session's nodes offer, by counted column, if only as "0"."""
+    table = room.table
+    counted = table.alive & ~room.is_left_out
+    sums = table.allocatable[:, counted].sum(axis=1).tolist()
+    names = table.resources.names
+    return tuple(
+        (column, whole)
+        for column, whole in enumerate(sums)
+        if names[column] not in rules.uncounted and (whole or _is_offered(table, names[column]))
+    )
+
+
+def _is_offered(table: NodeTable, name: str) -> bool:
+    if name in ("cpu", "memory"):
+        return True
+    return any(name in node.node.status.allocatable for node in table.nodes())

@@ -1,0 +1,49 @@
+"""refuse_unserved: whether a scheduler could be built from a configuration, tried out.
+
+upstream: pkg/scheduler/profile/profile.go: NewMap
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.text.field_problem import invalid
+from fairlead.engine.configuration.error import ConfigurationError, at
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.compose import Beliefs, ProfileError, Served, serve
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.state.cluster import Cluster
+
+_SAME: Final = "must be the same for all profiles"
+
+
+def refuse_unserved(config: SchedulerConfig, *, only_profile: bool = False) -> None:
+    """Raise ConfigurationError for a profile that cannot be served."""
+    first: Served | None = None
+    for number, profile in enumerate(config.profiles):
+        where = "" if only_profile else f"profiles[{number}]"
+        served = _serve(where, profile, config)
+        if first is not None:
+            _refuse_other_order(where, config.profiles[0], first, profile, served)
+        first = first or served
+
+
+def _serve(where: str, profile: Profile, config: SchedulerConfig) -> Served:
+    beliefs = Beliefs(Cluster(), Nominator())
+    try:
+        return serve(profile, beliefs, TieBreak(0), config.out_of_tree)
+    except ProfileError as cause:
+        raise ConfigurationError(where, str(cause)) from None
+
+
+def _refuse_other_order(
+    where: str, first: Profile, first_served: Served, other: Profile, served: Served
+) -> None:
+    """There is one queue, so there is one order."""
+    name, before = served.framework.queue_sort.name, first_served.framework.queue_sort.name
+    if name != before:
+        raise ConfigurationError(at(where, "plugins.queueSort"), invalid(name, _SAME))
+    if other.args.get(name, {}) != first.args.get(name, {}):
+        raise ConfigurationError(at(where, "pluginConfig"), invalid(name, f"queueSort {_SAME}"))

@@ -1,0 +1,122 @@
+"""Which plugins a profile has: the default ones, as the configuration changes them.
+
+upstream: pkg/scheduler/apis/config/v1/default_plugins.go: mergePluginSet;
+pkg/scheduler/apis/config/validation/validation.go: validatePluginSetForInvalidPlugins
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.text.field_problem import duplicate, invalid
+from fairlead.engine.configuration.error import ConfigurationError
+from fairlead.engine.configuration.v1 import PluginForm, PluginSetForm, PluginsForm
+from fairlead.engine.framework.plugin_order import POINTS
+from fairlead.engine.framework.point_plugins import ALL, PointPlugins
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS
+from fairlead.engine.framework.upstream_points import UPSTREAM_POINTS
+
+WEIGHT_MAX: Final = (1 << 31) - 1
+VERSION: Final = "kubescheduler.config.k8s.io/v1"
+# Plugins that upstream once had, or has behind gates: whoever has none of them loses nothing by
+# switching them off.
+_REMOVED: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
+_ABSENT: Final = (
+    *_REMOVED,
+    "GangScheduling",
+    "NodeLabel",
+    "NodePreferAvoidPods",
+    "NodeResourcesLeastAllocated",
+    "NodeResourcesMostAllocated",
+    "RequestedToCapacityRatio",
+    "SelectorSpread",
+    "ServiceAffinity",
+)
+_FIELDS: Final = {point[0].lower() + point[1:]: point for point in POINTS}
+
+UsualWeight = Callable[[str], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginChoice:
+    """Reads the plugins of one profile; `usual_weight` knows users' plugins (None: no such)."""
+
+    where: str
+    usual_weight: UsualWeight
+
+    def everywhere(self, form: PluginSetForm) -> tuple[tuple[str, int], ...]:
+        """The plugins that are asked wherever they take part. Raises ConfigurationError."""
+        field = f"{self.where}.multiPoint"
+        disabled = self._disabled(field, form)
+        chosen: dict[str, int] = {}
+        for place, entry in enumerate(form.enabled):
+            at = f"{field}.enabled[{place}]"
+            if entry.name in chosen:
+                raise ConfigurationError(f"{at}.name", duplicate(entry.name))
+            self._refuse_unknown(f"{at}.name", entry.name)
+            chosen[entry.name] = self._weight(at, entry)
+        kept = [] if ALL in disabled else [p for p in DEFAULT_PLUGINS if p[0] not in disabled]
+        in_place = tuple((name, chosen.get(name, weight)) for name, weight in kept)
+        named = dict(kept)
+        return *in_place, *((name, w) for name, w in chosen.items() if name not in named)
+
+    def at_points(self, form: PluginsForm) -> dict[str, PointPlugins]:
+        """What is different at single extension points. Raises ConfigurationError."""
+        points = {}
+        for name, field in _named_fields():
+            one: PluginSetForm = getattr(form, name)
+            if one.enabled or one.disabled:
+                points[_FIELDS[field]] = self._at_point(field, one)
+        return points
+
+    def _at_point(self, field: str, form: PluginSetForm) -> PointPlugins:
+        where, point = f"{self.where}.{field}", _FIELDS[field]
+        enabled = []
+        for place, entry in enumerate(form.enabled):
+            at = f"{where}.enabled[{place}]"
+            self._refuse_unknown(f"{at}.name", entry.name)
+            if point not in UPSTREAM_POINTS.get(entry.name, (point,)):
+                problem = f'plugin "{entry.name}" does not extend {point}Plugin plugin'
+                raise ConfigurationError(f"{at}.name", problem)
+            enabled.append((entry.name, self._weight(at, entry) if point == "Score" else 0))
+        return PointPlugins(tuple(enabled), self._disabled(where, form))
+
+    def _disabled(self, where: str, form: PluginSetForm) -> tuple[str, ...]:
+        for place, entry in enumerate(form.disabled):
+            if entry.name not in (ALL, *_ABSENT):
+                self._refuse_unknown(f"{where}.disabled[{place}].name", entry.name)
+        return tuple(entry.name for entry in form.disabled)
+
+    def _weight(self, field: str, entry: PluginForm) -> int:
+        """A weight left out is 1, except where users say otherwise, and for who does not score."""
+        if not 0 <= entry.weight <= WEIGHT_MAX:
+            problem = invalid(entry.weight, f"not in valid range [0, {WEIGHT_MAX}]")
+            raise ConfigurationError(f"{field}.weight", problem)
+        if "Score" not in UPSTREAM_POINTS.get(entry.name, ("Score",)):
+            return 0
+        return entry.weight or self.usual_weight(entry.name) or 1
+
+    def _refuse_unknown(self, field: str, name: str) -> None:
+        if name in UPSTREAM_POINTS or self.usual_weight(name) is not None:
+            return
+        if name in _REMOVED:
+            why = f'was invalid in version "{VERSION}"'
+            raise ConfigurationError(field, invalid(name, why))
+        if name in _ABSENT:
+            raise ConfigurationError(field, f"plugin {name!r} is not in Kubernetes any more")
+        nearest = difflib.get_close_matches(name, UPSTREAM_POINTS, n=1)
+        hint = f"did you mean {nearest[0]}? " if nearest else ""
+        known = ", ".join(UPSTREAM_POINTS)
+        problem = f"no plugin {name!r} to be found here; {hint}known: {known}"
+        raise ConfigurationError(field, problem)
+
+
+def _named_fields() -> Iterator[tuple[str, str]]:
+    """The extension points of the form, as attributes and as users write them."""
+    fields = zip(PluginsForm.__struct_fields__, PluginsForm.__struct_encode_fields__, strict=True)
+    for name, field in fields:
+        if field in _FIELDS:
+            yield name, field

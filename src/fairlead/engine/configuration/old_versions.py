@@ -1,0 +1,237 @@
+"""The forms that came before v1, and what they say in its terms.
+
+An old form is read for the settings it makes. What it leaves open is today's default, not that of
+its time: weights and plugins of other releases are another question than how a file is written.
+
+    v1beta3, v1beta2   as v1, with addresses that change nothing
+    v1beta1, v1alpha2  three plugins that scored by one strategy each; disablePreemption
+    v1alpha1           one profile, without the word; algorithmSource; disablePreemption
+
+upstream: staging/src/k8s.io/kube-scheduler/config/{v1alpha1,v1alpha2,v1beta1,v1beta2}/types.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.engine.configuration.error import ConfigurationError, at
+from fairlead.engine.configuration.v1 import (
+    ConfigurationForm,
+    Form,
+    PluginConfigForm,
+    PluginForm,
+    PluginSetForm,
+    PluginsForm,
+    ProfileForm,
+)
+from fairlead.engine.framework.point_plugins import ALL
+from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
+
+FIT: Final = "NodeResourcesFit"
+LEAST_ALLOCATED: Final = "NodeResourcesLeastAllocated"
+# Plugins that became strategies of NodeResourcesFit.
+STRATEGIES: Final = {
+    LEAST_ALLOCATED: "LeastAllocated",
+    "NodeResourcesMostAllocated": "MostAllocated",
+    "RequestedToCapacityRatio": "RequestedToCapacityRatio",
+}
+_BY_PLUGINS: Final = ("v1beta1", "v1alpha2")
+_PROVIDERS: Final = {
+    "DefaultProvider": None,
+    "ClusterAutoscalerProvider": {"scoringStrategy": {"type": "MostAllocated"}},
+}
+_NO_POLICY: Final = "a Policy is not read; name its predicates and priorities as plugins instead"
+_NO_UNRESERVE: Final = "is not an extension point any more; Reserve plugins undo what they did"
+_replace = msgspec.structs.replace
+
+
+class OldPluginsForm(PluginsForm, frozen=True, kw_only=True):
+    """With the extension point that became a part of Reserve."""
+
+    unreserve: PluginSetForm = PluginSetForm()
+
+
+class OldProfileForm(ProfileForm, frozen=True, kw_only=True):
+    """One profile."""
+
+    plugins: OldPluginsForm = OldPluginsForm()
+
+
+class BetaForm(ConfigurationForm, frozen=True, kw_only=True):
+    """v1alpha2 to v1beta3, all their fields together."""
+
+    healthz_bind_address: Any = None
+    metrics_bind_address: Any = None
+    disable_preemption: bool = False
+    bind_timeout_seconds: int | None = None
+    profiles: tuple[OldProfileForm, ...] = ()
+
+
+class AlgorithmSource(Form, frozen=True, kw_only=True):
+    """Where the algorithm came from: a provider by name, or a Policy."""
+
+    provider: str | None = None
+    policy: Any = None
+
+
+class AlphaForm(Form, frozen=True, kw_only=True):
+    """v1alpha1."""
+
+    api_version: str = ""
+    kind: str = ""
+    scheduler_name: str = DEFAULT_SCHEDULER
+    algorithm_source: AlgorithmSource = AlgorithmSource()
+    hard_pod_affinity_symmetric_weight: int | None = None
+    leader_election: Any = None
+    client_connection: Any = None
+    healthz_bind_address: Any = None
+    metrics_bind_address: Any = None
+    enable_profiling: Any = None
+    enable_contention_profiling: Any = None
+    disable_preemption: bool = False
+    percentage_of_nodes_to_score: int | None = None
+    bind_timeout_seconds: int | None = None
+    pod_initial_backoff_seconds: int | None = None
+    pod_max_backoff_seconds: int | None = None
+    plugins: OldPluginsForm = OldPluginsForm()
+    plugin_config: tuple[PluginConfigForm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What an old form says beside its profiles; `by_plugins` where strategies were plugins."""
+
+    no_preemption: bool
+    bind_timeout_s: int | None
+    by_plugins: bool
+
+
+def beta_as_v1(form: BetaForm) -> ConfigurationForm:
+    """`form` in the terms of v1. Raises ConfigurationError."""
+    by_plugins = form.api_version.endswith(_BY_PLUGINS)
+    past = _Past(form.disable_preemption, form.bind_timeout_seconds, by_plugins)
+    profiles = [
+        _modern(f"profiles[{number}]", profile, past)
+        for number, profile in enumerate(form.profiles or (OldProfileForm(),))
+    ]
+    own = {name: getattr(form, name) for name in ConfigurationForm.__struct_fields__}
+    return ConfigurationForm(**(own | {"profiles": tuple(profiles)}))
+
+
+def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
+    """`form` in the terms of v1, with one profile. Raises ConfigurationError."""
+    args = list(form.plugin_config)
+    weight = form.hard_pod_affinity_symmetric_weight
+    if weight is not None:
+        args.append(
+            PluginConfigForm(name="InterPodAffinity", args={"hardPodAffinityWeight": weight})
+        )
+    scoring = _provided(form.algorithm_source)
+    if scoring is not None:
+        args.append(PluginConfigForm(name=FIT, args=scoring))
+    profile = OldProfileForm(
+        scheduler_name=form.scheduler_name, plugins=form.plugins, plugin_config=tuple(args)
+    )
+    past = _Past(form.disable_preemption, form.bind_timeout_seconds, by_plugins=True)
+    return ConfigurationForm(
+        percentage_of_nodes_to_score=form.percentage_of_nodes_to_score,
+        pod_initial_backoff_seconds=form.pod_initial_backoff_seconds,
+        pod_max_backoff_seconds=form.pod_max_backoff_seconds,
+        profiles=(_modern("", profile, past),),
+    )
+
+
+def _provided(source: AlgorithmSource) -> dict[str, Any] | None:
+    """The arguments that tell the provider's NodeResourcesFit from today's default."""
+    if source.policy is not None:
+        raise ConfigurationError("algorithmSource.policy", _NO_POLICY)
+    provider = "DefaultProvider" if source.provider is None else source.provider
+    if provider not in _PROVIDERS:
+        known = ", ".join(_PROVIDERS)
+        raise ConfigurationError(
+            "algorithmSource.provider", f"no provider {provider!r}; known: {known}"
+        )
+    return _PROVIDERS[provider]
+
+
+def _modern(where: str, form: OldProfileForm, past: _Past) -> ProfileForm:
+    if form.plugins.unreserve.enabled:
+        raise ConfigurationError(at(where, "plugins.unreserve"), _NO_UNRESERVE)
+    points = {name: getattr(form.plugins, name) for name in PluginsForm.__struct_fields__}
+    args = list(form.plugin_config)
+    if past.by_plugins:
+        strategy = _strategy(at(where, "plugins.score"), points["score"])
+        points["score"] = _modern_scores(points["score"], strategy)
+        args = list(_modern_args(args, strategy))
+    if past.no_preemption:
+        points["post_filter"] = _without_preemption(points["post_filter"])
+    if past.bind_timeout_s is not None and all(one.name != "VolumeBinding" for one in args):
+        timeout = {"bindTimeoutSeconds": past.bind_timeout_s}
+        args.append(PluginConfigForm(name="VolumeBinding", args=timeout))
+    return ProfileForm(
+        scheduler_name=form.scheduler_name,
+        percentage_of_nodes_to_score=form.percentage_of_nodes_to_score,
+        plugins=PluginsForm(**points),
+        plugin_config=tuple(args),
+    )
+
+
+def _without_preemption(form: PluginSetForm) -> PluginSetForm:
+    plugin = PluginForm(name="DefaultPreemption")
+    enabled = tuple(one for one in form.enabled if one.name != plugin.name)
+    return PluginSetForm(enabled=enabled, disabled=(*form.disabled, plugin))
+
+
+def _strategy(field: str, form: PluginSetForm) -> str:
+    """The old plugin that scores by resources; LEAST_ALLOCATED unless it is switched off."""
+    disabled = {one.name for one in form.disabled}
+    chosen = [one.name for one in form.enabled if one.name in STRATEGIES]
+    if not {LEAST_ALLOCATED, ALL} & disabled and LEAST_ALLOCATED not in chosen:
+        chosen.append(LEAST_ALLOCATED)
+    if len(chosen) > 1:
+        raise ConfigurationError(
+            field, f"{' and '.join(chosen)} are one plugin now; all but one must be disabled"
+        )
+    return chosen[0] if chosen else ""
+
+
+def _modern_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
+    """`form` with NodeResourcesFit in place of the old plugins; untouched where it names none."""
+    named = {one.name for one in (*form.enabled, *form.disabled)}
+    if not named & STRATEGIES.keys():
+        return form
+    enabled = tuple(
+        _replace(one, name=FIT) if one.name == strategy else one for one in form.enabled
+    )
+    disabled = tuple(one for one in form.disabled if one.name not in STRATEGIES)
+    if not strategy:
+        disabled = (*disabled, PluginForm(name=FIT))
+    return PluginSetForm(enabled=enabled, disabled=disabled)
+
+
+def _modern_args(configs: Sequence[PluginConfigForm], strategy: str) -> Iterator[PluginConfigForm]:
+    """Arguments of the strategy that scores are NodeResourcesFit's; of the others, nobody's."""
+    fit: dict[str, Any] = {}
+    is_given = False
+    for config in configs:
+        if config.name == FIT:
+            fit, is_given = {**config.args, **fit}, True
+        elif config.name == strategy:
+            fit["scoringStrategy"] = _strategy_args(strategy, config.args)
+        elif config.name not in STRATEGIES:
+            yield config
+    if strategy not in ("", LEAST_ALLOCATED):
+        fit.setdefault("scoringStrategy", _strategy_args(strategy, {}))
+    if fit or is_given:
+        yield PluginConfigForm(name=FIT, args=fit)
+
+
+def _strategy_args(strategy: str, args: dict[str, Any]) -> dict[str, Any]:
+    given = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
+    shape = given.pop("shape", None)
+    ratio = {} if shape is None else {"requestedToCapacityRatio": {"shape": shape}}
+    return {"type": STRATEGIES[strategy], **given, **ratio}

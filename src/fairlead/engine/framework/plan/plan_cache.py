@@ -1,0 +1,69 @@
+"""PlanCache: the plans of one profile's most recently seen shapes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, ShapeRelevance
+from fairlead.engine.framework.plan.plugin_split import PluginSplit
+from fairlead.engine.framework.plan.shape_plan import ShapePlan
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
+
+_NODES_TIMES_PLANS_MAX: Final = 20_000_000  # about 30 bytes each
+_PLANS_MIN: Final = 64
+_PLANS_MAX: Final = 4_096  # each has a shape and its plugins' states besides, some 5 KB
+
+
+class PlanCache:
+    """Least recently used plans go first once there are too many, or their columns too large.
+
+    `promised` is for whoever counts room promised to others: verdicts by (shape id, priority).
+    """
+
+    def __init__(self, framework: Framework) -> None:
+        """For the pods of `framework`'s profile."""
+        self.framework = framework
+        self._choosy = [p for p in framework.pre_filters if isinstance(p, ShapeRelevance)]
+        self._splits: dict[tuple[str, ...], PluginSplit] = {}
+        self.promised: dict[tuple[int, int], object] = {}
+        self._plans: dict[int, ShapePlan] = {}
+
+    def plan_for(self, pod: PodInfo) -> ShapePlan:
+        """The plan of `pod`'s shape, brought up to date."""
+        shape_id = pod.shape.id
+        plan = self._plans.pop(shape_id, None)
+        if plan is None:
+            self._make_room()
+            self.framework.cluster.table.widen()
+            plan = ShapePlan(self.framework, self._split_for(pod.shape), pod)
+        self._plans[shape_id] = plan
+        plan.refresh(pod)
+        return plan
+
+    def _split_for(self, shape: Shape) -> PluginSplit:
+        idle = tuple(plugin.name for plugin in self._choosy if not plugin.concerns(shape))
+        found = self._splits.get(idle)
+        if found is None:
+            found = self._splits[idle] = PluginSplit(self.framework, idle)
+        return found
+
+    def _make_room(self) -> None:
+        nodes = max(self.framework.cluster.table.capacity, 1)
+        bound = min(max(_NODES_TIMES_PLANS_MAX // nodes, _PLANS_MIN), _PLANS_MAX)
+        while len(self._plans) >= bound:
+            del self._plans[next(iter(self._plans))]
+
+
+def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
+    """Whether any Filter that has a say in this cycle depends on more than the node.
+
+    Those that come after such a one are not kept either, but may themselves look no further.
+    """
+    skipped = state.skipped_filters
+    return any(
+        point.locality is Locality.CLUSTER and point.name not in skipped
+        for point in plan.split.cluster_filters
+    )

@@ -1,0 +1,388 @@
+"""ShapePlan: what one profile's plugins say about every node, for pods of one shape.
+
+The heart of "cost follows what changed". Verdicts and scores that depend only on a node and its
+pods (Locality NODE and ROW) are kept per row and redone only for rows that the table's change logs
+name since the plan last looked: one by one when few changed, over columns when many did.
+
+    statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 where it fits,
+                         DEAD where the row holds no node
+    static_score[i]      weighted scores of NODE plugins that need no normalisation
+    total[i]             static_score plus the weighted scores of ROW plugins; NOT_FEASIBLE where
+                         codes[i] is not 0
+    raw_scores[name][i]  raw scores of NODE plugins that are normalised over the feasible nodes;
+                         `live` holds those that are not 0 everywhere and so make a difference
+
+Plugins of Locality CLUSTER are not cached; the cycle asks them
+(`engine.framework.feasibility`, `engine.scheduling.prioritization`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.core.status import SUCCESS, Code, Status
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import (
+    SCORE_MAX,
+    Normalization,
+    PreFilterResult,
+    Rows,
+    Scores,
+    Verdicts,
+)
+from fairlead.engine.framework.plan.plugin_split import PluginSplit
+from fairlead.engine.framework.points import (
+    FilterPoint,
+    ScorePoint,
+    crashed,
+    invalid_score,
+    is_in_range,
+)
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.state.pod_info import PodInfo
+
+Codes = npt.NDArray[np.int32]
+
+DEAD: Final = -1
+NOT_FEASIBLE: Final = -1
+
+Broken = dict[int, Status]
+
+# From this many changed rows on, redoing them over columns is cheaper than one by one (measured:
+# a pass over columns costs about as much as a dozen rows).
+_COLUMNS_FROM: Final = 12
+
+
+# A plugin's statuses, the plan's code for each, and whether there is one for each.
+_Mapping = tuple[tuple[Status, ...] | None, Codes | None, bool]
+# So many are given their codes at once, for then nothing is looked for afterwards.
+_STATUSES_FEW: Final = 8
+_NO_MAPPING: Final[_Mapping] = (None, None, False)
+
+
+class ShapePlan:
+    """See the module's docstring. `state` holds what the cached plugins' PreFilter left.
+
+    `rejected` are PreFilter's refusals by plugin, `node_names` the only nodes worth looking at
+    (None for all), as the plugins in `restricting` say. `score_error` fails a cycle that needs
+    scores; a Score plugin that fails on some node fails those for which the node is feasible
+    (`first_broken`).
+    """
+
+    def __init__(self, framework: Framework, split: PluginSplit, pod: PodInfo) -> None:
+        """Plan for all pods of `pod.shape`; call `refresh` before reading."""
+        self._framework = framework
+        self._shape = pod.shape  # which stays what it is for as long as there is a plan for it
+        self.split = split
+        self.table = framework.cluster.table
+        self.state = CycleState()
+        self.rejected: dict[str, Status] = {}
+        self.node_names: tuple[str, ...] | None = None
+        self.restricting: list[str] = []
+        self.score_error: Status | None = None
+        self._pre_filter(pod)
+        self._pre_score(pod)
+        self._drop_skipped()
+        self.statuses: list[Status] = [SUCCESS]
+        self._code_of: dict[Status, int] = {}
+        self._mappings: dict[str, _Mapping] = {}
+        self.has_errors = False
+        self._static_broken: Broken = {}
+        self._row_broken: Broken = {}
+        self._size = -1
+        self._epochs: list[object] = []
+
+    def _pre_filter(self, pod: PodInfo) -> None:
+        """Ask the cached plugins' PreFilter once; their answers hold for the shape."""
+        self.state.skipped_filters |= dict.fromkeys(self._framework.filter_names(self.split.idle))
+        for plugin in self.split.pre_filters:
+            if plugin.name not in self.split.local_names:
+                continue
+            answer = self._framework.run_pre_filter(self.state, pod, plugin)
+            if isinstance(answer, Status):
+                self.rejected[plugin.name] = answer
+            elif isinstance(answer, PreFilterResult) and answer.node_names is not None:
+                self.restricting.append(plugin.name)
+                before = answer.node_names if self.node_names is None else self.node_names
+                self.node_names = tuple(n for n in before if n in answer.node_names)
+
+    def _pre_score(self, pod: PodInfo) -> None:
+        """Ask the cached plugins' PreScore once; an error only counts when scores are needed."""
+        self.state.skipped_scores |= dict.fromkeys(self._framework.score_names(self.split.idle))
+        nothing = np.zeros(0, np.int64)
+        for point in self.split.local_scorers:
+            error = self._framework.run_pre_score(self.state, pod, point.name, nothing)
+            self.score_error = self.score_error or error
+
+    def _drop_skipped(self) -> None:
+        skipped, unscored = self.state.skipped_filters, self.state.skipped_scores
+        split = self.split
+        self.static_filters = [p for p in split.static_filters if p.name not in skipped]
+        self.row_filters = [p for p in split.row_filters if p.name not in skipped]
+        self.static_scorers = [p for p in split.static_scorers if p.name not in unscored]
+        self.row_scorers = [p for p in split.row_scorers if p.name not in unscored]
+        self.normalized_scorers = [p for p in split.normalized_scorers if p.name not in unscored]
+
+    # --- keeping current -------------------------------------------------------------------
+
+    def refresh(self, pod: PodInfo) -> None:
+        """Redo what changed since the last call. `pod` is any pod of the shape."""
+        table = self.table
+        if self._size < 0:
+            self._build(pod)
+            return
+        nodes = table.node_log.since(self._node_position)
+        pods = table.pod_log.since(self._pod_position)
+        if nodes is None or pods is None or (nodes and self.node_names is not None):
+            self._build(pod)
+            return
+        if self._size < table.size and self.node_names is None:
+            self._extend(table.size)
+        if nodes or pods:
+            self._redo(pod, nodes, pods)
+        if nodes:
+            self._refresh_epochs(pod)
+
+    def _mark_current(self) -> None:
+        self._node_position = self.table.node_log.position
+        self._pod_position = self.table.pod_log.position
+
+    def _build(self, pod: PodInfo) -> None:
+        self.rows = self._candidate_rows()
+        count = len(self.rows)
+        self.codes: Codes = np.full(count, DEAD, np.int32)
+        self.static_codes: Codes = np.full(count, DEAD, np.int32)
+        self.static_score: Scores = np.zeros(count, np.int64)
+        self.total: Scores = np.full(count, NOT_FEASIBLE, np.int64)
+        self.raw_scores: dict[str, Scores] = {
+            point.name: np.zeros(count, np.int64) for point in self.normalized_scorers
+        }
+        self.live: list[ScorePoint] = []
+        self._static_broken.clear()
+        self._row_broken.clear()
+        self._size = self.table.size
+        self._epochs = self._current_epochs()
+        self._redo_columns(pod, np.arange(count), static=True)
+        self._mark_current()
+
+    def _extend(self, size: int) -> None:
+        """Make room for new rows, which the table's log of nodes names."""
+        more = size - self._size
+        self.rows = np.arange(size)
+        self.codes = np.append(self.codes, np.full(more, DEAD, np.int32))
+        self.static_codes = np.append(self.static_codes, np.full(more, DEAD, np.int32))
+        self.static_score = np.append(self.static_score, np.zeros(more, np.int64))
+        self.total = np.append(self.total, np.full(more, NOT_FEASIBLE, np.int64))
+        for name, scores in self.raw_scores.items():
+            self.raw_scores[name] = np.append(scores, np.zeros(more, np.int64))
+        self._size = size
+
+    def _candidate_rows(self) -> Rows:
+        if self.node_names is None:
+            return np.arange(self.table.size)
+        found = [self.table.find(name) for name in self.node_names]
+        return np.array(sorted(node.row for node in found if node is not None), np.int64)
+
+    def _redo(self, pod: PodInfo, nodes: list[int], pods: list[int]) -> None:
+        if nodes:
+            self._redo_columns(pod, np.array(sorted(set(nodes)), np.int64), static=True)
+        changed = dict.fromkeys(pods)
+        if self.node_names is not None:
+            changed = self._positions(changed)
+        if len(changed) >= _COLUMNS_FROM:
+            self._redo_columns(pod, np.array(sorted(changed), np.int64), static=False)
+        else:
+            for position in changed:
+                self._redo_one(pod, position)
+        self._mark_current()
+
+    def _positions(self, rows: dict[int, None]) -> dict[int, None]:
+        at = {row: position for position, row in enumerate(self.rows.tolist())}
+        return {at[row]: None for row in rows if row in at}
+
+    def position(self, row: int) -> int | None:
+        """Where `row` stands in `rows`, None where it is not among them."""
+        if self.node_names is None:
+            return row
+        at = int(np.searchsorted(self.rows, row))
+        return at if at < len(self.rows) and self.rows[at] == row else None
+
+    def _current_epochs(self) -> list[object]:
+        epochs = (getattr(point.plugin, "epoch", None) for point in self.static_scorers)
+        return [epoch() if epoch is not None else None for epoch in epochs]
+
+    def _refresh_epochs(self, pod: PodInfo) -> None:
+        """Redo static scores that depend on the nodes as a whole (ImageLocality)."""
+        epochs = self._current_epochs()
+        if epochs != self._epochs:
+            self._epochs = epochs
+            everything = np.arange(len(self.rows))
+            self._score_static(pod, everything)
+            self._redo_columns(pod, everything, static=False)
+
+    # --- one by one ------------------------------------------------------------------------
+
+    def _redo_one(self, pod: PodInfo, position: int) -> None:
+        if self.static_codes[position]:
+            return
+        status = self._filter_row(pod, position)
+        if status is not None:
+            self.codes[position] = self.code(status)
+            self.total[position] = NOT_FEASIBLE
+            return
+        total = int(self.static_score[position])
+        self._row_broken.pop(position, None)
+        for point in self.row_scorers:
+            total += point.weight * self._score_one(point, pod, position, self._row_broken)
+        self.codes[position] = 0
+        self.total[position] = total
+
+    def _score_one(self, point: ScorePoint, pod: PodInfo, position: int, broken: Broken) -> int:
+        """One plugin's raw score of one node, or 0 and an entry in `broken`."""
+        try:
+            raw = point.one(self.state, pod, self.table.at(int(self.rows[position])))
+        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+            broken[position] = crashed(point.plugin, cause)
+            return 0
+        if 0 <= raw <= SCORE_MAX or point.normalization is not Normalization.NONE:
+            return raw
+        broken[position] = invalid_score(point.plugin, raw)
+        return 0
+
+    def first_broken(self, codes: Codes) -> Status | None:
+        """The failure of a cached Score plugin on a node that is feasible according to `codes`."""
+        for broken in (self._static_broken, self._row_broken):
+            for position in sorted(broken):
+                if not codes[position]:
+                    return broken[position]
+        return None
+
+    def _filter_row(self, pod: PodInfo, position: int) -> Status | None:
+        state, node = self.state, self.table.at(int(self.rows[position]))
+        for point in self.row_filters:
+            try:
+                status = point.one(state, pod, node)
+            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                return crashed(point.plugin, cause)
+            if status is not None and status.code is not Code.SUCCESS:
+                return status if status.plugin else status.by(point.name)
+        return None
+
+    def code(self, status: Status) -> int:
+        """The code of `status` in this plan, given if new."""
+        code = self._code_of.get(status)
+        if code is None:
+            code = self._code_of[status] = len(self.statuses)
+            self.statuses.append(status)
+            self.has_errors = self.has_errors or status.code is Code.ERROR
+        return code
+
+    # --- over columns ----------------------------------------------------------------------
+
+    def _redo_columns(self, pod: PodInfo, positions: Rows, *, static: bool) -> None:
+        if static:
+            self._filter_static(pod, positions)
+            self._score_static(pod, positions)
+        codes = self.static_codes[positions]
+        self._run_filters(self.row_filters, pod, positions, codes)
+        self.codes[positions] = codes
+        self.total[positions] = NOT_FEASIBLE
+        feasible = positions[codes == 0]
+        if len(feasible):
+            total = self.static_score[feasible]
+            _forget(self._row_broken, feasible)
+            for point in self.row_scorers:
+                total = total + point.weight * self._scores(point, pod, feasible, self._row_broken)
+            self.total[feasible] = total
+
+    def _filter_static(self, pod: PodInfo, positions: Rows) -> None:
+        alive = self.table.alive[self.rows[positions]]
+        codes = np.where(alive, 0, DEAD).astype(np.int32)
+        self._run_filters(self.static_filters, pod, positions, codes)
+        self.static_codes[positions] = codes
+
+    def _score_static(self, pod: PodInfo, positions: Rows) -> None:
+        live = positions[self.static_codes[positions] == 0]
+        score: Scores = np.zeros(len(live), np.int64)
+        broken = self._static_broken
+        _forget(broken, live)
+        for point in self.static_scorers:
+            score = score + point.weight * self._scores(point, pod, live, broken)
+        self.static_score[live] = score
+        if self.score_error is None:
+            for point in self.normalized_scorers:
+                self.raw_scores[point.name][live] = self._scores(point, pod, live, broken)
+        self.live = [p for p in self.normalized_scorers if self.raw_scores[p.name].any()]
+
+    def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
+        """One plugin's raw scores of the nodes at `positions`."""
+        return point.many(self.state, pod, self.table, self.rows[positions])
+
+    def _scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
+        """As `scores`; where the plugin fails, 0 and an entry in `broken`."""
+        try:
+            found = self.scores(point, pod, positions)
+        except Exception:  # noqa: BLE001 - asked one by one, it will say where
+            found = None
+        is_raw = point.normalization is not Normalization.NONE
+        if found is not None and (is_raw or is_in_range(found)):
+            return found
+        one_by_one = (self._score_one(point, pod, at, broken) for at in positions.tolist())
+        return np.fromiter(one_by_one, np.int64, len(positions))
+
+    def _run_filters(
+        self, filters: Sequence[FilterPoint], pod: PodInfo, positions: Rows, codes: Codes
+    ) -> None:
+        """Give each still feasible position the code of the first plugin that rejects it."""
+        for point in filters:
+            open_at = np.flatnonzero(codes == 0)
+            if not len(open_at):
+                return
+            codes[open_at] = self.ask(point, self.state, pod, self.rows[positions[open_at]])
+
+    def ask(self, point: FilterPoint, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
+        """One plugin's verdicts on `rows`, as codes of this plan."""
+        try:
+            verdicts = point.many(state, pod, self.table, rows)
+        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+            return np.full(len(rows), self.code(crashed(point.plugin, cause)), np.int32)
+        return self._intern(point.name, verdicts)
+
+    def _intern(self, plugin: str, verdicts: Verdicts) -> Codes:
+        """A plugin's own codes as codes of this plan."""
+        if not np.count_nonzero(verdicts.codes):
+            return verdicts.codes
+        statuses, mapping, is_complete = self._mappings.get(plugin, _NO_MAPPING)
+        if mapping is not None and statuses is verdicts.statuses:
+            codes = mapping.take(verdicts.codes)
+            if is_complete or np.minimum.reduce(codes) >= 0:
+                return codes
+        return self._mapping(plugin, verdicts).take(verdicts.codes)
+
+    def _mapping(self, plugin: str, verdicts: Verdicts) -> Codes:
+        """The plan's code for each of a plugin's own, -1 for some that are not in use.
+
+        Kept while the plugin answers with the same tuple of statuses.
+        """
+        mapping = np.full(len(verdicts.statuses), -1, np.int32)
+        mapping[0] = 0
+        used = np.bincount(verdicts.codes, minlength=len(mapping)).tolist()
+        is_short = len(mapping) <= _STATUSES_FEW
+        for code, rows in enumerate(used):
+            status = verdicts.statuses[code]
+            if code and (rows or (is_short and status.code is not Code.ERROR)):
+                mapping[code] = self.code(status if status.plugin else status.by(plugin))
+        if isinstance(verdicts.statuses, tuple):
+            is_complete = bool(np.minimum.reduce(mapping) >= 0)
+            self._mappings[plugin] = (verdicts.statuses, mapping, is_complete)
+        return mapping
+
+
+def _forget(broken: Broken, positions: Rows) -> None:
+    if broken:
+        for position in positions.tolist():
+            broken.pop(position, None)

@@ -1,0 +1,1 @@
+"""Shared by preemption and PostFilter plugins: candidates, budgets, nominations, recurrence."""

@@ -1,0 +1,1 @@
+"""User plugins: checked when a profile is built, guarded and measured when they run."""

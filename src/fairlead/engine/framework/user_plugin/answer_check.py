@@ -1,0 +1,228 @@
+"""What a plugin may answer at each extension point.
+
+    CHECKS[method](arguments, answer)   the answer as the runtime wants it; raises TypeError or
+                                        ValueError with what is wrong with it
+
+Types in a user's plugin are promises that nobody has checked; this is where they are. What comes
+through cannot make the runtime fail later, far from the plugin that caused it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from fairlead.engine.core.command import Bind, PatchStatus
+from fairlead.engine.core.status import REJECTING, Code, Status
+from fairlead.engine.framework.interface import (
+    PostFilterResult,
+    PreFilterResult,
+    Preparation,
+    Scores,
+    Verdicts,
+)
+from fairlead.engine.framework.preemption.candidate import CandidateRule
+from fairlead.engine.framework.waiting_pods import Wait
+from fairlead.engine.state.pod_info import PodInfo
+
+Check = Callable[[tuple[Any, ...], Any], Any]
+
+# 100 × this fits 64 bits, as scaling to 0..100 wants it.
+RAW_SCORE_MAX: Final = 1 << 53
+_SHOWN_MAX: Final = 60
+_USUAL: Final = REJECTING | {Code.SUCCESS, Code.ERROR}
+
+
+def _refuse(answer: object, wanted: str) -> NoReturn:
+    shown = repr(answer)
+    if len(shown) > _SHOWN_MAX:
+        shown = f"{shown[: _SHOWN_MAX - 3]}..."
+    raise TypeError(f"it answered {shown} where {wanted} belongs")
+
+
+def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
+    """None, or a Status with a usual code or one of `codes`, or one of the types `others`."""
+
+    def check(_arguments: tuple[Any, ...], answer: Any) -> Any:
+        if answer is None:
+            return None
+        if not isinstance(answer, Status):
+            return answer if isinstance(answer, others) else _refuse(answer, wanted)
+        _check_status(answer)
+        if answer.code not in _USUAL and answer.code not in codes:
+            raise ValueError(f"it answered with the code {answer.code.value}, out of place here")
+        return answer
+
+    return check
+
+
+def _check_status(status: Status) -> None:
+    reasons = status.reasons
+    if not isinstance(reasons, tuple) or not all(isinstance(reason, str) for reason in reasons):
+        raise TypeError(f"the reasons of a status are a tuple of texts, not {reasons!r}")
+
+
+_NODE_NAMES: Final = "PreFilterResult.node_names is a tuple of names or None"
+
+
+def _pre_filter(arguments: tuple[Any, ...], answer: Any) -> Any:
+    if isinstance(answer, PreFilterResult):
+        names = answer.node_names
+        if names is not None and not (
+            isinstance(names, tuple) and all(isinstance(name, str) for name in names)
+        ):
+            raise TypeError(_NODE_NAMES)
+        return answer
+    return _STATUS_OR_RESULT(arguments, answer)
+
+
+_STATUS_OR_RESULT: Final = _status("a PreFilterResult, a Status or None", Code.SKIP)
+
+
+def _verdicts(arguments: tuple[Any, ...], answer: Any) -> Verdicts:
+    rows = arguments[-1]
+    if not isinstance(answer, Verdicts):
+        _refuse(answer, "Verdicts")
+    codes = _whole_numbers("Verdicts.codes", answer.codes, len(rows)).astype(np.int32, copy=False)
+    if not codes.any():
+        return Verdicts(codes, answer.statuses)
+    count = len(answer.statuses)
+    if codes.min() < 0 or codes.max() >= count:
+        raise ValueError(
+            f"Verdicts.codes go from {codes.min()} to {codes.max()}, statuses to {count - 1}"
+        )
+    for code in np.flatnonzero(np.bincount(codes, minlength=count)).tolist():
+        if code:
+            _rejection(answer.statuses[code])
+    return Verdicts(codes, answer.statuses)
+
+
+def _rejection(status: object) -> None:
+    if not isinstance(status, Status):
+        _refuse(status, "a Status")
+    _check_status(status)
+    if status.code not in REJECTING and status.code is not Code.ERROR:
+        raise ValueError(f"Verdicts.statuses has the code {status.code.value}, no rejection")
+
+
+def _whole_numbers(what: str, numbers: Any, count: int) -> Scores:
+    if not isinstance(numbers, np.ndarray) or numbers.dtype.kind not in "iu":
+        kind = getattr(numbers, "dtype", type(numbers).__name__)
+        raise TypeError(f"{what} are {kind}, not an array of integers")
+    if numbers.shape != (count,):
+        raise ValueError(f"{what} have the shape {numbers.shape}, not ({count},)")
+    return numbers
+
+
+def _score(_arguments: tuple[Any, ...], answer: Any) -> int:
+    if not isinstance(answer, int | np.integer):
+        _refuse(answer, "an integer")
+    if abs(int(answer)) > RAW_SCORE_MAX:
+        raise ValueError(f"the score {answer} is beyond ±2^53")
+    return int(answer)
+
+
+def _scores(arguments: tuple[Any, ...], answer: Any) -> Scores:
+    scores = _whole_numbers("scores", answer, len(arguments[-1]))
+    if len(scores) and (scores.max() > RAW_SCORE_MAX or scores.min() < -RAW_SCORE_MAX):
+        raise ValueError("a score is beyond ±2^53")
+    return scores.astype(np.int64, copy=False)
+
+
+def _post_filter(arguments: tuple[Any, ...], answer: Any) -> PostFilterResult:
+    _, pod, diagnosis = arguments
+    if not isinstance(answer, PostFilterResult) or not isinstance(answer.status, Status):
+        _refuse(answer, "a PostFilterResult")
+    _check_status(answer.status)
+    for command in answer.commands:
+        if not isinstance(command, PatchStatus):
+            _refuse(command, "a PatchStatus among the commands")
+    if answer.shortlist is not None:
+        raise ValueError("it leaves the choice to others, which is DefaultPreemption's alone")
+    if not answer.status.is_success:
+        return answer
+    if answer.nominated_node and diagnosis.table.find(answer.nominated_node) is None:
+        raise ValueError(f"it nominates {answer.nominated_node!r}, and there is no such node")
+    for victim in answer.victims:
+        if not isinstance(victim, PodInfo):
+            _refuse(victim, "a PodInfo among the victims")
+        # The one promise that preemption makes to everybody (ARCHITECTURE.md).
+        if victim.priority >= pod.priority:
+            raise ValueError(f"the victim {victim.key} has a priority as high as the preemptor's")
+    return answer
+
+
+def _permit(arguments: tuple[Any, ...], answer: Any) -> Any:
+    if isinstance(answer, Wait) and (not isinstance(answer.timeout, int) or answer.timeout < 0):
+        raise ValueError(f"Wait.timeout is {answer.timeout!r}, not a number of nanoseconds")
+    return _STATUS_OR_WAIT(arguments, answer)
+
+
+_STATUS_OR_WAIT: Final = _status("a Status, a Wait or None", others=(Wait,))
+
+
+def _bind(arguments: tuple[Any, ...], answer: Any) -> Bind | None:
+    pod, node = arguments
+    if answer is None:
+        return None
+    if not isinstance(answer, Bind):
+        _refuse(answer, "a Bind or None")
+    if answer.pod != pod.ref or answer.node != node:
+        raise ValueError(f"it binds {answer.pod.key} to {answer.node}, not {pod.key} to {node}")
+    return answer
+
+
+def _ordering(_arguments: tuple[Any, ...], answer: Any) -> tuple[int, ...]:
+    if not isinstance(answer, tuple) or not all(isinstance(part, int) for part in answer):
+        _refuse(answer, "a tuple of integers")
+    return answer
+
+
+def _truth(_arguments: tuple[Any, ...], answer: Any) -> bool:
+    return bool(answer)
+
+
+def _anything(_arguments: tuple[Any, ...], answer: Any) -> Any:
+    return answer
+
+
+def _rules(_arguments: tuple[Any, ...], answer: Any) -> Sequence[Any]:
+    rules = tuple(answer)
+    for rule in rules:
+        if not isinstance(rule, CandidateRule):
+            _refuse(rule, "a CandidateRule")
+    return rules
+
+
+_STATUS: Final = _status("a Status or None")
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "pre_enqueue": _STATUS,
+    "sort_key": _ordering,
+    "concerns": _truth,
+    "pre_filter": _pre_filter,
+    "add_pod": _anything,
+    "remove_pod": _anything,
+    "filter": _STATUS,
+    "filter_columns": _verdicts,
+    "post_filter": _post_filter,
+    "is_eligible_victim": _truth,
+    "importance": _ordering,
+    "candidate_rules": _rules,
+    "scores_alike": _truth,
+    "pre_score": _status("a Status or None", Code.SKIP),
+    "score": _score,
+    "score_columns": _scores,
+    "epoch": _anything,
+    "normalize_scores": _scores,
+    "reserve": _STATUS,
+    "unreserve": _anything,
+    "permit": _permit,
+    "pre_bind": _status("a Status, a Preparation or None", others=(Preparation,)),
+    "is_prepared": _status("a Status or None", Code.WAIT),
+    "bind": _bind,
+    "post_bind": _anything,
+    "is_woken_by": _truth,
+}

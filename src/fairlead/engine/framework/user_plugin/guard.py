@@ -1,0 +1,119 @@
+"""guarded: a user's plugin that can fail without harm.
+
+An exception, or an answer of the wrong kind, becomes a `PluginFault`, which the runtime turns into
+an ERROR status naming the plugin. Where there is no status to give (an order, a hint, a notice),
+the cautious answer is given instead, and the reporter is told: a pod is queued by its priority, a
+waiting pod is tried once more, a score is asked for.
+
+Fairlead's own plugins are not guarded; their types are checked, and asking is what costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from fairlead.engine.core.reporter import PluginFailed, Reporter
+from fairlead.engine.framework.extension_point import Method
+from fairlead.engine.framework.interface import Plugin
+from fairlead.engine.framework.preemption.candidate import Candidate, CandidateRule
+from fairlead.engine.framework.user_plugin.answer_check import CHECKS, Check
+from fairlead.engine.framework.user_plugin.fault import PluginFault, fault_in, fault_of
+from fairlead.engine.framework.user_plugin.method_wrapper import Ask, rewired
+from fairlead.engine.state.pod_info import PodInfo
+
+
+def _by_priority(pod: PodInfo, timestamp: int) -> tuple[int, ...]:
+    return (-pod.priority, timestamp)
+
+
+def _yes(*_arguments: Any) -> bool:
+    return True
+
+
+def _no(*_arguments: Any) -> bool:
+    return False
+
+
+def _nothing(*_arguments: Any) -> None:
+    return None
+
+
+# What holds when a plugin fails where no status can be given.
+_INSTEAD: Final[Mapping[str, Ask]] = {
+    "sort_key": _by_priority,
+    "concerns": _yes,
+    "scores_alike": _no,
+    "epoch": _nothing,
+    "unreserve": _nothing,
+    "post_bind": _nothing,
+    "is_woken_by": _yes,
+}
+
+
+def guarded(plugin: Plugin, reporter: Reporter) -> Plugin:
+    """`plugin`, whose every answer is checked; `reporter` hears of failures without a status."""
+    name = plugin.name
+
+    def wire(method: Method, ask: Ask) -> Ask:
+        checked = _checked(name, method.name, ask)
+        if method.name == "candidate_rules":
+            checked = _with_checked_costs(name, checked)
+        instead = _INSTEAD.get(method.name)
+        if instead is None:
+            return checked
+        return _substituted(name, method, checked, instead, reporter)
+
+    return rewired(plugin, wire)
+
+
+def _checked(plugin: str, method: str, ask: Ask) -> Ask:
+    check: Check = CHECKS[method]
+
+    def checked(*arguments: Any) -> Any:
+        try:
+            answer = ask(*arguments)
+        except Exception as cause:
+            raise fault_of(plugin, method, cause) from cause
+        try:
+            return check(arguments, answer)
+        except (TypeError, ValueError) as cause:
+            raise fault_in(plugin, method, str(cause)) from cause
+
+    return checked
+
+
+def _substituted(
+    plugin: str, method: Method, ask: Ask, instead: Ask, reporter: Reporter
+) -> Callable[..., Any]:
+    def substituted(*arguments: Any) -> Any:
+        try:
+            return ask(*arguments)
+        except PluginFault as fault:
+            reporter.report(PluginFailed(plugin, method.point, str(fault)))
+            return instead(*arguments)
+
+    return substituted
+
+
+def _with_checked_costs(plugin: str, ask: Ask) -> Ask:
+    def rules(*arguments: Any) -> tuple[CandidateRule, ...]:
+        return tuple(replace(rule, cost=_cost(plugin, rule)) for rule in ask(*arguments))
+
+    return rules
+
+
+def _cost(plugin: str, rule: CandidateRule) -> Callable[[Candidate], int]:
+    where = f"the cost of rule {rule.name!r}"
+
+    def cost(candidate: Candidate) -> int:
+        try:
+            found = rule.cost(candidate)
+        except Exception as cause:
+            raise fault_of(plugin, where, cause) from cause
+        if not isinstance(found, int) or not -(1 << 63) <= found < 1 << 63:
+            raise fault_in(plugin, where, f"{found!r} is not an integer of 64 bits")
+        return found
+
+    return cost

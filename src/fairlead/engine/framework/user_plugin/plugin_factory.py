@@ -1,0 +1,103 @@
+"""factory_of: how a user's plugin class becomes a plugin.
+
+The constructor is called with those of two arguments that it has, by name:
+
+    handle    beliefs to read (`Handle`)
+    args      what pluginConfig says, a dict; decoded into the class's own `Args`, where it has one
+
+`Args` is a msgspec Struct (or anything msgspec converts to); fields that it does not have are
+refused. A constructor refuses its arguments with ValueError.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.engine.framework.interface import Plugin
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.framework.user_plugin.fault import describe
+
+Factory = Callable[[Handle, Mapping[str, Any]], Plugin]
+
+_GIVEN: Final = ("handle", "args")
+_MISSING: Final = re.compile(r"Object missing required field `(.*)`")
+
+
+def factory_of(plugin: type) -> Factory:
+    """How instances of the class `plugin` are made; the factory raises ValueError.
+
+    Raises ValueError where its constructor wants what nobody gives.
+    """
+    wanted = _wanted(plugin)
+
+    def factory(handle: Handle, args: Mapping[str, Any]) -> Plugin:
+        given: dict[str, Any] = {}
+        if "handle" in wanted:
+            given["handle"] = handle
+        if "args" in wanted:
+            given["args"] = _decoded(plugin, args)
+        elif args:
+            raise ValueError("takes no arguments")
+        try:
+            made: Plugin = plugin(**given)
+        except ValueError:
+            raise
+        except Exception as cause:
+            raise ValueError(f"cannot be made: {describe(cause)}") from cause
+        return made
+
+    return factory
+
+
+def _wanted(plugin: type) -> list[str]:
+    """Which of the two arguments the constructor takes."""
+    try:
+        parameters = inspect.signature(plugin).parameters.values()
+    except (TypeError, ValueError):  # a class without a Python constructor
+        return []
+    by_name = [
+        each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    ]
+    for each in by_name:
+        if each.name in _GIVEN and each.kind is not each.POSITIONAL_ONLY:
+            continue
+        if each.default is each.empty:
+            raise ValueError(f"its constructor wants {each.name!r}; only handle and args are given")
+    return [each.name for each in by_name if each.name in _GIVEN]
+
+
+def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
+    """`args` as the plugin wants them. Raises ValueError naming the field."""
+    form = getattr(plugin, "Args", None)
+    if form is None:
+        return dict(args)
+    known = _field_names(form)
+    for name in args:
+        if known is not None and name not in known:
+            raise ValueError(f"args.{name}: unknown; known: {', '.join(known) or 'none'}")
+    try:
+        return msgspec.convert(dict(args), form)
+    except msgspec.ValidationError as cause:
+        raise ValueError(_refusal(str(cause))) from None
+
+
+def _field_names(form: Any) -> tuple[str, ...] | None:
+    """The fields by their names in configuration; None for a type without fixed ones."""
+    if dataclasses.is_dataclass(form):
+        return tuple(field.name for field in dataclasses.fields(form))
+    return getattr(form, "__struct_encode_fields__", None)
+
+
+def _refusal(message: str) -> str:
+    """`args.price: expected int, got str` from msgspec's words."""
+    problem, _, path = message.partition(" - at `$")
+    path = f"args{path.removesuffix('`')}"
+    if missing := _MISSING.fullmatch(problem):
+        return f"{path}.{missing[1]}: is required"
+    return f"{path}: {problem[0].lower()}{problem[1:].replace('`', '')}"

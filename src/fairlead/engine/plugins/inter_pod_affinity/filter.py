@@ -1,0 +1,172 @@
+"""Whether a node's topology domains suit the pod and the pods that are there.
+
+A node is refused, in this order, if
+1. the pod's required affinity is not met: some topology key is absent, or the domain has no pod
+   that matches all terms - unless no such pod is anywhere and the pod itself would be the first;
+2. a pod in one of its domains matches a required anti-affinity term of the pod;
+3. a pod in one of its domains has a required anti-affinity term that means the pod.
+upstream: interpodaffinity/filtering.go: Filter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
+from fairlead.engine.framework.interface import Rows
+from fairlead.engine.plugins.inter_pod_affinity.own_term import OwnTerms
+from fairlead.engine.state.domain_counts.keyed_counts import KeyedCounts, SupposedKeyedCounts
+from fairlead.engine.state.pod_index.affinity_term import PlacedTerm, TermKind
+from fairlead.engine.state.pod_index.pod_class import Lookalikes
+
+NAME: Final = "InterPodAffinity"
+
+_ANTI: Final = TermKind.REQUIRED_ANTI_AFFINITY
+
+FITS: Final = 0
+NOT_ATTRACTED: Final = 1
+REPELLED: Final = 2
+REPELLED_BY_EXISTING: Final = 3
+STATUSES: Final[tuple[Status, ...]] = (
+    SUCCESS,
+    # Removing pods does not bring others near, so preemption cannot help here,
+    unresolvable("node(s) didn't match pod affinity rules").by(NAME),
+    # but it can here.
+    unschedulable("node(s) didn't match pod anti-affinity rules").by(NAME),
+    unschedulable("node(s) didn't satisfy existing pods anti-affinity rules").by(NAME),
+)
+
+
+class Asker:
+    """The incoming pod: its own terms, its lookalikes and the labels of its namespace.
+
+    `is_first_of_its_kind` where it meets its own required affinity. Remembers what it makes of
+    others for the length of a cycle.
+    """
+
+    __slots__ = ("_known", "is_first_of_its_kind", "namespace_labels", "own", "pods")
+
+    def __init__(
+        self, own: OwnTerms, pods: Lookalikes, namespace_labels: Mapping[str, str]
+    ) -> None:
+        """`own` are the terms of a pod that is one of `pods`."""
+        self.own = own
+        self.pods = pods
+        self.namespace_labels = namespace_labels
+        self.is_first_of_its_kind = bool(own.attracted.by_key) and own.affinity.matches(pods)
+        self._known: dict[Lookalikes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+
+    def keys_of(self, others: Lookalikes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The topology keys in which `others` attract, and those in which they repel."""
+        known = self._known.get(others)
+        if known is None:
+            own = self.own
+            near = tuple(own.attracted.by_key) if own.affinity.matches(others) else ()
+            far = tuple(key for selector, key in own.anti_affinity if selector.matches(others))
+            known = self._known[others] = (near, far)
+        return known
+
+    def keys_repelling(self, terms: Iterable[PlacedTerm]) -> Iterator[str]:
+        """The topology keys of the anti-affinity among `terms` that means the pod."""
+        for placed in terms:
+            term = placed.term
+            if term.kind is _ANTI and term.matches(self.pods, self.namespace_labels):
+                yield term.topology_key
+
+
+class AffinityState:
+    """What PreFilter found out, and what a hypothesis changes in it.
+
+    `attracted` counts pods that match all required affinity terms, `repelled` those that match an
+    anti-affinity term, `existing` anti-affinity terms of pods that mean the incoming one; each by
+    topology key and domain.
+    """
+
+    __slots__ = ("asker", "attracted", "existing", "repelled")
+
+    def __init__(
+        self,
+        asker: Asker,
+        attracted: SupposedKeyedCounts,
+        repelled: SupposedKeyedCounts,
+        existing: SupposedKeyedCounts,
+    ) -> None:
+        """Takes the counts over."""
+        self.asker = asker
+        self.attracted = attracted
+        self.repelled = repelled
+        self.existing = existing
+
+    def clone(self) -> AffinityState:
+        """Independent from now on."""
+        return AffinityState(
+            self.asker, self.attracted.clone(), self.repelled.clone(), self.existing.clone()
+        )
+
+    def sources(self) -> tuple[KeyedCounts, ...] | None:
+        """What attracted, repelled and existing were copied from; None after a hypothesis."""
+        attracted, repelled = self.attracted.source, self.repelled.source
+        existing = self.existing.source
+        if attracted is None or repelled is None or existing is None:
+            return None
+        return attracted, repelled, existing
+
+    def move(self, pods: Lookalikes, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
+        """Suppose one of `pods`, which has `terms`, came to (1) or left (-1) `row`."""
+        near, far = self.asker.keys_of(pods)
+        for key in near:
+            self.attracted.change(key, row, by)
+        for key in far:
+            self.repelled.change(key, row, by)
+        for key in self.asker.keys_repelling(terms):
+            self.existing.change(key, row, by)
+
+    def code(self, row: int) -> int:
+        """The verdict on one row, an index into STATUSES."""
+        if not self._is_attracted(row):
+            return NOT_ATTRACTED
+        if _is_met(self.repelled, row):
+            return REPELLED
+        return REPELLED_BY_EXISTING if _is_met(self.existing, row) else FITS
+
+    def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
+        """`code` of many rows: the gravest verdict is written last."""
+        codes = np.zeros(len(rows), np.int32)
+        _mark(codes, self.existing, rows, REPELLED_BY_EXISTING)
+        _mark(codes, self.repelled, rows, REPELLED)
+        if self.asker.own.attracted.by_key:
+            welcome = self.may_be_first()
+            for ids, counts in self.attracted.items():
+                suits = counts.by_domain() > 0
+                if welcome:
+                    suits[:-1] = True
+                codes[~suits.take(ids.take(rows))] = NOT_ATTRACTED
+        return codes
+
+    def _is_attracted(self, row: int) -> bool:
+        met = True
+        for ids, counts in self.attracted.items():
+            domain = int(ids[row])
+            if domain < 0:
+                return False
+            met = met and counts.of(domain) > 0
+        return met or self.may_be_first()
+
+    def may_be_first(self) -> bool:
+        """Otherwise pods that want each other's company could never start (satisfyPodAffinity)."""
+        return self.asker.is_first_of_its_kind and self.attracted.total() == 0
+
+
+def _is_met(counts: SupposedKeyedCounts, row: int) -> bool:
+    return any(one.of(int(ids[row])) > 0 for ids, one in counts.items())
+
+
+def _mark(codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows, code: int) -> None:
+    for ids, one in counts.items():
+        met = one.by_domain() > 0
+        if met.any():
+            np.putmask(codes, met.take(ids.take(rows)), code)

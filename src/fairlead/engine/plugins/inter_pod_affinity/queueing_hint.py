@@ -1,0 +1,73 @@
+"""What may make room for a pod that InterPodAffinity rejected.
+
+Namespace selectors are tried on no labels here, as upstream does: a term that selects namespaces
+by their labels is not woken by pods in them, and waits for something else (or the regular flush).
+
+upstream: interpodaffinity/plugin.go: isSchedulableAfterPodChange, isSchedulableAfterNodeChange
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, TermKind
+from fairlead.engine.state.pod_index.pod_class import Lookalikes
+from fairlead.engine.state.pod_index.pod_index import Census
+from fairlead.engine.state.pod_info import PodInfo
+
+EVENTS: Final = frozenset(
+    {
+        EventKind.ASSIGNED_POD_ADD,
+        EventKind.ASSIGNED_POD_LABEL,
+        EventKind.ASSIGNED_POD_DELETE,
+        EventKind.POD_LABEL,
+        EventKind.NODE_ADD,
+        EventKind.NODE_LABEL,
+    }
+)
+Labels = Mapping[str, str]
+Terms = Sequence[AffinityTerm]
+
+
+def is_worth_a_try(pod: PodInfo, census: Census, event: ClusterEvent) -> bool:
+    """Whether `event`, one of EVENTS, may change the verdict on `pod`."""
+    near = _terms(census, pod, TermKind.REQUIRED_AFFINITY)
+    apart = _terms(census, pod, TermKind.REQUIRED_ANTI_AFFINITY)
+    match event:
+        case ClusterEvent(kind=EventKind.POD_LABEL):
+            return True
+        case ClusterEvent(old=PodInfo() as old, new=PodInfo() as new):
+            before, after = census.lookalikes_of(old), census.lookalikes_of(new)
+            attracts = _match_all(near, after) and not _match_all(near, before)
+            return attracts or (_match_all(apart, before) and not _match_all(apart, after))
+        case ClusterEvent(old=None, new=PodInfo() as new):
+            return _match_all(near, census.lookalikes_of(new))
+        case ClusterEvent(old=PodInfo() as gone):
+            theirs = _terms(census, gone, TermKind.REQUIRED_ANTI_AFFINITY)
+            repelled = _match_all(apart, census.lookalikes_of(gone))
+            return repelled or _match_all(theirs, census.lookalikes_of(pod))
+        case ClusterEvent(old=Node() as before_node, new=Node() as after_node):
+            return _moves(near, apart, before_node.metadata.labels, after_node.metadata.labels)
+        case ClusterEvent(new=Node() as new_node):
+            labels = new_node.metadata.labels
+            return bool(apart) or any(term.topology_key in labels for term in near)
+        case _:
+            return True
+
+
+def _terms(census: Census, pod: PodInfo, kind: TermKind) -> list[AffinityTerm]:
+    return [placed.term for placed in census.terms_of(pod) if placed.term.kind is kind]
+
+
+def _match_all(terms: Terms, pods: Lookalikes) -> bool:
+    return bool(terms) and all(term.matches(pods, {}) for term in terms)
+
+
+def _moves(near: Terms, apart: Terms, before: Labels, after: Labels) -> bool:
+    """Whether a node enters another domain to be attracted by, or leaves one that repels."""
+    entered = (term.topology_key for term in near if term.topology_key in after)
+    left = (term.topology_key for term in apart if term.topology_key in before)
+    return any(before.get(key) != after.get(key) for key in (*entered, *left))

@@ -1,0 +1,52 @@
+"""How much the pods in a node's topology domains speak for it.
+
+Raw score: over the node's domains, the weights of the pod's preferred terms for each pod they
+match, of the preferred terms of pods that mean the pod, and of their required affinity terms;
+anti-affinity counts negative. Lowest to highest become 0 to 100 (interpodaffinity/scoring.go).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairlead.engine.framework.interface import SCORE_MAX, Rows, Scores
+from fairlead.engine.state.domain_counts.domain_counts import Ints
+from fairlead.engine.state.domain_counts.domains import Ids
+from fairlead.engine.state.domain_counts.keyed_counts import KeyedCounts
+from fairlead.engine.state.node_table import NodeTable
+
+
+class PreferenceState:
+    """The weights by domain, per topology key; read within the cycle that found them."""
+
+    __slots__ = ("_sums",)
+
+    def __init__(self, table: NodeTable, counts: tuple[KeyedCounts, ...]) -> None:
+        """`counts` must be refreshed."""
+        self._sums: list[tuple[Ids, Ints]] = [
+            (table.label_column(key).ids, one.sums)
+            for keyed in counts
+            for key, one in keyed.by_key.items()
+            if one.pods
+        ]
+
+    def score(self, row: int) -> int:
+        """The raw score of one row."""
+        return sum(int(sums[ids[row]]) for ids, sums in self._sums)
+
+    def scores(self, rows: Rows) -> Scores:
+        """`score` of many rows."""
+        total = np.zeros(len(rows), np.int64)
+        for ids, sums in self._sums:
+            total += sums.take(ids.take(rows))
+        return total
+
+
+def normalize(raw: Scores) -> Scores:
+    """Stretch to 0..100 in upstream's order of float operations; all equal become 0."""
+    lowest, highest = raw.min(), raw.max()
+    if lowest == highest:
+        return np.zeros_like(raw)
+    share = (raw - lowest) / np.float64(highest - lowest)
+    stretched: Scores = (SCORE_MAX * share).astype(np.int64)
+    return stretched

@@ -1,0 +1,1 @@
+"""NodeAffinity: nodeSelector, required and preferred node affinity (plugins/nodeaffinity)."""

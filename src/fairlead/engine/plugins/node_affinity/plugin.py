@@ -1,0 +1,166 @@
+"""NodeAffinity: nodeSelector, required and preferred node affinity (plugins/nodeaffinity).
+
+Configuration may add requirements and preferences that hold for every pod of the profile. A
+preferred term that cannot be parsed fails the cycle with an error when scores are needed,
+because upstream parses preferences in PreScore only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.node_selector import (
+    name_restriction,
+    node_selector_matches,
+    preferred_terms_error,
+    required_node_affinity_matches,
+    term_matches,
+)
+from fairlead.api.objects import Node, NodeSelector, PodSpec, PreferredSchedulingTerm
+from fairlead.engine.core.status import SKIP, Status, error, unresolvable
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import (
+    Locality,
+    Normalization,
+    PreFilterResult,
+    Rows,
+    Scores,
+    Verdicts,
+)
+from fairlead.engine.plugins.node_affinity.args import NodeAffinityArgs
+from fairlead.engine.plugins.node_affinity.requirement import Mask, term_mask
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+MISMATCH: Final = unresolvable("node(s) didn't match Pod's node affinity/selector").by(
+    "NodeAffinity"
+)
+NOT_ENFORCED: Final = unresolvable("node(s) didn't match scheduler-enforced node affinity").by(
+    "NodeAffinity"
+)
+CONFLICT: Final = unresolvable("pod affinity terms conflict")
+
+
+class NodeAffinity:
+    """PreFilter, Filter, PreScore, Score."""
+
+    name = "NodeAffinity"
+    locality = Locality.NODE
+    events = frozenset({EventKind.NODE_ADD, EventKind.NODE_LABEL})
+    normalization = Normalization.SCALED
+
+    def __init__(self, args: NodeAffinityArgs | None = None) -> None:
+        """`args` are the plugin's NodeAffinityArgs."""
+        args = args or NodeAffinityArgs()
+        self._enforced = args.required
+        self._preferred = args.preferred
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
+        """Names that every term insists on restrict the nodes looked at."""
+        spec = pod.shape.spec
+        if self._enforced is None and not spec.node_selector and not _has_required(spec):
+            return SKIP
+        names = name_restriction(spec)
+        if names is None:
+            return None
+        return PreFilterResult(names) if names else CONFLICT
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """What is enforced, nodeSelector and required affinity must all match."""
+        if not self._is_enforced_on(node.labels, node.name):
+            return NOT_ENFORCED
+        if required_node_affinity_matches(pod.shape.spec, node.labels, node.name):
+            return None
+        return MISMATCH
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`: each requirement once per distinct label value."""
+        spec = pod.shape.spec
+        fits = np.ones(len(rows), np.bool_)
+        for key, value in spec.node_selector.items():
+            column = table.label_column(key)
+            fits &= column.ids[rows] == column.id_of(value)
+        if _has_required(spec):
+            fits &= _required_mask(spec, table, rows)
+        codes = (~fits).astype(np.int32)
+        if self._enforced is not None:
+            codes[~_selector_mask(self._enforced, table, rows)] = 2
+        return Verdicts(codes, (MISMATCH, MISMATCH, NOT_ENFORCED))
+
+    def _is_enforced_on(self, labels: Mapping[str, str], name: str) -> bool:
+        return self._enforced is None or node_selector_matches(self._enforced, labels, name)
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """A node appeared that matches, or one began to match."""
+        old, new = event.old, event.new
+        spec = pod.shape.spec
+        if not isinstance(new, Node) or not _matches(spec, new):
+            return False
+        if not self._is_enforced_on(new.metadata.labels, new.metadata.name):
+            return False
+        return not (isinstance(old, Node) and _matches(spec, old))
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
+        """Skipped without preferences."""
+        preferred = _preferred(pod.shape.spec)
+        if not preferred and not self._preferred:
+            return SKIP
+        problem = preferred_terms_error(preferred)
+        return None if problem is None else error(problem)
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """The weights of the preferred terms that match."""
+        return sum(
+            term.weight
+            for term in (*self._preferred, *_preferred(pod.shape.spec))
+            if term_matches(term.preference, node.labels, node.name)
+        )
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`."""
+        scores = np.zeros(len(rows), np.int64)
+        for term in (*self._preferred, *_preferred(pod.shape.spec)):
+            scores += term.weight * term_mask(term.preference, table, rows)
+        return scores
+
+
+def _matches(spec: PodSpec, node: Node) -> bool:
+    return required_node_affinity_matches(spec, node.metadata.labels, node.metadata.name)
+
+
+def _has_required(spec: PodSpec) -> bool:
+    affinity = spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return False
+    return affinity.node_affinity.required_during_scheduling_ignored_during_execution is not None
+
+
+def _preferred(spec: PodSpec) -> tuple[PreferredSchedulingTerm, ...]:
+    affinity = spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return ()
+    return affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
+
+
+def _required_mask(spec: PodSpec, table: NodeTable, rows: Rows) -> Mask:
+    assert spec.affinity is not None
+    assert spec.affinity.node_affinity is not None
+    required = spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    assert required is not None
+    return _selector_mask(required, table, rows)
+
+
+def _selector_mask(selector: NodeSelector, table: NodeTable, rows: Rows) -> Mask:
+    fits = np.zeros(len(rows), np.bool_)
+    for term in selector.node_selector_terms:
+        fits |= term_mask(term, table, rows)
+    return fits

@@ -1,0 +1,132 @@
+"""NodeResourcesBalancedAllocation: prefer nodes on which the pod evens out the use of resources.
+
+balance(x) = int((1 - deviation) × 100), the deviation being that of the used fractions of the
+resources (each at most 1); by default of cpu and memory. The score is how much the pod improves the
+balance, shifted so that a neutral placement is worth 75 (plugins/noderesources/
+balanced_allocation.go).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.core.status import SKIP, Status
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Plugin, Rows, Scores
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.plugins.node_resources.args import CPU_AND_MEMORY, BalancedAllocationArgs
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import CPU, FIRST_SCALAR, MEMORY
+
+NAME = "NodeResourcesBalancedAllocation"
+Floats = npt.NDArray[np.float64]
+
+
+class NodeResourcesBalancedAllocation:
+    """PreScore and Score."""
+
+    name = NAME
+    locality = Locality.ROW
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
+        """Skipped for pods that ask for neither cpu nor memory."""
+        return None if pod.shape.milli_cpu or pod.shape.memory else SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """0..100, from real requests (no defaults)."""
+        cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
+        if not cpu or not memory:
+            return 75  # with one resource or none the balance is always 100
+        requested = node.requested
+        used_cpu, used_memory = requested[CPU], requested[MEMORY]
+        shape = pod.shape
+        before = _balance(used_cpu / cpu, used_memory / memory)
+        after = _balance((used_cpu + shape.milli_cpu) / cpu, (used_memory + shape.memory) / memory)
+        return 50 + (50 + after - before) // 2
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`; the same operations in the same order on float64."""
+        cpu, memory = table.allocatable[CPU, rows], table.allocatable[MEMORY, rows]
+        used_cpu, used_memory = table.requested[CPU, rows], table.requested[MEMORY, rows]
+        cpus, memories = np.maximum(cpu, 1), np.maximum(memory, 1)
+        before = _balances(used_cpu / cpus, used_memory / memories)
+        after = _balances(
+            (used_cpu + pod.shape.milli_cpu) / cpus, (used_memory + pod.shape.memory) / memories
+        )
+        scores = 50 + (50 + after - before) // 2
+        return np.where((cpu > 0) & (memory > 0), scores, 75)
+
+
+class BalancedAllocationOf:
+    """PreScore and Score, for other resources than cpu and memory."""
+
+    name = NAME
+    locality = Locality.ROW
+
+    def __init__(self, handle: Handle, resources: Sequence[str]) -> None:
+        """Balance the use of `resources`."""
+        columns = handle.cluster.table.resources
+        self._columns = tuple(columns.column(name) for name in resources)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
+        """Skipped for pods that ask for none of the resources."""
+        asked = dict(pod.shape.requests)
+        return None if any(asked.get(column) for column in self._columns) else SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """0..100, from real requests; added resources count only if the pod asks for them."""
+        asked = dict(pod.shape.requests)
+        before: list[float] = []
+        after: list[float] = []
+        for column in self._columns:
+            offered, more = node.allocatable_of(column), asked.get(column, 0)
+            if offered and (more or column < FIRST_SCALAR):
+                used = node.requested_of(column)
+                before.append(min(used / offered, 1.0))
+                after.append(min((used + more) / offered, 1.0))
+        return 50 + (50 + _evenness(after) - _evenness(before)) // 2
+
+
+def balanced_allocation(handle: Handle, args: BalancedAllocationArgs) -> Plugin:
+    """The plugin that `args` ask for."""
+    if sorted(args.names) == sorted(spec.name for spec in CPU_AND_MEMORY):
+        return NodeResourcesBalancedAllocation()
+    return BalancedAllocationOf(handle, args.names)
+
+
+def _evenness(fractions: list[float]) -> int:
+    deviation = 0.0
+    if len(fractions) == 2:
+        deviation = abs((fractions[0] - fractions[1]) / 2)
+    elif len(fractions) > 2:
+        mean = _total(fractions) / len(fractions)
+        squares = [(part - mean) * (part - mean) for part in fractions]
+        deviation = math.sqrt(_total(squares) / len(fractions))
+    return int((1 - deviation) * 100)
+
+
+def _total(parts: list[float]) -> float:
+    """One by one, as upstream adds; `sum` is more exact since Python 3.12."""
+    total = 0.0
+    for part in parts:
+        total += part
+    return total
+
+
+def _balance(cpu: float, memory: float) -> int:
+    cpu = min(cpu, 1.0)
+    memory = min(memory, 1.0)
+    return int((1 - abs((cpu - memory) / 2)) * 100)
+
+
+def _balances(cpu: Floats, memory: Floats) -> Scores:
+    spread = np.abs((np.minimum(cpu, 1.0) - np.minimum(memory, 1.0)) / 2)
+    return ((1 - spread) * 100).astype(np.int64)

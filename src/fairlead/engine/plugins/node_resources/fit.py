@@ -1,0 +1,150 @@
+"""NodeResourcesFit: what the pod asks for is free on the node (plugins/noderesources/fit.go).
+
+Filter names every resource that is short. The verdict cannot be resolved by removing pods when
+the node could not hold the pod even if it were empty.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.objects import Node
+from fairlead.api.quantity import whole_value
+from fairlead.engine.core.status import Code, Status, unschedulable
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Verdicts
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.plugins.node_resources.args import FitArgs
+from fairlead.engine.plugins.node_resources.scoring_strategy import scoring_strategy
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import FIRST_SCALAR, PODS, allocatable_amount
+
+NAME: Final = "NodeResourcesFit"
+TOO_MANY_PODS: Final = "Too many pods"
+_NO_ROOM_FOR_PODS: Final = unschedulable(TOO_MANY_PODS).by(NAME)
+
+
+class NodeResourcesFit:
+    """PreFilter, Filter, Score (never skipped)."""
+
+    name = NAME
+    locality = Locality.ROW
+    events = frozenset(
+        {
+            EventKind.ASSIGNED_POD_DELETE,
+            EventKind.ASSIGNED_POD_SCALE_DOWN,
+            EventKind.POD_SCALE_DOWN,
+            EventKind.NODE_ADD,
+            EventKind.NODE_ALLOCATABLE,
+        }
+    )
+
+    def __init__(self, handle: Handle, args: FitArgs | None = None) -> None:
+        """`args` are the plugin's NodeResourcesFitArgs."""
+        self._resources = handle.cluster.table.resources
+        strategy = scoring_strategy(args or FitArgs(), handle)
+        self.score = strategy.score
+        self.score_columns = strategy.score_columns
+        self._args = args or FitArgs()
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """None where the pod fits."""
+        wanted = pod.shape.wanted
+        requested, allocatable = node.requested, node.allocatable
+        short: list[int] = []
+        beyond = False
+        for column, amount in wanted:
+            offered = allocatable[column] if column < len(allocatable) else 0
+            used = requested[column] if column < len(requested) else 0
+            if amount > offered - used and not self._is_ignored(column):
+                short.append(column)
+                beyond = beyond or amount > offered
+        crowded = len(node.pods) + 1 > node.allowed_pods
+        if not short and not crowded:
+            return None
+        return self._rejection(tuple(short), crowded=crowded, beyond=beyond)
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`.
+
+        Codes are bit sets first: bit 0 too many pods, bit 1 beyond allocatable, bit 2 + i the
+        i-th wanted resource is short; then numbered.
+        """
+        bits = (table.pod_count[rows] + 1 > table.allowed_pods[rows]).astype(np.int64)
+        wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
+        for i, (column, amount) in enumerate(wanted):
+            offered = table.allocatable[column, rows]
+            short = amount > offered - table.requested[column, rows]
+            bits |= short * (4 << i) | (short & (amount > offered)) * 2
+        distinct, codes = np.unique(bits, return_inverse=True)
+        if distinct[0]:
+            distinct, codes = np.concatenate(([0], distinct)), codes + 1
+        statuses = [self._decode(int(mask), wanted) for mask in distinct]
+        return Verdicts(codes.astype(np.int32), statuses)
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Any departure counts, whatever its size or node; a node must be able to hold the pod."""
+        old, new = event.old, event.new
+        if isinstance(new, Node):
+            return self._could_hold(pod, new) and (
+                not isinstance(old, Node) or self._gained(pod, old, new)
+            )
+        if event.kind is EventKind.ASSIGNED_POD_SCALE_DOWN:
+            assert isinstance(old, PodInfo)
+            assert isinstance(new, PodInfo)
+            after = dict(new.shape.load)
+            before = dict(old.shape.load)
+            return any(after.get(c, 0) < before.get(c, 0) for c, _ in pod.shape.wanted)
+        return True
+
+    def _could_hold(self, pod: PodInfo, node: Node) -> bool:
+        """Whether the pod would fit if the node were empty (fit.go: isFit)."""
+        offered = node.status.allocatable
+        names = self._resources.names
+        return whole_value(offered.get(PODS, 0)) >= 1 and all(
+            amount <= allocatable_amount(names[column], offered)
+            for column, amount in pod.shape.wanted
+        )
+
+    def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
+        """Whether the node offers more of anything wanted than before."""
+        wanted = [self._resources.names[column] for column, _ in pod.shape.wanted]
+        return any(
+            allocatable_amount(name, new.status.allocatable)
+            > allocatable_amount(name, old.status.allocatable)
+            for name in (*wanted, PODS)
+        )
+
+    def _decode(self, mask: int, wanted: list[tuple[int, int]]) -> Status:
+        short = tuple(column for i, (column, _) in enumerate(wanted) if mask & (4 << i))
+        return self._rejection(short, crowded=bool(mask & 1), beyond=bool(mask & 2))
+
+    def _rejection(self, short: tuple[int, ...], *, crowded: bool, beyond: bool) -> Status:
+        names = tuple(self._resources.names[column] for column in short)
+        fixed = sum(column < FIRST_SCALAR for column in short)
+        scalars = tuple(sorted(names[fixed:]))
+        return rejection(names[:fixed], scalars, crowded=crowded, beyond=beyond)
+
+    def _is_ignored(self, column: int) -> bool:
+        if column < FIRST_SCALAR or not self._args.ignores_anything:
+            return False
+        return self._args.ignores(self._resources.names[column])
+
+
+@lru_cache(maxsize=4096)
+def rejection(
+    fixed: tuple[str, ...], scalars: tuple[str, ...], *, crowded: bool, beyond: bool
+) -> Status:
+    """The verdict that names all resources that are short, in upstream's order."""
+    reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()
+    reasons += tuple(f"Insufficient {name}" for name in (*fixed, *scalars))
+    code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if beyond else Code.UNSCHEDULABLE
+    return Status(code, reasons, NAME)

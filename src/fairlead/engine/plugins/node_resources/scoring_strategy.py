@@ -1,0 +1,200 @@
+"""How NodeResourcesFit scores: LeastAllocated, MostAllocated, RequestedToCapacityRatio.
+
+Each resource of the strategy is scored from what would be used with the pod and what the node
+offers; the node's score is the weighted mean by integer division. cpu and memory count upstream's
+non-zero requests (100m and 200 MiB for containers that ask for nothing), other resources what is
+really asked for, and resources that the pod does not ask for do not count at all.
+upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
+requested_to_capacity_ratio}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import SCORE_MAX, Rows, Scores
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.plugins.node_resources.args import (
+    CPU_AND_MEMORY,
+    LEAST_ALLOCATED,
+    MOST_ALLOCATED,
+    FitArgs,
+    ScoringStrategy,
+    UtilizationShapePoint,
+)
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import CPU, FIRST_SCALAR, MEMORY
+
+Ints = npt.NDArray[np.int64]
+_SHAPE_SCORE_MAX: Final = 10
+
+
+class Strategy(Protocol):
+    """A way to score."""
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """0..100."""
+        ...
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`."""
+        ...
+
+
+def least_allocated(used: int, offered: int) -> int:
+    """100 for an empty node, 0 for a full or overfull one."""
+    return 0 if used > offered else (offered - used) * SCORE_MAX // offered
+
+
+def most_allocated(used: int, offered: int) -> int:
+    """100 for a full node; non-zero defaults may push `used` past what is offered."""
+    return min(used, offered) * SCORE_MAX // offered
+
+
+class RequestedToCapacityRatio:
+    """A broken line over utilisation in percent; flat beyond its first and last point."""
+
+    def __init__(self, points: tuple[UtilizationShapePoint, ...]) -> None:
+        """`points` with ascending utilisation; scores 0..10 are scaled to 0..100."""
+        scale = SCORE_MAX // _SHAPE_SCORE_MAX
+        self._points = [(point.utilization, point.score * scale) for point in points]
+
+    def __call__(self, used: int, offered: int) -> int:
+        """The score at this utilisation; overfull counts as 100 %."""
+        at = SCORE_MAX if used > offered else used * SCORE_MAX // offered
+        before_x, before_y = self._points[0]
+        if at <= before_x:
+            return before_y
+        for x, y in self._points[1:]:
+            if at <= x:
+                # Go divides toward zero, also where the line falls.
+                rise = (y - before_y) * (at - before_x)
+                return before_y + int(rise / (x - before_x))
+            before_x, before_y = x, y
+        return before_y
+
+
+class ByNode:
+    """Any strategy, node by node."""
+
+    def __init__(
+        self,
+        strategy: ScoringStrategy,
+        rate: Callable[[int, int], int],
+        handle: Handle,
+        *,
+        skip_zero: bool,
+    ) -> None:
+        """`rate(used, offered)` scores one resource; `skip_zero` leaves zero scores out."""
+        columns = handle.cluster.table.resources
+        self._resources = [
+            (columns.column(spec.name), spec.effective_weight)
+            for spec in strategy.effective_resources
+        ]
+        self._rate = rate
+        self._skip_zero = skip_zero
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """0..100."""
+        total = weights = 0
+        for column, weight in self._resources:
+            offered = node.allocatable_of(column)
+            asked = _asked(pod, column)
+            if offered == 0 or (column >= FIRST_SCALAR and asked == 0):
+                continue
+            rated = self._rate(_used(node, column) + asked, offered)
+            if rated or not self._skip_zero:
+                total += weight * rated
+                weights += weight
+        if not weights:
+            return 0
+        if self._skip_zero:
+            return int(total / weights + 0.5)  # math.Round of a positive number
+        return total // weights
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`."""
+        scores = [self.score(state, pod, table.at(row)) for row in rows.tolist()]
+        return np.array(scores, np.int64)
+
+
+class LeastAllocatedCpuMemory:
+    """The default strategy, spelled out: by far the hottest score."""
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """0..100."""
+        cpu, memory = pod.shape.nonzero_requests
+        cpu += node.nonzero_cpu
+        memory += node.nonzero_memory
+        cpu_offered, memory_offered = node.allocatable[CPU], node.allocatable[MEMORY]
+        total = resources = 0
+        if cpu_offered:
+            resources = 1
+            if cpu <= cpu_offered:
+                total = (cpu_offered - cpu) * SCORE_MAX // cpu_offered
+        if memory_offered:
+            resources += 1
+            if memory <= memory_offered:
+                total += (memory_offered - memory) * SCORE_MAX // memory_offered
+        return total // resources if resources else 0
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`."""
+        cpu, memory = pod.shape.nonzero_requests
+        cpu_offered = table.allocatable[CPU, rows]
+        memory_offered = table.allocatable[MEMORY, rows]
+        total = _least(table.nonzero_cpu[rows] + cpu, cpu_offered)
+        total += _least(table.nonzero_memory[rows] + memory, memory_offered)
+        resources = (cpu_offered > 0).astype(np.int64) + (memory_offered > 0)
+        scores: Scores = total // np.maximum(resources, 1)
+        return scores
+
+
+def _least(used: Ints, offered: Ints) -> Ints:
+    free = np.maximum(offered - used, 0)
+    rated: Ints = free * SCORE_MAX // np.maximum(offered, 1)
+    return rated
+
+
+def _asked(pod: PodInfo, column: int) -> int:
+    if column == CPU:
+        return pod.shape.nonzero_requests[0]
+    if column == MEMORY:
+        return pod.shape.nonzero_requests[1]
+    return next((amount for c, amount in pod.shape.requests if c == column), 0)
+
+
+def _used(node: NodeInfo, column: int) -> int:
+    if column == CPU:
+        return node.nonzero_cpu
+    if column == MEMORY:
+        return node.nonzero_memory
+    return node.requested_of(column)
+
+
+def scoring_strategy(args: FitArgs, handle: Handle) -> Strategy:
+    """The strategy that `args` ask for."""
+    strategy = args.scoring_strategy
+    ratio = strategy.requested_to_capacity_ratio
+    if ratio is not None:
+        return ByNode(strategy, RequestedToCapacityRatio(ratio.shape), handle, skip_zero=True)
+    if strategy.type == MOST_ALLOCATED:
+        return ByNode(strategy, most_allocated, handle, skip_zero=False)
+    assert strategy.type == LEAST_ALLOCATED
+    weights = [(spec.name, spec.effective_weight) for spec in strategy.effective_resources]
+    if weights == [(spec.name, spec.weight) for spec in CPU_AND_MEMORY]:
+        return LeastAllocatedCpuMemory()
+    return ByNode(strategy, least_allocated, handle, skip_zero=False)

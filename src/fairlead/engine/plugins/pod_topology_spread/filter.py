@@ -1,0 +1,142 @@
+"""Whether a pod on a node would make the spread worse than its hard constraints allow.
+
+count(domain) + self - lowest count <= maxSkew, self being 1 if the pod counts itself. The
+constraints are gone through in order and the first one broken is reported; a node without the
+topology key can never do (podtopologyspread/filtering.go: Filter).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.selector import selector_matches
+from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
+from fairlead.engine.framework.interface import Rows
+from fairlead.engine.plugins.pod_topology_spread.spread_counts import ConstraintCounts, SpreadCounts
+from fairlead.engine.state.domain_counts.domain_counts import SupposedCounts
+from fairlead.engine.state.pod_index.pod_class import Lookalikes
+
+NAME: Final = "PodTopologySpread"
+_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
+
+FITS: Final = 0
+SKEWED: Final = 1
+LABEL_MISSING: Final = 2
+STATUSES: Final[tuple[Status, ...]] = (
+    SUCCESS,
+    # Fewer pods in the domain may help,
+    unschedulable(_MISMATCH).by(NAME),
+    # but no removal gives a node a label.
+    unresolvable(f"{_MISMATCH} (missing required label)").by(NAME),
+)
+
+
+class _SupposedSpread:
+    """One constraint's counts under a hypothesis."""
+
+    __slots__ = ("_counts", "_live", "_own")
+
+    def __init__(self, live: ConstraintCounts, counts: SupposedCounts, own: int) -> None:
+        self._live = live
+        self._counts = counts
+        self._own = own
+
+    def clone(self) -> _SupposedSpread:
+        return _SupposedSpread(self._live, self._counts.supposed(), self._own)
+
+    def selects(self, pods: Lookalikes) -> bool:
+        return selector_matches(self._live.constraint.selector, pods.labels)
+
+    def move(self, row: int, by: int) -> None:
+        domain = int(self._live.included[row])
+        if domain >= 0:
+            self._counts.change(domain, by)
+
+    def code(self, row: int) -> int:
+        domain = int(self._live.labels[row])
+        if domain < 0:
+            return LABEL_MISSING
+        return SKEWED if self._counts.of(domain) > self._limit() else FITS
+
+    def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
+        by_domain = (self._counts.by_domain() > self._limit()).astype(np.int32)
+        by_domain[-1] = LABEL_MISSING
+        return by_domain.take(self._live.labels.take(rows))
+
+    def _limit(self) -> int:
+        """The highest count of a domain that may take the pod."""
+        constraint, present = self._live.constraint, self._live.present
+        lowest = 0
+        if len(present) >= max(constraint.min_domains, 1):
+            lowest = self._counts.lowest(present)
+        return constraint.max_skew - self._own + lowest
+
+
+class SpreadState:
+    """What PreFilter found out about the hard constraints, and what a hypothesis changes.
+
+    Pods that are moved count by namespace and labels alone, terminating or with an empty selector
+    as they may be: upstream does not look as closely here as when it counts for the first time, so
+    that a count can fall below 0 (filtering.go: updateWithPod).
+    """
+
+    __slots__ = ("_constraints", "_known", "_namespace")
+
+    def __init__(
+        self,
+        namespace: str,
+        constraints: list[_SupposedSpread],
+        known: dict[Lookalikes, tuple[bool, ...]],
+    ) -> None:
+        """Use `suppose_spread`. `known` remembers which constraints select whom."""
+        self._namespace = namespace
+        self._constraints = constraints
+        self._known = known
+
+    def clone(self) -> SpreadState:
+        """Independent from now on."""
+        constraints = [one.clone() for one in self._constraints]
+        return SpreadState(self._namespace, constraints, self._known)
+
+    def move(self, pods: Lookalikes, row: int, by: int) -> None:
+        """Suppose one of `pods` came to (1) or left (-1) `row`."""
+        if pods.namespace != self._namespace:
+            return
+        selecting = self._known.get(pods)
+        if selecting is None:
+            selecting = tuple(one.selects(pods) for one in self._constraints)
+            self._known[pods] = selecting
+        for one, selects in zip(self._constraints, selecting, strict=True):
+            if selects:
+                one.move(row, by)
+
+    def code(self, row: int) -> int:
+        """The verdict on one row, an index into STATUSES."""
+        for one in self._constraints:
+            code = one.code(row)
+            if code != FITS:
+                return code
+        return FITS
+
+    def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
+        """`code` of many rows."""
+        first, *others = self._constraints
+        codes = first.codes(rows)
+        for one in others:
+            codes = np.where(codes == FITS, one.codes(rows), codes)
+        return codes
+
+
+def suppose_spread(live: SpreadCounts, namespace: str, labels: Mapping[str, str]) -> SpreadState:
+    """The state for a pod with `labels`; `live` must be refreshed."""
+    constraints = [
+        _SupposedSpread(
+            one, one.counts.supposed(), selector_matches(one.constraint.selector, labels)
+        )
+        for one in live.constraints
+    ]
+    return SpreadState(namespace, constraints, {})

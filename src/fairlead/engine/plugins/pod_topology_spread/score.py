@@ -1,0 +1,97 @@
+"""Which nodes keep the pods spread best by soft constraints.
+
+Raw score, lower is better: the sum over constraints whose key the node has of
+count(domain) × ln(domains + 2) + (maxSkew - 1), rounded. Domains are those of the feasible nodes;
+of kubernetes.io/hostname every feasible node is one, and the count is that of the node itself.
+Nodes that lack a key score 0, except that the system's default constraints make do with the other
+key (podtopologyspread/scoring.go).
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.framework.interface import SCORE_MAX, Rows, Scores
+from fairlead.engine.plugins.pod_topology_spread.spread_counts import ConstraintCounts, SpreadCounts
+from fairlead.engine.state.domain_counts.domains import Ids
+from fairlead.engine.state.label_column import ABSENT
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+class SpreadScoreState:
+    """What PreScore found out; read within the cycle that found it.
+
+    `_by_domain` holds per constraint the rows' domains and what each adds to the score, 0.0 last
+    for ABSENT. `_ignored` says which of the feasible rows lack a key, None if none does.
+    """
+
+    __slots__ = ("_by_domain", "_ignored")
+
+    def __init__(self, live: SpreadCounts, rows: Rows) -> None:
+        """`live` must be refreshed; `rows` are the feasible nodes."""
+        self._ignored = _without_key(live, rows)
+        kept = rows if self._ignored is None else rows[~self._ignored]
+        self._by_domain = [_added(one, kept) for one in live.constraints]
+
+    def score(self, row: int) -> int:
+        """The raw score of one feasible row."""
+        return int(self.scores(np.array([row]))[0])
+
+    def scores(self, rows: Rows) -> Scores:
+        """The raw scores of feasible rows."""
+        total: Floats = np.zeros(len(rows))
+        for labels, added in self._by_domain:
+            total += added.take(labels.take(rows))
+        if self._ignored is not None:
+            for labels, _ in self._by_domain:
+                total[labels[rows] == ABSENT] = 0.0
+        whole = np.floor(total)
+        whole += total - whole >= 0.5  # half away from zero, as math.Round; never negative
+        return whole.astype(np.int64)
+
+    def normalize(self, raw: Scores) -> Scores:
+        """The best of the nodes that are not ignored gets 100, the worst 100 × lowest ÷ highest."""
+        if self._ignored is None:
+            return _reverse(raw)
+        scores = np.zeros_like(raw)
+        kept = ~self._ignored
+        if kept.any():
+            scores[kept] = _reverse(raw[kept])
+        return scores
+
+
+def _without_key(live: SpreadCounts, rows: Rows) -> Mask | None:
+    if not live.requires_all_keys:
+        return None
+    ignored = np.zeros(len(rows), np.bool_)
+    for one in live.constraints:
+        ignored |= one.labels.take(rows) == ABSENT
+    return ignored if ignored.any() else None
+
+
+def _added(one: ConstraintCounts, kept: Rows) -> tuple[Ids, Floats]:
+    """The rows' domains by label, and what each domain adds to the score."""
+    constraint = one.constraint
+    if constraint.topology_key == HOSTNAME:
+        domains = len(kept)
+    else:
+        domains = int(np.count_nonzero(np.bincount(one.ids.take(kept))))
+    added: Floats = one.counts.sums * np.float64(log(domains + 2))
+    added += constraint.max_skew - 1
+    added[-1] = 0.0
+    return one.labels, added
+
+
+def _reverse(raw: Scores) -> Scores:
+    lowest, highest = int(raw.min()), int(raw.max())
+    if not highest:
+        return np.full_like(raw, SCORE_MAX)
+    # Far below 2^53 cutting off the float quotient is exact, and much faster than integer division.
+    return (SCORE_MAX * (highest + lowest - raw) / highest).astype(np.int64)

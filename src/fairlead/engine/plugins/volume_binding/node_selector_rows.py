@@ -1,0 +1,93 @@
+"""Which nodes a selector over their labels means, for all rows at once.
+
+A volume's node affinity knows nodes by labels only: a requirement on metadata.name finds "".
+upstream: component-helpers/storage/volume/helpers.go: CheckNodeAffinity
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.node_selector import is_unmatchable, term_matches
+from fairlead.api.objects import (
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    TopologySelectorTerm,
+)
+from fairlead.engine.plugins.node_affinity.requirement import requirement_mask, term_mask
+from fairlead.engine.state.node_table import NodeTable
+
+Mask = npt.NDArray[np.bool_]
+
+
+def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
+    """By row, whether one of the terms holds."""
+    rows = np.arange(table.capacity)
+    found = np.zeros(table.capacity, np.bool_)
+    for term in selector.node_selector_terms:
+        by_labels = _without_fields(term)
+        if by_labels is not None:
+            found |= term_mask(by_labels, table, rows) if by_labels.match_expressions else True
+    return found
+
+
+def _without_fields(term: NodeSelectorTerm) -> NodeSelectorTerm | None:
+    """What `term` says of labels, None if no node can match it."""
+    if is_unmatchable(term):
+        return None
+    if not term.match_fields:
+        return term
+    fields = NodeSelectorTerm(match_fields=term.match_fields)
+    if not term_matches(fields, {}, ""):
+        return None
+    return msgspec.structs.replace(term, match_fields=())
+
+
+def simple_values(selector: NodeSelector) -> tuple[str, tuple[str, ...]] | None:
+    """(key, values) of a selector that is just `key In values`, as most volumes have it."""
+    if len(selector.node_selector_terms) != 1:
+        return None
+    term = selector.node_selector_terms[0]
+    if term.match_fields or len(term.match_expressions) != 1 or is_unmatchable(term):
+        return None
+    one = term.match_expressions[0]
+    return (one.key, one.values) if one.operator == "In" else None
+
+
+def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
+    """By row, whether the node's labels match; an empty selector matches all."""
+    rows = np.arange(table.capacity)
+    found = np.ones(table.capacity, np.bool_)
+    for key, value in selector.match_labels.items():
+        one = NodeSelectorRequirement(key=key, operator="In", values=(value,))
+        found &= requirement_mask(one, table, rows)
+    for requirement in selector.match_expressions:
+        one = NodeSelectorRequirement(
+            key=requirement.key, operator=requirement.operator, values=requirement.values
+        )
+        found &= requirement_mask(one, table, rows)
+    return found
+
+
+def topology_mask(terms: tuple[TopologySelectorTerm, ...], table: NodeTable) -> Mask:
+    """By row, whether a class allows the node; no terms allow all, an empty one none.
+
+    upstream: pkg/apis/core/v1/helper/helpers.go: MatchTopologySelectorTerms
+    """
+    if not terms:
+        return np.ones(table.capacity, np.bool_)
+    rows = np.arange(table.capacity)
+    found = np.zeros(table.capacity, np.bool_)
+    for term in terms:
+        if not term.match_label_expressions:
+            continue
+        holds = np.ones(table.capacity, np.bool_)
+        for one in term.match_label_expressions:
+            wanted = NodeSelectorRequirement(key=one.key, operator="In", values=one.values)
+            holds &= requirement_mask(wanted, table, rows)
+        found |= holds
+    return found

@@ -1,0 +1,200 @@
+"""What is written for a decision about volumes, and when the world has done its part.
+
+The scheduler writes half a binding: a claimRef into a free volume, the annotation selected-node
+into a claim that must be made. Whoever controls volumes does the rest, and the pod waits for it.
+upstream: binder.go: AssumePodVolumes, bindAPIUpdate, checkBindings
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim
+from fairlead.engine.core.command import ObjectRef, PatchObject
+from fairlead.engine.plugins.volume_binding.class_volumes import selector_of
+from fairlead.engine.plugins.volume_binding.node_volumes import PodVolumes
+from fairlead.engine.plugins.volume_lookup.csi_node_columns import migrated_plugins
+from fairlead.engine.plugins.volume_lookup.in_tree_volume import driver_selector, kind_of
+from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup, is_bound
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
+
+BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+
+
+@dataclass(slots=True)
+class Decision:
+    """What one pod's placement does to volumes; `volumes` and `claims` name what it promised."""
+
+    pod_volumes: PodVolumes
+    volumes: list[str]
+    claims: list[str]
+
+
+class NotYetError(Exception):
+    """The world has not done its part yet."""
+
+
+class BindingFailedError(Exception):
+    """The decision came to nothing; the text says why."""
+
+
+class VolumeBinder:
+    """Makes decisions, takes them back, and follows what comes of them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Over the claims and volumes of `cluster`."""
+        self._cluster = cluster
+        self._promises = cluster.volume_promises
+        self._lookup = VolumeLookup(cluster.related)
+
+    # --- deciding --------------------------------------------------------------------------
+
+    def promise(self, pod_volumes: PodVolumes, node: str) -> Decision:
+        """Let the next cycle see the decision; undone by `take_back`."""
+        decision = Decision(pod_volumes, [], [])
+        for claim, volume in pod_volumes.bindings:
+            if not _is_bound_to(volume, claim):
+                self._promises.promise_volume(volume, claim)
+                decision.volumes.append(volume.key)
+        for claim in pod_volumes.provisions:
+            if self._promises.node_of(claim) is None:
+                self._promises.promise_node(claim, node)
+                decision.claims.append(claim.key)
+        return decision
+
+    def take_back(self, decision: Decision) -> None:
+        """Forget what was promised and not shown by the API yet."""
+        for name in decision.volumes:
+            self._promises.take_back_volume(name)
+        for key in decision.claims:
+            self._promises.take_back_node(key)
+
+    def commands(self, decision: Decision, node: str) -> tuple[PatchObject, ...]:
+        """The scheduler's half of the bindings."""
+        bindings = decision.pod_volumes.bindings
+        return (
+            *(_bind(one, claim) for claim, one in bindings if one.key in decision.volumes),
+            *(
+                _provision(claim, node)
+                for claim in decision.pod_volumes.provisions
+                if claim.key in decision.claims
+            ),
+        )
+
+    # --- following -------------------------------------------------------------------------
+
+    def check(self, decision: Decision, pod: PodInfo, node_name: str) -> None:
+        """Return if everything is bound. Raises NotYetError and BindingFailedError."""
+        node = self._cluster.table.find(node_name)
+        if node is None:
+            raise BindingFailedError(
+                f'failed to get node "{node_name}": node "{node_name}" not found'
+            )
+        known = self._cluster.pods.get(pod.key)
+        if known is None or known.id != pod.id:
+            name = pod.pod.metadata.name
+            raise BindingFailedError(f'pod does not exist any more: pod "{name}" not found')
+        for claim, volume in decision.pod_volumes.bindings:
+            self._check_binding(claim, volume, node)
+        for claim in decision.pod_volumes.provisions:
+            self._check_provision(claim, node)
+
+    def _check_binding(
+        self, claim: PersistentVolumeClaim, volume: PersistentVolume, node: NodeInfo
+    ) -> None:
+        shown = self._lookup.volume(volume.key)
+        if shown is None:
+            reason = f'could not find v1.PersistentVolume "{volume.key}"'
+            raise BindingFailedError(f"failed to check binding: {reason}")
+        shown_claim = self._claim(claim, "failed to check binding")
+        if self._promises.is_volume_promised(volume.key):
+            raise NotYetError
+        self._check_reach(shown, node)
+        if shown.spec.claim_ref is None or not shown.spec.claim_ref.uid:
+            raise BindingFailedError(f'ClaimRef got reset for pv "{volume.key}"')
+        if not is_bound(shown_claim):
+            raise NotYetError
+
+    def _check_provision(self, claim: PersistentVolumeClaim, node: NodeInfo) -> None:
+        shown = self._claim(claim, "failed to check provisioning pvc")
+        name = claim.metadata.name
+        if self._promises.is_claim_promised(claim.key):
+            raise NotYetError
+        if not shown.metadata.annotations:
+            raise BindingFailedError(f'selectedNode annotation reset for PVC "{name}"')
+        if shown.metadata.annotations.get(SELECTED_NODE) != node.name:
+            # How a provisioner says that it failed and somewhere else should be tried.
+            raise BindingFailedError(f'provisioning failed for PVC "{name}"')
+        if shown.spec.volume_name:
+            volume = self._lookup.volume(shown.spec.volume_name)
+            if volume is None:
+                raise NotYetError
+            self._check_reach(volume, node)
+        if not is_bound(shown):
+            raise NotYetError
+
+    def _claim(self, claim: PersistentVolumeClaim, doing: str) -> PersistentVolumeClaim:
+        meta = claim.metadata
+        shown = self._lookup.claim(meta.namespace, meta.name)
+        if shown is None:
+            reason = f'could not find v1.PersistentVolumeClaim "{claim.key}"'
+            raise BindingFailedError(f"{doing}: {reason}")
+        return shown
+
+    def _check_reach(self, volume: PersistentVolume, node: NodeInfo) -> None:
+        selector = selector_of(volume)
+        kind = kind_of(volume.spec)
+        if kind is not None:
+            csi_node = self._lookup.csi_node(node.name)
+            if csi_node is not None and kind.name in migrated_plugins(csi_node):
+                selector = driver_selector(volume)
+        if selector is not None and not node_selector_matches(selector, node.labels, ""):
+            raise BindingFailedError(
+                f'pv "{volume.key}" node affinity doesn\'t match node "{node.name}": '
+                "no matching NodeSelectorTerms"
+            )
+
+
+def _is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume names exactly this claim already."""
+    found, meta = volume.spec.claim_ref, claim.metadata
+    return found is not None and (found.namespace, found.name, found.uid) == (
+        meta.namespace,
+        meta.name,
+        meta.uid,
+    )
+
+
+def _bind(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject:
+    meta = claim.metadata
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+    }
+    patch: dict[str, Any] = {"metadata": _versioned(volume), "spec": {"claimRef": reference}}
+    if volume.spec.claim_ref is None:
+        # A volume that its owner meant for this claim is not marked.
+        patch["metadata"]["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
+    target = ObjectRef("PersistentVolume", "", volume.key, volume.metadata.uid)
+    return PatchObject(target, patch)
+
+
+def _provision(claim: PersistentVolumeClaim, node: str) -> PatchObject:
+    meta = claim.metadata
+    target = ObjectRef("PersistentVolumeClaim", meta.namespace, meta.name, meta.uid)
+    metadata = _versioned(claim) | {"annotations": {SELECTED_NODE: node}}
+    return PatchObject(target, {"metadata": metadata})
+
+
+def _versioned(one: PersistentVolume | PersistentVolumeClaim) -> dict[str, Any]:
+    """Only this version is meant: whoever wrote in between may have decided otherwise."""
+    version = one.metadata.resource_version
+    return {"resourceVersion": version} if version else {}

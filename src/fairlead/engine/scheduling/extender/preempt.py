@@ -1,0 +1,70 @@
+"""Which candidates for preemption the extenders leave, and with which victims.
+
+They are asked one after the other, each about what the one before has left. An extender may give
+up other pods than those proposed, as long as they are on the node and less important than the
+preemptor.
+upstream: framework/preemption/preemption.go: callExtenders; extender.go: ProcessPreemption
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.api.extender import MetaVictims, PreemptResult
+from fairlead.engine.core.status import Status, error
+from fairlead.engine.framework.preemption.candidate import Candidate
+from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
+from fairlead.engine.scheduling.extender.consultation import Answer, Consultation
+from fairlead.engine.scheduling.extender.extender import Asker
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+
+def narrow_candidates(
+    asked: Sequence[Asker], candidates: Sequence[Candidate], table: NodeTable
+) -> Consultation[Sequence[Candidate] | Status]:
+    """The candidates left, or the ERROR of an extender that fails."""
+    for asker in asked:
+        if not candidates:
+            break
+        if not asker.extender.preempt_verb:
+            continue
+        [answer] = yield (asker.preempt(candidates),)
+        try:
+            candidates = _read(asker, answer, table)
+        except ExtenderError as cause:
+            if not asker.extender.ignorable:
+                return error(str(cause))
+    return candidates
+
+
+def _read(asker: Asker, answer: Answer, table: NodeTable) -> list[Candidate]:
+    result = read_answer(asker, answer, PreemptResult)
+    candidates = []
+    for name, victims in sorted(result.node_name_to_meta_victims.items()):
+        node = table.find(name)
+        if node is None:
+            raise ExtenderError(f'nodeinfo not found for node name "{name}"')
+        pods = [_victim(asker, node, pod.uid) for pod in victims.pods]
+        if pods:
+            candidates.append(_candidate(node, pods, victims))
+        elif not asker.extender.ignorable:
+            raise ExtenderError(f'expected at least one victim pod on node "{name}"')
+    return candidates
+
+
+def _candidate(node: NodeInfo, pods: list[PodInfo], victims: MetaVictims) -> Candidate:
+    distinct = {pod.id: pod for pod in pods}
+    return Candidate(node, tuple(distinct.values()), victims.num_pdb_violations)
+
+
+def _victim(asker: Asker, node: NodeInfo, uid: str) -> PodInfo:
+    """The pod with `uid` on `node`, which an extender wants to give up."""
+    claim = f"extender: {asker.extender.url_prefix} claims to preempt pod (UID: {uid})"
+    found = next((pod for pod in node.pods.values() if pod.uid == uid), None)
+    if found is None:
+        raise ExtenderError(f"{claim} on node: {node.name}, but the pod is not found on that node")
+    if found.priority >= asker.pod.priority:
+        raise ExtenderError(f"{claim} on node: {node.name}, but its priority is not lower")
+    return found

@@ -1,0 +1,85 @@
+"""What the extenders think of the nodes that are left.
+
+All are asked at once. Their scores of 0..10 count ten times their weight beside the plugins'; one
+that fails gives none.
+upstream: pkg/scheduler/schedule_one.go: prioritizeNodes; extender.go: Prioritize
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.extender import INT64_MAX, PRIORITY_MAX, HostPriority
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import SCORE_MAX, Rows
+from fairlead.engine.framework.plan.plan_cache import PlanCache
+from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
+from fairlead.engine.scheduling.extender.consultation import Consultation
+from fairlead.engine.scheduling.extender.extender import Asker
+from fairlead.engine.scheduling.prioritization import prioritize
+from fairlead.engine.state.pod_info import PodInfo
+
+_SCALE: Final = SCORE_MAX // PRIORITY_MAX
+_WRAP: Final = 1 << 64
+
+
+def best_with_extenders(
+    asked: Sequence[Asker], plans: PlanCache, pod: PodInfo, found: Feasibility
+) -> Consultation[Rows | Status]:
+    """The positions of the best nodes; an ERROR status if a plugin failed."""
+    ranked = prioritize(plans, pod, found)
+    if ranked.error is not None:
+        return ranked.error
+    table, rows = found.plan.table, found.plan.rows
+    nodes = [table.at(row) for row in rows[ranked.positions].tolist()]
+    names = [node.name for node in nodes]
+    given = yield from ask_for_scores(asked, names)
+    totals = with_extenders(dict(zip(names, ranked.totals.tolist(), strict=True)), given)
+    there = [table.find(node.name) is node for node in nodes]  # some may be gone by now
+    ranked.positions = ranked.positions[there]
+    ranked.totals = np.array([totals[name] for name in names], np.int64)[there]
+    return ranked.best if len(ranked.positions) else ranked.positions
+
+
+def ask_for_scores(
+    asked: Sequence[Asker], names: Sequence[str]
+) -> Consultation[list[tuple[Asker, dict[str, int]]]]:
+    """What each extender that scores gives the nodes `names`, on the plugins' scale of 0..100."""
+    scorers = [asker for asker in asked if asker.extender.prioritize_verb]
+    if not scorers:
+        return []
+    answers = yield tuple(asker.prioritize(names) for asker in scorers)
+    given = []
+    for asker, answer in zip(scorers, answers, strict=True):
+        try:
+            entries = read_answer(asker, answer, list[HostPriority])
+        except ExtenderError:
+            continue  # the others determine the order
+        given.append((asker, _by_host(entries)))
+    return given
+
+
+def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
+    scores: dict[str, int] = {}
+    for entry in entries:
+        scores[entry.host] = scores.get(entry.host, 0) + entry.score * _SCALE
+    return scores
+
+
+def with_extenders(
+    totals: dict[str, int], given: Iterable[tuple[Asker, dict[str, int]]]
+) -> dict[str, int]:
+    """`totals` by node, and what the extenders add to them; 64 bits, whatever they may claim."""
+    totals = dict(totals)
+    for asker, scores in given:
+        for name in totals:
+            totals[name] = _wrapped(totals[name] + asker.extender.weight * scores.get(name, 0))
+    return totals
+
+
+def _wrapped(total: int) -> int:
+    return (total + INT64_MAX + 1) % _WRAP - INT64_MAX - 1

@@ -1,0 +1,144 @@
+"""Room promised to others: on such nodes a pod must fit beside whoever was nominated there.
+
+upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes at once.
+
+The verdict on a promised node depends on the pod's shape and priority, the node, and who is
+nominated there; it is kept until one of these changes, as long as no Filter looks beyond the node.
+The node promised to the pod itself is judged anew each time, since the pod does not count as its
+own rival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
+from fairlead.engine.framework.plan.shape_plan import ShapePlan
+from fairlead.engine.state.pod_info import PodInfo
+
+Codes = npt.NDArray[np.int32]
+_KEPT_MAX: Final = 64
+_NOT_PROMISED: Final = -2
+
+
+class PromisedVerdicts:
+    """The verdicts for one shape and priority: codes of the plan by position.
+
+    `codes` has an entry per position, _NOT_PROMISED where the verdict is anybody's.
+    """
+
+    def __init__(self, plan: ShapePlan) -> None:
+        """Nothing is known yet; good for as long as `plan` is."""
+        self.plan = plan
+        self.codes = _nothing_promised(plan)
+        self._dirty: dict[str, None] = {}
+        self._nominations = self._pods = self._nodes = -1
+
+    def refresh(self, plans: PlanCache, pod: PodInfo, state: CycleState) -> None:
+        """Judge anew every promised node about which something changed."""
+        for name in self._changed(plans):
+            self._dirty[name] = None
+        own = plans.framework.nominator.node_of(pod.uid)
+        for name in list(self._dirty):
+            if name != own:
+                del self._dirty[name]
+                self._judge(plans, pod, state, name)
+
+    def _changed(self, plans: PlanCache) -> Iterable[str]:
+        nominator, table = plans.framework.nominator, self.plan.table
+        named = nominator.log.since(self._nominations) if self._nominations >= 0 else None
+        pods = table.pod_log.since(self._pods)
+        nodes = table.node_log.since(self._nodes)
+        self._nominations = nominator.log.position
+        self._pods, self._nodes = table.pod_log.position, table.node_log.position
+        if named is None or pods is None or nodes is None or nodes:
+            self.codes = _nothing_promised(self.plan)
+            return nominator.nodes()
+        touched = [self._name_at(row) for row in pods if self._is_promised(row)]
+        return (*named, *touched)
+
+    def _is_promised(self, row: int) -> bool:
+        at = self.plan.position(row)
+        return at is not None and bool(self.codes[at] != _NOT_PROMISED)
+
+    def _name_at(self, row: int) -> str:
+        return self.plan.table.at(row).name
+
+    def _judge(self, plans: PlanCache, pod: PodInfo, state: CycleState, name: str) -> None:
+        node = self.plan.table.find(name)
+        at = self.plan.position(node.row) if node is not None else None
+        if node is None or at is None:
+            return
+        code = judge(plans, pod, self.plan, state, name)
+        self.codes[at] = _NOT_PROMISED if code is None else code
+
+
+def judge(
+    plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, name: str
+) -> int | None:
+    """The code of the node called `name` for `pod`; None where nobody else was promised it."""
+    node = plan.table.find(name)
+    framework = plans.framework
+    if node is None or not framework.nominator.rivals_on(name, pod):
+        return None
+    status = framework.run_filters_with_nominated(state, pod, node)
+    return 0 if status is None else plan.code(status)
+
+
+def count_promised_room(
+    plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
+) -> Codes:
+    """`codes` with the verdicts on promised nodes put in; the same array if none is promised."""
+    nominator = plans.framework.nominator
+    if not nominator:
+        return codes
+    if looks_beyond_the_node(plan, state):
+        promised = _nothing_promised(plan)
+        _judge_all(plans, pod, plan, state, nominator.nodes(), promised)
+    else:
+        verdicts = _kept(plans, pod, plan)
+        verdicts.refresh(plans, pod, state)
+        promised = verdicts.codes
+        own = plan.table.find(nominator.node_of(pod.uid))
+        if own is not None:
+            promised = promised.copy()
+            _judge_all(plans, pod, plan, state, [own.name], promised)
+    # A row without a node, or that PreFilter left out, stays what it is.
+    return np.where((promised == _NOT_PROMISED) | (codes < 0), codes, promised)
+
+
+def _nothing_promised(plan: ShapePlan) -> Codes:
+    return np.full(len(plan.rows), _NOT_PROMISED, np.int32)
+
+
+def _judge_all(
+    plans: PlanCache,
+    pod: PodInfo,
+    plan: ShapePlan,
+    state: CycleState,
+    names: Iterable[str],
+    promised: Codes,
+) -> None:
+    """Write the verdicts on the nodes called `names` into `promised`."""
+    for name in names:
+        node = plan.table.find(name)
+        at = plan.position(node.row) if node is not None else None
+        if at is not None:
+            code = judge(plans, pod, plan, state, name)
+            promised[at] = _NOT_PROMISED if code is None else code
+
+
+def _kept(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> PromisedVerdicts:
+    key = (pod.shape.id, pod.priority)
+    verdicts = plans.promised.pop(key, None)
+    if not isinstance(verdicts, PromisedVerdicts) or verdicts.plan is not plan:
+        verdicts = PromisedVerdicts(plan)
+    plans.promised[key] = verdicts
+    while len(plans.promised) > _KEPT_MAX:
+        del plans.promised[next(iter(plans.promised))]
+    return verdicts

@@ -1,0 +1,127 @@
+"""Intake: what the cluster's changes mean for the queue and for nominations.
+
+upstream: pkg/scheduler/eventhandlers.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.framework.cluster_event import (
+    ClusterEvent,
+    EventKind,
+    assigned_pod_events,
+    node_events,
+    storage_event,
+    waiting_pod_events,
+)
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.framework.waiting_pods import WaitingPods
+from fairlead.engine.scheduling.queue.scheduling_queue import SchedulingQueue
+from fairlead.engine.state.cluster import Change, Cluster, NodeChange, PodChange, StorageChange
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class Intake:
+    """Moves pods in `queue` as `cluster.changes` ask for."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        queue: SchedulingQueue,
+        nominator: Nominator,
+        waiting_pods: WaitingPods,
+        profiles: Container[str],
+        is_binding: Callable[[PodInfo], bool],
+    ) -> None:
+        """`profiles` are the scheduler names served; `is_binding` tells placed pods of ours."""
+        self._cluster = cluster
+        self._queue = queue
+        self._nominator = nominator
+        self._waiting_pods = waiting_pods
+        self._profiles = profiles
+        self._is_binding = is_binding
+
+    def take_in(self, changes: list[Change], now: Instant) -> None:
+        """Everything that one stimulus changed."""
+        for change in changes:
+            match change:
+                case NodeChange(old=old, new=new):
+                    for event in node_events(old, new):
+                        self._queue.wake(event, now)
+                case PodChange():
+                    self._take_in_pod(change, now)
+                case StorageChange(old=before, new=after):
+                    happened = storage_event(before, after)
+                    if happened is not None:
+                        self._queue.wake(happened, now)
+
+    def _take_in_pod(self, change: PodChange, now: Instant) -> None:
+        old, new = change.old, change.new
+        was_assigned = old is not None and bool(old.pod.spec.node_name)
+        if new is not None and new.pod.spec.node_name:
+            self._assigned(old if was_assigned else None, new, now)
+        elif was_assigned:
+            self._queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
+        elif new is not None:
+            self._waiting(old, new, now)
+        elif old is not None:
+            self._waiting_gone(old, now)
+
+    def _assigned(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
+        """A pod on a node appeared or changed, maybe through our own binding."""
+        if old is not None:
+            for event in assigned_pod_events(old, new):
+                self._queue.wake(event, now)
+            return
+        if not self._is_binding(new):
+            self._queue.remove(new.key)
+        self._nominator.withdraw(new.uid)
+        self._queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, new), now)
+
+    def _waiting(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
+        """A pod without a node appeared or changed."""
+        if self._cluster.is_assumed(new) or not self._is_ours(new):
+            return
+        self._renominate(old, new)
+        if old is None:
+            self._queue.add(new, now)
+        else:
+            self._queue.update(new, now, list(waiting_pod_events(old, new)))
+        if old is not None and nomination_of(old) not in ("", nomination_of(new)):
+            self._room_given_up(old, now)
+
+    def _is_ours(self, pod: PodInfo) -> bool:
+        """Pods that wait for another scheduler do not exist for this one."""
+        return pod.pod.spec.scheduler_name in self._profiles
+
+    def _waiting_gone(self, old: PodInfo, now: Instant) -> None:
+        if not self._is_ours(old):
+            return
+        self._queue.remove(old.key)
+        self._nominator.withdraw(old.uid)
+        self._waiting_pods.reject(old.id, "", "removed")
+        if self._is_binding(old):
+            self._queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
+        elif nomination_of(old):
+            self._room_given_up(old, now)
+
+    def _room_given_up(self, pod: PodInfo, now: Instant) -> None:
+        """A nomination ended without a binding: as if the pod had left the node, for its equals."""
+        event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None, priority_max=pod.priority)
+        self._queue.wake(event, now)
+
+    def _renominate(self, old: PodInfo | None, new: PodInfo) -> None:
+        """Follow status.nominatedNodeName as the API has it (nominator.go: UpdateNominatedPod)."""
+        before = nomination_of(old) if old is not None else ""
+        after = nomination_of(new)
+        if after:
+            self._nominator.nominate(new, after)
+        elif before:
+            self._nominator.withdraw(new.uid)
+
+
+def nomination_of(pod: PodInfo) -> str:
+    """status.nominatedNodeName."""
+    return pod.pod.status.nominated_node_name

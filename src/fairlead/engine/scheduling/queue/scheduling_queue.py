@@ -1,0 +1,366 @@
+"""SchedulingQueue: which pod is tried next, and when the others may be.
+
+    add ──▶ ACTIVE ──pop──▶ IN_FLIGHT ──settled──▶ (gone)
+              ▲  ▲               │ failed
+              │  └─flush── BACKOFF ◀─── no rejector: ERROR_BACKOFF
+              │               ▲  │
+              └── woken ── UNSCHEDULABLE ◀── rejected
+
+ACTIVE is served by the QueueSort plugin. When it is empty, the head of BACKOFF is served at once:
+backoff only matters while others are waiting (feature SchedulerPopFromBackoffQ). Pods whose last
+attempt was an error do wait theirs out. A pod in UNSCHEDULABLE waits for an event that one of the
+plugins that rejected it cares about, or, after five minutes, for the leftover flush. What happens
+while a pod is IN_FLIGHT is remembered and held against it when it comes back rejected.
+upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind, hears, wakes
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.scheduling.queue.backoff import BackoffConfig, backoff_clock
+from fairlead.engine.scheduling.queue.in_flight_events import InFlightEvents
+from fairlead.engine.scheduling.queue.queued_pod import Place, QueuedPod
+from fairlead.engine.state.pod_info import PodInfo
+
+_LEFTOVER_FLUSH_PERIOD: Final = seconds(30)
+AT_ONCE: Final[Instant] = 0
+Entry = tuple[tuple[int, ...], int, QueuedPod]
+
+
+class SchedulingQueue:
+    """Every method that takes `now` may move pods; nothing moves by itself."""
+
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        config: BackoffConfig,
+        start: Instant,
+        extra_gate: Callable[[PodInfo], Status | None] | None = None,
+    ) -> None:
+        """`start` is the phase of the leftover flush; `extra_gate` is asked after PreEnqueue."""
+        self._frameworks = frameworks
+        self._config = config
+        self._clock = backoff_clock(config, start)
+        self._start = start
+        self._in_flight = InFlightEvents()
+        self._extra_gate = extra_gate
+        self._pods: dict[str, QueuedPod] = {}
+        self._active: list[Entry] = []
+        self._backoff: list[Entry] = []
+        self._error_backoff: list[Entry] = []
+        # By the plugins that rejected them, so that an event nobody there cares about costs one
+        # look per group; the inner dicts keep the order of arrival.
+        self._unschedulable: dict[tuple[str, ...], dict[str, QueuedPod]] = {}
+        self._waiting_since: list[tuple[Instant, int, QueuedPod]] = []
+        self._sequence = 0
+
+    # --- in and out ------------------------------------------------------------------------
+
+    def add(self, pod: PodInfo, now: Instant) -> None:
+        """A new pod to schedule."""
+        queued = QueuedPod(pod, now, self._next())
+        self._pods[pod.key] = queued
+        self._enqueue(queued, now)
+
+    def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
+        """A new version of a waiting pod; `events` are what its change amounts to."""
+        queued = self._pods.get(pod.key)
+        if queued is None:
+            self.add(pod, now)
+            return
+        old, queued.info = queued.info, pod
+        match queued.place:
+            case Place.ACTIVE if old.priority != pod.priority:
+                self._push_active(queued)
+            case Place.BACKOFF if old.priority != pod.priority:
+                self._push_backoff(queued)
+            case Place.UNSCHEDULABLE:
+                if any(self._is_woken(queued, event) for event in events):
+                    self._leave_pool(queued)
+                    self._enqueue(queued, now)
+            case Place.IN_FLIGHT:
+                self._in_flight.note_own(queued, events)
+            case _:
+                pass
+
+    def remove(self, key: str) -> None:
+        """The pod is bound, finished or gone."""
+        queued = self._pods.pop(key, None)
+        if queued is None:
+            return
+        if queued.place is Place.UNSCHEDULABLE:
+            self._leave_pool(queued)
+        queued.place = Place.GONE
+
+    def find(self, key: str) -> QueuedPod | None:
+        """The waiting or in-flight pod called `key`."""
+        return self._pods.get(key)
+
+    def counts(self) -> dict[str, int]:
+        """How many pods wait where, under upstream's names of the queues."""
+        counts = {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0}
+        for queued in self._pods.values():
+            match queued.place:
+                case Place.ACTIVE:
+                    counts["active"] += 1
+                case Place.BACKOFF | Place.ERROR_BACKOFF:
+                    counts["backoff"] += 1
+                case Place.UNSCHEDULABLE:
+                    counts["gated" if queued.gated_by else "unschedulable"] += 1
+                case _:
+                    pass
+        return counts
+
+    def rejections(self) -> dict[tuple[str, str], int]:
+        """How many waiting pods each plugin rejected last time, by (plugin, profile)."""
+        counts: dict[tuple[str, str], int] = {}
+        for queued in self._pods.values():
+            profile = queued.info.pod.spec.scheduler_name
+            for plugin in queued.plugins:
+                counts[plugin, profile] = counts.get((plugin, profile), 0) + 1
+        return counts
+
+    def __len__(self) -> int:
+        """How many pods are waiting or in flight."""
+        return len(self._pods)
+
+    def pop(self, now: Instant) -> QueuedPod | None:
+        """The next pod to try; its attempt counts from here."""
+        self.flush(now)
+        queued = self._take(self._active, Place.ACTIVE)
+        if queued is None and self._config.pop_from_backoff:
+            queued = self._take(self._backoff, Place.BACKOFF)
+        if queued is not None:
+            queued.place = Place.IN_FLIGHT
+            queued.attempts += 1
+            self._in_flight.begin(queued)
+        return queued
+
+    def settle(self, queued: QueuedPod) -> None:
+        """The popped pod's attempt succeeded; forget its history."""
+        self._in_flight.end(queued)
+        if self._pods.get(queued.info.key) is queued:
+            del self._pods[queued.info.key]
+        queued.place = Place.GONE
+
+    def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
+        """The popped pod's attempt failed; `plugins` rejected it, none when it was an error.
+
+        upstream: AddUnschedulableIfNotPresent
+        """
+        missed = self._in_flight.end(queued)
+        self._pods[queued.info.key] = queued
+        queued.timestamp = now
+        queued.stamp = self._next()
+        queued.plugins = plugins
+        if plugins:
+            queued.unschedulable_count += 1
+            queued.error_count = 0
+        else:
+            queued.error_count += 1
+        queued.window = self._clock.expiry(now, queued.backoff_count)
+        if not plugins or any(self._is_woken(queued, event) for event in missed):
+            self._enqueue(queued, now)
+        else:
+            self._join_pool(queued)
+
+    # --- waking ----------------------------------------------------------------------------
+
+    def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
+        """Move every pod of the pool to which `event` gives hope; the one with id `spare` stays."""
+        self._in_flight.note(event)
+        woken: list[QueuedPod] = []
+        for plugins, pods in self._unschedulable.items():
+            if self._group_hears(plugins, event):
+                woken.extend(pod for pod in pods.values() if self._is_woken(pod, event))
+        woken.sort(key=lambda queued: queued.stamp)
+        for queued in woken:
+            if queued.info.id != spare:
+                self._leave_pool(queued)
+                self._enqueue(queued, now)
+
+    def _group_hears(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
+        """Whether any pod that `plugins` rejected may be woken, whatever its profile."""
+        return any(
+            hears(framework.find(name), event.kind)
+            for framework in self._frameworks.values()
+            for name in plugins
+        )
+
+    def _is_woken(self, queued: QueuedPod, event: ClusterEvent) -> bool:
+        if event.priority_max is not None and queued.info.priority > event.priority_max:
+            return False
+        framework = self._frameworks[queued.info.pod.spec.scheduler_name]
+        asked = (queued.gated_by,) if queued.gated_by else queued.plugins
+        return any(wakes(framework.find(name), queued.info, event) for name in asked)
+
+    def activate(self, key: str, now: Instant) -> None:
+        """Let a waiting pod be tried next, whatever its backoff."""
+        queued = self._pods.get(key)
+        if queued is None or queued.place in (Place.ACTIVE, Place.IN_FLIGHT):
+            return
+        if queued.place is Place.UNSCHEDULABLE:
+            self._leave_pool(queued)
+        if not self._is_gated(queued):
+            self._push_active(queued)
+        else:
+            self._join_pool(queued)
+
+    # --- time ------------------------------------------------------------------------------
+
+    def next_deadline(self) -> Instant | None:
+        """When `pop` may have something new to say; AT_ONCE while a pod can be popped."""
+        backing_off = self._head(self._backoff, Place.BACKOFF)
+        if self._head(self._active, Place.ACTIVE):
+            return AT_ONCE
+        if backing_off is not None and self._config.pop_from_backoff:
+            return AT_ONCE
+        error = self._head(self._error_backoff, Place.ERROR_BACKOFF)
+        heads = (head for head in (backing_off, error) if head is not None)
+        due = [self._clock.release_at(head.window) for head in heads]
+        leftover = self._next_leftover_flush()
+        if leftover is not None:
+            due.append(leftover)
+        return min(due, default=None)
+
+    def flush(self, now: Instant) -> None:
+        """Let go whose backoff is over, and whoever has not been tried for too long."""
+        for heap, place in (
+            (self._backoff, Place.BACKOFF),
+            (self._error_backoff, Place.ERROR_BACKOFF),
+        ):
+            while (queued := self._head(heap, place)) and self._is_released(queued, now):
+                heapq.heappop(heap)
+                if self._config.pop_from_backoff or not self._is_gated(queued):
+                    self._push_active(queued)
+                else:
+                    self._join_pool(queued)
+        self._flush_leftover(now)
+
+    def _is_released(self, queued: QueuedPod, now: Instant) -> bool:
+        """Whether a flush since the pod's backoff ended has let it go."""
+        return self._clock.release_at(queued.window) <= now
+
+    def _flush_leftover(self, now: Instant) -> None:
+        """Wake whoever has waited too long (flushUnschedulablePodsLeftover)."""
+        due = self._next_leftover_flush()
+        if due is None or now < due:
+            return
+        tick = now - (now - self._start) % _LEFTOVER_FLUSH_PERIOD
+        event = ClusterEvent(EventKind.FLUSH)
+        while (queued := self._oldest()) is not None:
+            if tick - queued.timestamp <= self._config.max_in_unschedulable:
+                break
+            heapq.heappop(self._waiting_since)
+            if self._is_woken(queued, event):
+                self._leave_pool(queued)
+                self._enqueue(queued, now)
+
+    def _oldest(self) -> QueuedPod | None:
+        """Who has waited longest in the pool."""
+        heap = self._waiting_since
+        while heap:
+            timestamp, token, queued = heap[0]
+            valid = queued.place is Place.UNSCHEDULABLE and queued.token == token
+            if valid and queued.timestamp == timestamp and not queued.gated_by:
+                return queued
+            heapq.heappop(heap)
+        return None
+
+    def _next_leftover_flush(self) -> Instant | None:
+        """The first tick at which the pod that waited longest has waited too long."""
+        oldest = self._oldest()
+        if oldest is None:
+            return None
+        overdue = oldest.timestamp + self._config.max_in_unschedulable
+        ticks = (overdue - self._start) // _LEFTOVER_FLUSH_PERIOD + 1
+        return self._start + ticks * _LEFTOVER_FLUSH_PERIOD
+
+    # --- places ----------------------------------------------------------------------------
+
+    def _enqueue(self, queued: QueuedPod, now: Instant) -> None:
+        """Put a pod that may be tried where it belongs: gated, backing off, or active.
+
+        PreEnqueue is asked before a pod goes to wherever it can be popped from
+        (scheduling_queue.go: moveToBackoffQ).
+        """
+        backing_off = queued.attempts > 0 and self._clock.is_on(queued.window, now)
+        if backing_off and not self._config.pop_from_backoff:
+            queued.gated_by = ""
+            self._push_backoff(queued)
+        elif self._is_gated(queued):
+            self._join_pool(queued)
+        elif backing_off:
+            self._push_backoff(queued)
+        else:
+            self._push_active(queued)
+
+    def _is_gated(self, queued: QueuedPod) -> bool:
+        framework = self._frameworks[queued.info.pod.spec.scheduler_name]
+        status = framework.run_pre_enqueue(queued.info)
+        if status is None and self._extra_gate is not None:
+            status = self._extra_gate(queued.info)
+        queued.gated_by = status.plugin if status is not None else ""
+        return status is not None
+
+    def _join_pool(self, queued: QueuedPod) -> None:
+        queued.place = Place.UNSCHEDULABLE
+        queued.token = self._next()
+        self._unschedulable.setdefault(self._group(queued), {})[queued.info.key] = queued
+        if not queued.gated_by:
+            heapq.heappush(self._waiting_since, (queued.timestamp, queued.token, queued))
+
+    def _leave_pool(self, queued: QueuedPod) -> None:
+        group = self._unschedulable[self._group(queued)]
+        del group[queued.info.key]
+        if not group:
+            del self._unschedulable[self._group(queued)]
+
+    def _group(self, queued: QueuedPod) -> tuple[str, ...]:
+        return (queued.gated_by,) if queued.gated_by else queued.plugins
+
+    def _push_active(self, queued: QueuedPod) -> None:
+        self._push(self._active, Place.ACTIVE, queued, self._sort_key(queued))
+
+    def _push_backoff(self, queued: QueuedPod) -> None:
+        heap, place = self._backoff, Place.BACKOFF
+        if not queued.plugins:
+            heap, place = self._error_backoff, Place.ERROR_BACKOFF
+        self._push(heap, place, queued, (queued.window, *self._sort_key(queued)))
+
+    def _push(
+        self, heap: list[Entry], place: Place, queued: QueuedPod, key: tuple[int, ...]
+    ) -> None:
+        queued.place = place
+        queued.token = self._next()
+        heapq.heappush(heap, ((*key, queued.stamp), queued.token, queued))
+
+    def _sort_key(self, queued: QueuedPod) -> tuple[int, ...]:
+        framework = self._frameworks[queued.info.pod.spec.scheduler_name]
+        return framework.queue_sort.sort_key(queued.info, queued.timestamp)
+
+    def _head(self, heap: list[Entry], place: Place) -> QueuedPod | None:
+        """The first entry that still counts; drops those left behind."""
+        while heap:
+            _, token, queued = heap[0]
+            if queued.place is place and queued.token == token:
+                return queued
+            heapq.heappop(heap)
+        return None
+
+    def _take(self, heap: list[Entry], place: Place) -> QueuedPod | None:
+        queued = self._head(heap, place)
+        if queued is not None:
+            heapq.heappop(heap)
+        return queued
+
+    def _next(self) -> int:
+        self._sequence += 1
+        return self._sequence

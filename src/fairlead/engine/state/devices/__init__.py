@@ -1,0 +1,1 @@
+"""Devices: the pools that ResourceSlices offer, and which devices are allocated."""

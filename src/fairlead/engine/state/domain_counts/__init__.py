@@ -1,0 +1,1 @@
+"""Pod counts per topology domain, kept up to date as pods and nodes change."""

@@ -1,0 +1,243 @@
+"""DomainCounts: how many pods of some sort are in each topology domain, kept as pods come and go.
+
+A domain is a value of a node label; its number is the id that the label's column gives the value
+(`engine.state.label_column`). Sums are moved by each pod that is added or removed, so asking
+costs nothing; only when nodes come, go or change their labels or taints are they added up anew,
+at the next question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.state.change_log import ChangeLog
+from fairlead.engine.state.domain_counts.domains import Domains, Ids
+from fairlead.engine.state.label_column import ABSENT
+from fairlead.engine.state.pod_index.pod_locations import Whereabouts
+
+Ints = npt.NDArray[np.int64]
+_LOWEST_KEPT: Final = 8
+
+
+class NodeEpoch:
+    """`value` grows whenever a row gets or loses its node, or its labels or taints change."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        """The first epoch."""
+        self.value = 0
+
+    def advance(self) -> None:
+        """Begin another epoch: whatever was derived from nodes is out of date."""
+        self.value += 1
+
+
+class DomainCounts:
+    """Weighted sums by domain over the pods at some `Whereabouts`.
+
+    `sums` has an entry per domain and a last one that stays 0, which is what ABSENT (-1) reads.
+    `pods` is how many pods count, whatever their weights add up to. Both are current after
+    `refresh`.
+    """
+
+    __slots__ = ("_additions", "_domains", "_epoch", "_ids", "_read", "_sources", "_turned", "pods",
+                 "sums")  # fmt: skip
+
+    def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
+        """`domains` is asked once per epoch."""
+        self._epoch = epoch
+        self._domains = domains
+        self._read = -1
+        self._additions = 0
+        self._turned: ChangeLog[int] = ChangeLog()
+        self._sources: dict[Whereabouts, int] = {}
+        self._ids: Ids = np.zeros(0, np.int64)
+        self.sums: Ints = np.zeros(1, np.int64)
+        self.pods = 0
+
+    def attach(self, source: Whereabouts, weight: int) -> None:
+        """Count the pods at `source`, each as `weight` (more), from now on."""
+        before = self._sources.get(source)
+        if before is not None:
+            source.ignore(self)
+            weight += before
+        source.counters.append((self, weight))
+        self._sources[source] = weight
+        if source.rows:
+            self._read = -1
+
+    def release(self, source: Whereabouts) -> None:
+        """Let go of a source that has no pods and will never have any."""
+        del self._sources[source]
+
+    def detach(self) -> None:
+        """Hear of no pods any more; the end of these counts."""
+        for source in self._sources:
+            source.ignore(self)
+        self._sources.clear()
+        self._read = -1
+
+    def count(self, row: int, weight: int, pods: int) -> None:
+        """A source's pods on `row` changed."""
+        if self._read == self._epoch.value:
+            domain = self._ids[row]
+            if domain >= 0:
+                before = int(self.sums[domain])
+                self.sums[domain] = after = before + weight
+                self.pods += pods
+                if (before > 0) != (after > 0):
+                    self._turned.append(int(domain))
+
+    def refresh(self) -> DomainCounts:
+        """Bring `sums` and `pods` up to date; returns itself."""
+        if self._read != self._epoch.value:
+            self._add_up()
+            self._read = self._epoch.value
+        return self
+
+    def seen(self) -> tuple[int, int]:
+        """What to ask `turned_since` with, later."""
+        return self._additions, self._turned.position
+
+    def turned_since(self, seen: tuple[int, int]) -> list[int] | None:
+        """The domains whose sums became positive or ceased to be, with repetitions.
+
+        None when all was added up anew in between, or it is too long ago.
+        """
+        additions, position = seen
+        return self._turned.since(position) if additions == self._additions else None
+
+    def sums_over(self, counted_rows: npt.NDArray[np.bool_]) -> Ints:
+        """As `sums`, but only of the pods on rows that are True in `counted_rows`."""
+        domains = self._domains()
+        sums = np.zeros(domains.size + 1, np.int64)
+        for source, weight in self._sources.items():
+            for row, pods in source.rows.items():
+                if counted_rows[row] and domains.ids[row] != ABSENT:
+                    sums[domains.ids[row]] += weight * pods
+        return sums
+
+    def _add_up(self) -> None:
+        self._additions += 1
+        domains = self._domains()
+        self._ids = domains.ids
+        sources = self._sources
+        rows = [row for source in sources for row in source.rows]
+        pods = [n for source in sources for n in source.rows.values()]
+        weights = [w * n for source, w in sources.items() for n in source.rows.values()]
+        at = domains.ids[np.array(rows, np.int64)]
+        counted = at != ABSENT
+        # Floats hold these sums exactly: they stay far below 2^53.
+        totals = np.bincount(at[counted], np.array(weights, np.float64)[counted], domains.size + 1)
+        self.sums = totals.astype(np.int64)
+        self.pods = int(np.array(pods, np.int64)[counted].sum())
+
+    def of(self, domain: int) -> int:
+        """The sum of one domain; 0 for ABSENT."""
+        return int(self.sums[domain])
+
+    def by_domain(self) -> Ints:
+        """`sums`, to be read only."""
+        return self.sums
+
+    def total(self) -> int:
+        """The sum of all domains together, where every pod has weight 1."""
+        return self.pods
+
+    def supposed(self) -> SupposedCounts:
+        """A copy for a hypothesis, which these live counts do not follow."""
+        return SupposedCounts(_Copied(self.sums.copy(), self.pods))
+
+    def validate(self) -> None:
+        """Add up anew; raises AssertionError where what was kept disagrees."""
+        if self._read == self._epoch.value:
+            sums, pods = self.sums, self.pods
+            self._add_up()
+            # Values that no node has may have become known since; nobody is there.
+            assert np.array_equal(sums[:-1], self.sums[: len(sums) - 1]), (sums, self.sums)
+            assert not sums[-1]
+            assert not self.sums[len(sums) - 1 :].any()
+            assert pods == self.pods, (pods, self.pods)
+
+
+class _Copied:
+    """Counts that do not change any more, and the lowest of them once somebody asked."""
+
+    __slots__ = ("lowest", "pods", "sums")
+
+    def __init__(self, sums: Ints, pods: int) -> None:
+        self.sums = sums
+        self.pods = pods
+        self.lowest: list[tuple[int, int]] = []
+
+    def lowest_of(self, domains: Ids) -> list[tuple[int, int]]:
+        """(domain, count) of some of `domains`, which never vary, ascending by count."""
+        if not self.lowest:
+            counts = self.sums[domains]
+            kept = min(_LOWEST_KEPT, len(domains))
+            at = np.argpartition(counts, kept - 1)[:kept]
+            at = at[np.argsort(counts[at], kind="stable")]
+            self.lowest = list(zip(domains[at].tolist(), counts[at].tolist(), strict=True))
+        return self.lowest
+
+
+class SupposedCounts:
+    """Counts by domain as they were when copied, and what a hypothesis changes in them."""
+
+    __slots__ = ("_copied", "changes")
+
+    def __init__(self, copied: _Copied) -> None:
+        """Use `DomainCounts.supposed`."""
+        self._copied = copied
+        self.changes: dict[int, int] = {}
+
+    def supposed(self) -> SupposedCounts:
+        """Independent from now on; costs what the hypothesis has changed so far."""
+        copy = SupposedCounts(self._copied)
+        copy.changes = dict(self.changes)
+        return copy
+
+    def change(self, domain: int, by: int) -> None:
+        """Suppose `by` more in `domain`; undone by the opposite."""
+        left = self.changes.get(domain, 0) + by
+        if left:
+            self.changes[domain] = left
+        else:
+            self.changes.pop(domain, None)
+
+    def of(self, domain: int) -> int:
+        """The count of one domain; 0 for ABSENT."""
+        return int(self._copied.sums[domain]) + self.changes.get(domain, 0)
+
+    def by_domain(self) -> Ints:
+        """All of them, with the last entry for ABSENT; to be read only."""
+        if not self.changes:
+            return self._copied.sums
+        changed = self._copied.sums.copy()
+        for domain, by in self.changes.items():
+            changed[domain] += by
+        return changed
+
+    def lowest(self, domains: Ids) -> int:
+        """The lowest count among `domains`: not empty, the same each time, with all changed ones.
+
+        A hypothesis about one node changes one domain, so the few lowest settle it.
+        """
+        changes = self.changes
+        if not changes:
+            return int(self._copied.sums[domains].min())
+        lowest = self._copied.lowest_of(domains)
+        changed = min(self.of(domain) for domain in changes)
+        for domain, count in lowest:
+            if domain not in changes:
+                return min(count, changed)
+        return changed if len(lowest) == len(domains) else int(self.by_domain()[domains].min())
+
+    def total(self) -> int:
+        """The count of all domains together, where every pod has weight 1."""
+        return self._copied.pods + sum(self.changes.values())

@@ -1,0 +1,1 @@
+"""Indexes over pods: where pods of equal namespace and labels run, and matching affinity terms."""

@@ -1,0 +1,118 @@
+"""AffinityTerm: one term of a pod's affinity or anti-affinity to other pods, compiled.
+
+upstream: pkg/scheduler/framework/types.go: newAffinityTerm, getNamespacesFromPodAffinityTerm
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from fairlead.api.objects import LabelSelector, PodAffinity, PodAffinityTerm, PodSpec
+from fairlead.api.selector import selector_matches
+from fairlead.engine.state.pod_index.pod_class import Lookalikes
+from fairlead.engine.state.pod_index.pod_locations import Whereabouts
+
+_ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
+
+
+class TermKind(Enum):
+    """What a term is good for: the first two filter, all but anti-affinity score."""
+
+    REQUIRED_AFFINITY = "required affinity"
+    REQUIRED_ANTI_AFFINITY = "required anti-affinity"
+    PREFERRED = "preferred"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AffinityTerm:
+    """`weight` is that of a preferred term, negative for anti-affinity, and 0 for required ones.
+
+    Pods in one of `namespaces`, or in a namespace that `namespace_selector` matches, count if
+    `selector` matches their labels; either selector matches nothing if it is None.
+    """
+
+    kind: TermKind
+    weight: int
+    topology_key: str
+    namespaces: frozenset[str]
+    namespace_selector: LabelSelector | None
+    selector: LabelSelector | None
+
+    def matches(self, pods: Lookalikes, namespace_labels: Mapping[str, str]) -> bool:
+        """Whether `pods`, whose namespace has `namespace_labels`, are meant."""
+        if pods.namespace not in self.namespaces and not selector_matches(
+            self.namespace_selector, namespace_labels
+        ):
+            return False
+        return selector_matches(self.selector, pods.labels)
+
+    def key(self) -> bytes:
+        """Equal for terms that mean the same."""
+        return _ENCODER.encode(
+            (
+                self.kind.value,
+                self.weight,
+                self.topology_key,
+                sorted(self.namespaces),
+                self.namespace_selector,
+                self.selector,
+            )
+        )
+
+
+class PlacedTerm:
+    """A term that placed pods have, and where they are; compared by identity."""
+
+    __slots__ = ("term", "where")
+
+    def __init__(self, term: AffinityTerm) -> None:
+        """Nobody has it yet."""
+        self.term = term
+        self.where = Whereabouts()
+
+
+def has_pod_affinity(spec: PodSpec) -> bool:
+    """Whether `spec` has affinity or anti-affinity to other pods at all."""
+    affinity = spec.affinity
+    return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
+
+
+def affinity_terms(spec: PodSpec, namespace: str) -> tuple[AffinityTerm, ...]:
+    """The terms of a pod with `spec` in `namespace`: required ones first, preferred ones after."""
+    if spec.affinity is None:
+        return ()
+    with_others = spec.affinity.pod_affinity or PodAffinity()
+    apart = spec.affinity.pod_anti_affinity or PodAffinity()
+    return (
+        *_required(with_others, TermKind.REQUIRED_AFFINITY, namespace),
+        *_required(apart, TermKind.REQUIRED_ANTI_AFFINITY, namespace),
+        *_preferred(with_others, 1, namespace),
+        *_preferred(apart, -1, namespace),
+    )
+
+
+def _required(affinity: PodAffinity, kind: TermKind, namespace: str) -> Iterator[AffinityTerm]:
+    for term in affinity.required_during_scheduling_ignored_during_execution:
+        yield _compile(term, kind, 0, namespace)
+
+
+def _preferred(affinity: PodAffinity, sign: int, namespace: str) -> Iterator[AffinityTerm]:
+    for weighted in affinity.preferred_during_scheduling_ignored_during_execution:
+        weight = sign * weighted.weight
+        yield _compile(weighted.pod_affinity_term, TermKind.PREFERRED, weight, namespace)
+
+
+def _compile(term: PodAffinityTerm, kind: TermKind, weight: int, namespace: str) -> AffinityTerm:
+    """Without namespaces and namespaceSelector, the pod's own namespace is meant."""
+    named = term.namespaces
+    if not named and term.namespace_selector is None:
+        named = (namespace,)
+    return AffinityTerm(
+        kind, weight, term.topology_key, frozenset(named), term.namespace_selector,
+        term.label_selector,
+    )  # fmt: skip

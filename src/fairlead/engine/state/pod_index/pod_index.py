@@ -1,0 +1,245 @@
+"""Census: where pods are, by what other pods can say about them.
+
+Rules that look beyond the node ask "how many pods like this are in each zone". Here every placed
+pod is entered twice: under its `Lookalikes` (namespace, labels, terminating), which label selectors
+are tried on, and under each of its `PlacedTerm`s (the affinity terms it has), which are tried on
+others. Both are interned, so each question is asked once per distinct answerer, and both tell the
+counts that were derived from them (`DomainCounts`) of every pod that comes or goes.
+
+    pod ── lookalikes ── selectors that `watch` ──▶ DomainCounts
+      └─── placed terms ── whoever they match ────▶ DomainCounts
+
+`NodeTable` is the only writer; hypotheses (`fork`) pass through it and so are counted as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from fairlead.engine.state.domain_counts.domain_counts import DomainCounts, NodeEpoch
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_index.affinity_term import (
+    PlacedTerm,
+    TermKind,
+    affinity_terms,
+    has_pod_affinity,
+)
+from fairlead.engine.state.pod_index.anchor_index import AnchorIndex, anchor_of
+from fairlead.engine.state.pod_index.pod_class import Lookalikes
+from fairlead.engine.state.pod_index.pod_selector import PodSelector
+from fairlead.engine.state.pod_info import PodInfo
+
+_SWEEP_MIN: Final = 4096
+_TERMS_OF_MAX: Final = 1 << 14
+
+LookalikesKey = tuple[str, frozenset[tuple[str, str]], bool]
+_Key = TypeVar("_Key")
+_REPELLING: Final = TermKind.REQUIRED_ANTI_AFFINITY
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Watch:
+    """Whoever `selector` matches is counted in `counts` as `weight`."""
+
+    selector: PodSelector
+    counts: DomainCounts
+    weight: int
+
+
+class Census:
+    """See the module's docstring.
+
+    `repelling` is how many required anti-affinity terms placed pods have, `attracting` how many
+    terms that score. `term_version` grows when a distinct term is seen first or forgotten.
+    """
+
+    def __init__(self) -> None:
+        """Nobody is anywhere."""
+        self.nodes = NodeEpoch()
+        self.term_version = 0
+        self.repelling = 0
+        self.attracting = 0
+        self._lookalikes: dict[LookalikesKey, Lookalikes] = {}
+        self._by_label: dict[tuple[str, str], dict[Lookalikes, None]] = {}
+        self._terms: dict[bytes, PlacedTerm] = {}
+        self._terms_by_kind: dict[TermKind, AnchorIndex[PlacedTerm]] = {
+            kind: AnchorIndex() for kind in TermKind
+        }
+        self._terms_of: dict[tuple[int, str], tuple[PlacedTerm, ...]] = {}
+        self._watches: AnchorIndex[_Watch] = AnchorIndex()
+        self._watches_of: dict[DomainCounts, list[_Watch]] = {}
+        self._sweep_at = _SWEEP_MIN
+
+    # --- pods ------------------------------------------------------------------------------
+
+    def add(self, row: int, pod: PodInfo) -> None:
+        """`pod` is on `row`; undone by `remove`."""
+        found = pod.lookalikes
+        if found is None or found.retired:
+            found = self.lookalikes_of(pod)
+        found.where.add(row)
+        if pod.shape.spec.affinity is not None:
+            for placed in self.terms_of(pod):
+                placed.where.add(row)
+                self._tally(placed, 1)
+
+    def remove(self, row: int, pod: PodInfo) -> None:
+        """`pod` is gone from `row`."""
+        self.lookalikes_of(pod).where.remove(row)
+        if pod.shape.spec.affinity is not None:
+            for placed in self.terms_of(pod):
+                placed.where.remove(row)
+                self._tally(placed, -1)
+
+    def replace(self, row: int, old: PodInfo, new: PodInfo) -> None:
+        """`old` is now `new`, of the same shape."""
+        before, after = self.lookalikes_of(old), self.lookalikes_of(new)
+        if before is not after:
+            before.where.remove(row)
+            after.where.add(row)
+
+    def _tally(self, placed: PlacedTerm, pods: int) -> None:
+        if placed.term.kind is _REPELLING:
+            self.repelling += pods
+        else:
+            self.attracting += pods
+
+    # --- who is like whom ------------------------------------------------------------------
+
+    def lookalikes_of(self, pod: PodInfo) -> Lookalikes:
+        """The lookalikes of `pod`, which need not be placed."""
+        found = pod.lookalikes
+        if found is not None and not found.retired:
+            return found
+        key = _key_of(pod)
+        found = self._lookalikes.get(key)
+        if found is None:
+            found = self._meet(key, pod)
+        pod.lookalikes = found
+        return found
+
+    def _meet(self, key: LookalikesKey, pod: PodInfo) -> Lookalikes:
+        if len(self._lookalikes) >= self._sweep_at:
+            self._sweep()
+        new = Lookalikes(pod.namespace, pod.labels, terminating=pod.terminating)
+        self._lookalikes[key] = new
+        for label in new.labels.items():
+            self._by_label.setdefault(label, {})[new] = None
+        for watch in self._watches.candidates(new.labels):
+            if watch.selector.matches(new):
+                watch.counts.attach(new.where, watch.weight)
+        return new
+
+    def watch(self, selector: PodSelector, counts: DomainCounts, weight: int) -> None:
+        """Count the pods that `selector` matches, now and later, until `unwatch`."""
+        watch = _Watch(selector, counts, weight)
+        self._watches.add(selector.anchor, watch)
+        self._watches_of.setdefault(counts, []).append(watch)
+        anchor = selector.anchor
+        worth_trying: Iterable[Lookalikes] = self._lookalikes.values()
+        if anchor is not None:
+            worth_trying = self._by_label.get(anchor, ())
+        for known in worth_trying:
+            if selector.matches(known):
+                counts.attach(known.where, weight)
+
+    def unwatch(self, counts: DomainCounts) -> None:
+        """`counts` are not needed any more."""
+        for watch in self._watches_of.pop(counts, ()):
+            self._watches.remove(watch.selector.anchor, watch)
+        counts.detach()
+
+    # --- affinity terms --------------------------------------------------------------------
+
+    def terms_of(self, pod: PodInfo) -> tuple[PlacedTerm, ...]:
+        """The terms of `pod`, which need not be placed."""
+        if not has_pod_affinity(pod.shape.spec):
+            return ()
+        key = (pod.shape.id, pod.namespace)
+        found = self._terms_of.get(key)
+        if found is None:
+            if len(self._terms_of) >= _TERMS_OF_MAX:  # shapes come and go
+                self._terms_of.clear()
+            found = self._terms_of[key] = self._intern_terms(pod)
+        return found
+
+    def _intern_terms(self, pod: PodInfo) -> tuple[PlacedTerm, ...]:
+        placed = []
+        for term in affinity_terms(pod.shape.spec, pod.namespace):
+            key = term.key()
+            found = self._terms.get(key)
+            if found is None:
+                found = self._terms[key] = PlacedTerm(term)
+                self._terms_by_kind[term.kind].add(anchor_of(term.selector), found)
+                self.term_version += 1
+            placed.append(found)
+        return tuple(placed)
+
+    def terms_matching(
+        self, pods: Lookalikes, kinds: Iterable[TermKind], namespace_labels: Mapping[str, str]
+    ) -> tuple[PlacedTerm, ...]:
+        """The terms of `kinds` that mean `pods`, whose namespace has `namespace_labels`."""
+        return tuple(
+            placed
+            for kind in kinds
+            for placed in self._terms_by_kind[kind].candidates(pods.labels)
+            if placed.term.matches(pods, namespace_labels)
+        )
+
+    # --- housekeeping ----------------------------------------------------------------------
+
+    def _sweep(self) -> None:
+        """Forget whom nobody looks like any more, so that memory follows the pods there are."""
+        for key, pods in list(self._lookalikes.items()):
+            if not pods.where.rows:
+                self._retire(key, pods)
+        for name, placed in list(self._terms.items()):
+            if not placed.where.rows:
+                del self._terms[name]
+                term = placed.term
+                self._terms_by_kind[term.kind].remove(anchor_of(term.selector), placed)
+                self.term_version += 1
+        self._terms_of.clear()
+        self._sweep_at = max(_SWEEP_MIN, 2 * len(self._lookalikes))
+
+    def _retire(self, key: LookalikesKey, pods: Lookalikes) -> None:
+        pods.retired = True
+        del self._lookalikes[key]
+        for label in pods.labels.items():
+            filed = self._by_label[label]
+            del filed[pods]
+            if not filed:
+                del self._by_label[label]
+        for counter, _ in pods.where.counters:
+            counter.release(pods.where)
+
+    def validate(self, nodes: Iterable[NodeInfo]) -> None:
+        """Count everybody anew; raises AssertionError where what was kept disagrees."""
+        by_lookalikes: dict[LookalikesKey, dict[int, int]] = {}
+        by_term: dict[bytes, dict[int, int]] = {}
+        for node in nodes:
+            for pod in node.pods.values():
+                _enter(by_lookalikes, _key_of(pod), node.row)
+                for placed in self.terms_of(pod):
+                    _enter(by_term, placed.term.key(), node.row)
+        placed_alike = {key: pods.where.rows for key, pods in self._lookalikes.items()}
+        placed_terms = {key: term.where.rows for key, term in self._terms.items()}
+        assert by_lookalikes == {key: rows for key, rows in placed_alike.items() if rows}
+        assert by_term == {key: rows for key, rows in placed_terms.items() if rows}
+        repelling = [t for t in self._terms.values() if t.term.kind is _REPELLING]
+        assert self.repelling == sum(sum(term.where.rows.values()) for term in repelling)
+        total = sum(sum(term.where.rows.values()) for term in self._terms.values())
+        assert self.attracting == total - self.repelling
+        for counts in self._watches_of:
+            counts.validate()
+
+
+def _key_of(pod: PodInfo) -> LookalikesKey:
+    return pod.namespace, frozenset(pod.labels.items()), pod.terminating
+
+
+def _enter(book: dict[_Key, dict[int, int]], key: _Key, row: int) -> None:
+    rows = book.setdefault(key, {})
+    rows[row] = rows.get(row, 0) + 1

@@ -1,0 +1,39 @@
+"""PodSelector: which pods a rule counts, by namespace and labels.
+
+Topology spread counts the pods of one namespace that match one selector and are not terminating;
+pod affinity counts those in several namespaces that match the selectors of all its terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.api.objects import LabelSelector
+from fairlead.api.selector import selector_matches
+from fairlead.engine.state.pod_index.anchor_index import Anchor, anchor_of
+from fairlead.engine.state.pod_index.pod_class import Lookalikes
+
+Namespaces = frozenset[str] | None
+Demand = tuple[Namespaces, LabelSelector | None]
+
+
+class PodSelector:
+    """All `demands` at once: (namespaces or None for all, label selector or None for nothing)."""
+
+    __slots__ = ("anchor", "counts_terminating", "demands")
+
+    def __init__(self, demands: Sequence[Demand], *, counts_terminating: bool) -> None:
+        """Selects nothing if `demands` is empty."""
+        self.demands = tuple(demands)
+        self.counts_terminating = counts_terminating
+        self.anchor: Anchor = anchor_of(demands[0][1]) if demands else None
+
+    def matches(self, pods: Lookalikes) -> bool:
+        """Whether `pods` are to be counted."""
+        if not self.demands or (pods.terminating and not self.counts_terminating):
+            return False
+        return all(
+            (namespaces is None or pods.namespace in namespaces)
+            and selector_matches(selector, pods.labels)
+            for namespaces, selector in self.demands
+        )

@@ -1,0 +1,89 @@
+"""VolumeUse: which claims placed pods use, and on which rows which shared disks are mounted.
+
+Two rules ask about pods anywhere: a claim with access mode ReadWriteOncePod may have one user, and
+some in-tree disks may have one writer per node. `NodeTable` keeps the answers current, hypotheses
+(`fork`) included; pods without such volumes pass by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from fairlead.api.objects import Volume
+from fairlead.api.pods.volumes import named_claims
+from fairlead.engine.state.pod_info import PodInfo
+
+Disk = tuple[str, ...]
+_Key = TypeVar("_Key")
+
+
+class VolumeUse:
+    """Written by `NodeTable` only."""
+
+    def __init__(self) -> None:
+        """Nothing is used."""
+        self._claims: dict[str, int] = {}
+        self._disks: dict[Disk, dict[int, int]] = {}
+
+    def is_claim_used(self, key: str) -> bool:
+        """Whether a placed pod names the claim `namespace/name`; ephemeral claims do not count."""
+        return key in self._claims
+
+    def rows_with(self, disk: Disk) -> list[int]:
+        """The rows on which a pod mounts `disk`, ascending."""
+        return sorted(self._disks.get(disk, ()))
+
+    def add(self, row: int, pod: PodInfo) -> None:
+        """`pod` is on `row`; undone by `remove`."""
+        self._count(row, pod, 1)
+
+    def remove(self, row: int, pod: PodInfo) -> None:
+        """`pod` is gone from `row`."""
+        self._count(row, pod, -1)
+
+    def _count(self, row: int, pod: PodInfo, by: int) -> None:
+        for name in named_claims(pod.pod):
+            _change(self._claims, f"{pod.namespace}/{name}", by)
+        for disk in disks_of(pod):
+            rows = self._disks.setdefault(disk, {})
+            _change(rows, row, by)
+            if not rows:
+                del self._disks[disk]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same; for `NodeTable.validate`."""
+        if not isinstance(other, VolumeUse):
+            return NotImplemented
+        return self._claims == other._claims and self._disks == other._disks
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def disks_of(pod: PodInfo) -> Iterator[Disk]:
+    """What the pod's exclusive volumes mount, one entry per volume."""
+    for volume in pod.pod.spec.volumes:
+        yield from disks_in(volume)
+
+
+def disks_in(volume: Volume) -> Iterator[Disk]:
+    """Under which names the disk of `volume` is looked for; none for other volumes.
+
+    Volumes that conflict share a name, but not all that share one conflict.
+    """
+    if volume.gce_persistent_disk is not None:
+        yield ("gce-pd", volume.gce_persistent_disk.pd_name)
+    if volume.aws_elastic_block_store is not None:
+        yield ("aws-ebs", volume.aws_elastic_block_store.volume_id)
+    if volume.iscsi is not None:
+        yield ("iscsi", volume.iscsi.iqn)
+    if volume.rbd is not None:
+        yield ("rbd", volume.rbd.pool, volume.rbd.image)
+
+
+def _change(counts: dict[_Key, int], key: _Key, by: int) -> None:
+    left = counts.get(key, 0) + by
+    if left:
+        counts[key] = left
+    else:
+        del counts[key]

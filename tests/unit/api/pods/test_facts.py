@@ -1,0 +1,97 @@
+"""Derived facts about pods."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.facts import (
+    condition,
+    controller_of,
+    is_daemon_pod,
+    is_sidecar,
+    is_static,
+    is_terminal,
+    is_terminating,
+    pod_priority,
+    preempts_lower,
+)
+
+
+def pod(**parts):
+    return decode_as(Pod, parts)
+
+
+@pytest.mark.parametrize(("spec", "priority"), [({}, 0), ({"priority": -7}, -7)])
+def test_a_pod_without_priority_has_priority_0(spec, priority):
+    """As admission would have set it."""
+    assert pod_priority(pod(spec=spec)) == priority
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"), [("", True), ("PreemptLowerPriority", True), ("Never", False)]
+)
+def test_only_never_keeps_a_pod_from_preempting(policy, expected):
+    """Absent means PreemptLowerPriority."""
+    assert preempts_lower(pod(spec={"preemptionPolicy": policy})) is expected
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"),
+    [("", False), ("Pending", False), ("Running", False), ("Succeeded", True), ("Failed", True)],
+)
+def test_terminal_phases(phase, expected):
+    """Succeeded and Failed."""
+    assert is_terminal(pod(status={"phase": phase})) is expected
+
+
+def test_a_pod_with_deletion_timestamp_is_terminating():
+    """Nothing else makes it so."""
+    assert is_terminating(pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+    assert not is_terminating(pod())
+
+
+def test_the_controller_is_the_owner_that_says_so():
+    """Other owners only keep the object from being orphaned."""
+    owners = [
+        {"kind": "Job", "name": "j"},
+        {"kind": "DaemonSet", "name": "d", "controller": True},
+    ]
+    owned = pod(metadata={"ownerReferences": owners})
+    assert controller_of(owned.metadata).name == "d"
+    assert is_daemon_pod(owned)
+    half_owned = pod(metadata={"ownerReferences": [{"kind": "DaemonSet", "name": "d"}]})
+    assert controller_of(half_owned.metadata) is None
+    assert not is_daemon_pod(half_owned)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({}, False),
+        ({"annotations": {"kubernetes.io/config.source": "api"}}, False),
+        ({"annotations": {"kubernetes.io/config.source": "file"}}, True),
+        ({"annotations": {"kubernetes.io/config.mirror": "0123"}}, True),
+        ({"ownerReferences": [{"kind": "Node", "name": "n", "controller": True}]}, True),
+        ({"ownerReferences": [{"kind": "ReplicaSet", "name": "r", "controller": True}]}, False),
+    ],
+)
+def test_static_pods_are_known_by_annotation_or_owner(metadata, expected):
+    """Mirror, other source, or owned by the node."""
+    assert is_static(pod(metadata=metadata)) is expected
+
+
+def test_restartable_init_containers_are_sidecars():
+    """Only restartPolicy Always."""
+    specs = [{"name": "a"}, {"name": "b", "restartPolicy": "Always"}]
+    containers = pod(spec={"initContainers": specs}).spec.init_containers
+    assert [is_sidecar(container) for container in containers] == [False, True]
+
+
+def test_a_condition_is_found_by_type():
+    """Of pods and nodes alike."""
+    status = {"conditions": [{"type": "A", "status": "True"}, {"type": "B", "status": "False"}]}
+    for subject in (pod(status=status), decode_as(Node, {"status": status})):
+        assert condition(subject, "B").status == "False"
+        assert condition(subject, "C") is None

@@ -1,0 +1,31 @@
+"""A cache of what users write."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.text.text_cache import text_cache
+
+
+@pytest.fixture
+def read():
+    """Reads a text, and notes which texts it was asked to read."""
+    asked = []
+
+    @text_cache(maxsize=10, characters_max=5)
+    def read(text, *, is_long=False):
+        asked.append(text)
+        return len(text)
+
+    read.asked = asked
+    return read
+
+
+def test_short_texts_are_read_once(read):
+    assert [read("short"), read("short"), read("short", is_long=True)] == [5, 5, 5]
+    assert read.asked == ["short", "short"]
+
+
+def test_long_texts_are_not_kept(read):
+    assert [read("longer"), read("longer")] == [6, 6]
+    assert read.asked == ["longer", "longer"]

@@ -1,0 +1,151 @@
+"""YAML as Kubernetes reads it: values, refusals, and agreement with JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.text.yaml_documents import YamlError, documents
+
+
+def read(text):
+    return list(documents(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2026-01-01", "2026-01-01"),
+        ("2026-11-20T04:54:19Z", "2026-11-20T04:54:19Z"),
+        ("12:30", "12:30"),
+        ("yes", True),
+        ("Off", False),
+        ("~", None),
+        ("''", ""),
+        ("'yes'", "yes"),
+        ("y", True),
+        ("N", False),
+        ("yEs", "yEs"),
+        ("007", 7),
+        ("0888", 888.0),
+        ("0O17", 15),
+        (".1_0", 0.1),
+        ("0x", "0x"),
+        ("!!float 1", 1.0),
+        ("!!binary YQ==", "a"),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("0b101", 5),
+        ("-3", -3),
+        ("+7", 7),
+        ("1_000", 1000),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("500m", "500m"),
+        ("-", [None]),
+        ("1.2.3", "1.2.3"),
+        ("!!str 5", "5"),
+        ("!!int '5'", 5),
+        ("|\n  a\n  b\n", "a\nb\n"),
+    ],
+)
+def test_a_scalar_is_read_as_kubectl_reads_it(text, value):
+    [found] = read(f"a: {text}" if text != "-" else "a:\n-")
+    assert found == {"a": value}
+    assert type(found["a"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("a: b: c", 1, "mapping values are not allowed"),
+        ("a: 1\nb: 2\na: 3", 3, "the key 'a' is given twice"),
+        ("a: .nan", 1, ".nan is not a number"),
+        ("a: -.inf", 1, "-.inf is not a number"),
+        ("a: 1e999", 1, "too large"),
+        ("a: " + "9" * 500, 1, "too long"),
+        ("a: " + "9" * 310, 1, "too large a number"),
+        ("a: 0x" + "f" * 300, 1, "too large a number"),
+        ("? [a]\n: b", 1, "a key must be text"),
+        ("a: *b", 1, "the alias *b stands for nothing"),
+        ("a: &x [1, *x]", 1, "the alias *x stands for nothing"),
+        ("a: !!python/object:os.system x", 1, "not supported"),
+        ("a: !thing {b: 1}", 1, "not supported"),
+        ("x: " + "[" * 300 + "]" * 300, 1, "nested more than 200"),
+        ("<<: 3", 1, "<< merges mappings only"),
+        ("a:\n\t- b", 2, "found character that cannot start any token"),
+        ("a: \x01", 0, "a character that YAML does not allow"),
+    ],
+)
+def test_what_cannot_be_an_object_is_refused_with_its_line(text, line, problem):
+    with pytest.raises(YamlError) as refused:
+        read(text)
+    assert refused.value.line == line
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("y", "true"), ("n", "false"), ("1.10", "1.1"), ("0x1F", "31"), ("'y'", "y"), ("yy", "yy")],
+)
+def test_a_key_is_read_as_kubectl_reads_it(text, key):
+    """Recorded from kubectl 1.36.4."""
+    assert read(f"{text}: 1") == [{key: 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: *x", "yaml: unknown anchor 'x' referenced"),
+        ("a: .inf", "json: unsupported value: +Inf"),
+        ("a: !!null x", "yaml: cannot decode !!str `x` as a !!null"),
+        ("a: b\nc: d: e", "yaml: line 2: mapping values are not allowed in this context"),
+        ("a: b: c", "yaml: mapping values are not allowed in this context"),
+        ("a:\n  b\nc", "yaml: line 4: could not find expected ':'"),
+        ("a: 'b", "yaml: found unexpected end of stream"),
+        ("a:\n  [b, c", "yaml: line 2: did not find expected ',' or ']'"),
+        ("a: \x01", "yaml: control characters are not allowed"),
+        ("<<: 1", "yaml: map merge requires map or sequence of maps as the value"),
+    ],
+)
+def test_what_upstream_says_of_a_text_that_is_no_yaml(text, told):
+    """Recorded from upstream 1.36.4."""
+    with pytest.raises(YamlError) as refused:
+        read(text)
+    assert refused.value.upstream == told
+
+
+def test_aliases_share_values_and_merge_keys_yield():
+    text = "a: &a {x: 1, w: 2}\nb: *a\nc: {<<: *a, w: 3}\nd: {<<: [*a, {z: 4}]}"
+    [found] = read(text)
+    assert found["b"] is found["a"]
+    assert found["c"] == {"x": 1, "w": 3}
+    assert found["d"] == {"x": 1, "w": 2, "z": 4}
+
+
+def test_nested_aliases_are_refused_before_they_fill_the_memory():
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 20)]
+    with pytest.raises(YamlError, match="aliases repeat more than"):
+        read("\n".join(levels))
+
+
+def test_documents_come_one_by_one_and_empty_ones_are_none():
+    assert read("---\n---\na: 1\n---\n# nothing\n---\n- b") == [None, {"a": 1}, None, ["b"]]
+    assert read("# nothing at all") == []
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=8)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+)
+
+
+@given(st.dictionaries(TEXT, JSON, max_size=4).filter(lambda value: "<<" not in str(value)))
+def test_json_is_yaml(value):
+    """YAML is a superset of JSON: what JSON says, this reader reads."""
+    assert read(json.dumps(value, ensure_ascii=False)) == [value]

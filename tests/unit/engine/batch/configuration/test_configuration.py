@@ -1,0 +1,151 @@
+"""kube-batch's and Volcano's configuration file, read as it is; and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.compose import compose
+from fairlead.engine.batch.configuration.configuration import (
+    SHIPPED,
+    ConfigurationError,
+    read_configuration,
+    shipped_configuration,
+)
+from fairlead.engine.batch.configuration.defect import FIXED, UPSTREAM
+from fairlead.engine.batch.configuration.rules import FAIRLEAD_RULES, KUBE_BATCH_RULES
+from fairlead.engine.state.cluster import Cluster
+
+SHIPPED_EXAMPLE = """\
+actions: "reclaim, allocate, backfill, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: drf
+  - name: predicates
+    arguments:
+      predicate.MemoryPressureEnable: true
+  - name: proportion
+  - name: nodeorder
+    arguments:
+      leastrequested.weight: 2
+"""
+
+
+def test_kube_batchs_example_is_read_as_it_is():
+    config = read_configuration(SHIPPED_EXAMPLE)
+    assert config.actions == ("reclaim", "allocate", "backfill", "preempt")
+    assert [[option.name for option in tier] for tier in config.tiers] == [
+        ["priority", "gang", "conformance"],
+        ["drf", "predicates", "proportion", "nodeorder"],
+    ]
+    gang, nodeorder = config.tiers[0][1], config.tiers[1][3]
+    assert not gang.allows("enablePreemptable")
+    assert gang.allows("enableJobOrder")
+    assert nodeorder.arguments == {"leastrequested.weight": "2"}
+    assert config.tiers[1][1].arguments == {"predicate.MemoryPressureEnable": "true"}
+    assert config.rules is KUBE_BATCH_RULES
+    assert (config.starvation_bound_s, config.broken_gang_grace_s) == (None, None)
+
+
+def test_volcanos_switches_and_configurations_of_actions_are_read():
+    config = read_configuration(
+        'actions: "enqueue, allocate"\n'
+        "configurations: [{name: allocate, arguments: {enablePredicateErrorCache: true}}]\n"
+        "tiers: [{plugins: [{name: gang, enableJobStarving: false, enabledOverused: false}]}]"
+    )
+    assert not config.tiers[0][0].allows("enabledOverused")
+    assert config.actions == ("enqueue", "allocate")
+
+
+def test_no_text_is_the_built_in_default():
+    assert (
+        read_configuration("")
+        == read_configuration("# nothing")
+        == shipped_configuration("kube-batch")
+    )
+    assert read_configuration("").actions == ("allocate", "backfill")
+
+
+def test_fairleads_own_uses_all_actions_and_todays_rules():
+    config = shipped_configuration("fairlead")
+    assert config.actions == ("allocate", "reclaim", "backfill", "preempt")
+    assert config.rules is FAIRLEAD_RULES
+    assert (config.starvation_bound_s, config.broken_gang_grace_s) == (600.0, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a: [", "not YAML: "),
+        ("[]", "configuration: expected a mapping, found []"),
+        ("actions: 3", "actions: expected names in one text, found 3"),
+        ("action: allocate", "configuration: no field 'action'; known: actions, "),
+        ("rules: mine", "rules: 'mine' is not one of them; known: fairlead, kube-batch"),
+        ("victims: all", "victims: 'all' is not one of them; known: gangs, pods"),
+        ("tiers: x", "tiers: expected a list, found 'x'"),
+        ("tiers: [{plugin: []}]", "tiers[0]: no field 'plugin'; known: plugins"),
+        ("tiers: [{plugins: [gang]}]", "tiers[0].plugins[0]: expected a mapping, found 'gang'"),
+        ("tiers: [{plugins: [{}]}]", "tiers[0].plugins[0].name: expected the name of a plugin"),
+        (
+            "tiers: [{plugins: [{name: gang, enableJobOrder: 1}]}]",
+            "tiers[0].plugins[0].enableJobOrder: expected true or false, found 1",
+        ),
+        (
+            "tiers: [{plugins: [{name: gang, enabled: true}]}]",
+            "tiers[0].plugins[0]: no field 'enabled'; known: arguments, ",
+        ),
+        (
+            "tiers: [{plugins: [{name: gang, arguments: []}]}]",
+            "tiers[0].plugins[0].arguments: expected a mapping, found []",
+        ),
+        ("starvationBound: soon", "starvationBound: expected a duration such as 10m, found 'soon'"),
+        ("brokenGangGrace: -1m", "brokenGangGrace: expected a duration such as 10m, found '-1m'"),
+        ("brokenGangGrace: 5", "brokenGangGrace: expected a duration such as 10m, found 5"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(text, complaint):
+    with pytest.raises(ConfigurationError) as refused:
+        read_configuration(text)
+    assert str(refused.value).startswith(complaint)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_unknown_shipped_name_is_refused():
+    with pytest.raises(ConfigurationError, match="no configuration 'x'; known: fairlead, kube-b"):
+        shipped_configuration("x")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            'actions: "allocate, enqeue"',
+            "actions: no action 'enqeue'; known: allocate, backfill, enqueue, preempt, reclaim",
+        ),
+        (
+            "tiers: [{plugins: [{name: gang}]}, {plugins: [{name: fair}]}]",
+            "tiers[1].plugins: no plugin 'fair'; known: binpack, conformance, drf, gang, ",
+        ),
+    ],
+)
+def test_names_that_nobody_knows_are_refused(text, complaint):
+    with pytest.raises(ConfigurationError) as refused:
+        compose(read_configuration(text), Cluster())
+    assert str(refused.value).startswith(complaint)
+
+
+def test_mistakes_are_made_only_if_asked_for():
+    assert shipped_configuration("kube-batch").defects is FIXED
+    assert shipped_configuration("kube-batch-upstream").defects is UPSTREAM
+    assert read_configuration("defects: upstream").defects is UPSTREAM
+    with pytest.raises(ConfigurationError, match="defects: 'all' is not one of them; known: fixed"):
+        read_configuration("defects: all")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_whatever_is_shipped_can_be_used(name):
+    assert compose(shipped_configuration(name), Cluster()).actions

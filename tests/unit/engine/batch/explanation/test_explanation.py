@@ -1,0 +1,123 @@
+"""Why a group does not run, and what would let it start."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.explanation.explanation import Obstacle, explain_group, survey
+from fairlead.engine.core.instant import seconds
+from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
+from fairlead.testing.builders import make_node
+
+
+def explain(yard, group="g", now_s=0.0):
+    before = yard.dump()
+    found = explain_group(yard.composition, yard.cluster, f"default/{group}", seconds(now_s))
+    after = yard.dump()
+    assert (before["tasks"], before["requested"]) == (after["tasks"], after["requested"])
+    return found
+
+
+def test_a_group_that_is_not_there(yard):
+    assert explain(yard).obstacle is Obstacle.NO_GROUP
+    yard.put(make_task("p", "g"))
+    assert explain(yard).obstacle is Obstacle.NO_GROUP
+
+
+def test_a_running_group(yard):
+    found = explain(yard.put(make_node("n1"), make_gang("g", 2, node="n1")))
+    assert (found.obstacle, found.ready, found.members) == (Obstacle.NOTHING, 2, 2)
+
+
+def test_one_that_is_about_to_start(yard):
+    found = explain(yard.put(make_node("n1"), make_gang("g", 2)))
+    assert (found.obstacle, found.placeable, found.remedies) == (Obstacle.NOTHING, 2, ())
+
+
+def test_a_queue_that_is_not_there(yard):
+    found = explain(yard.put(make_gang("g", 1, queue="gpu")))
+    assert (found.obstacle, found.remedies) == (Obstacle.NO_QUEUE, ("create queue gpu",))
+
+
+def test_a_closed_queue(yard):
+    yard.put(make_queue("gpu", state="Closed"), make_gang("g", 1, queue="gpu"))
+    assert explain(yard).obstacle is Obstacle.CLOSED_QUEUE
+
+
+def test_too_few_members(yard):
+    found = explain(yard.put(make_group("g", 3), make_task("p", "g")))
+    assert (found.obstacle, found.remedies) == (Obstacle.TOO_FEW_MEMBERS, ("2 more members",))
+
+
+def test_too_little_room(yard):
+    yard.put(make_node("n1"), make_node("n2", cpu="1"), make_node("n3", taints=["a:NoSchedule"]))
+    yard.put(make_task("other", node="n1", cpu=1), make_gang("g", 4, cpu="1500m"))
+    found = explain(yard)
+    assert found.obstacle is Obstacle.NO_NODE
+    assert (found.min_member, found.ready, found.placeable) == (4, 0, 2)
+    assert found.member == "default/g-2"
+    assert found.summary == (
+        "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
+    )
+    assert [(fact.node, dict(fact.lacking)) for fact in found.nodes] == [
+        ("n1", {"cpu": 1500}),
+        ("n2", {"cpu": 500}),
+        ("n3", {}),
+    ]
+    assert found.remedies == (
+        "room for 2 more members like default/g-2",
+        "1500m cpu more on node n1, for the next member",
+    )
+
+
+def test_room_that_is_becoming_free(yard):
+    yard.put(make_node("n1"), make_task("old", node="n1", cpu=4, terminating=True))
+    assert explain(yard.put(make_gang("g", 2))).obstacle is Obstacle.LEAVING
+
+
+def test_when_it_could_start(yard):
+    ends = {"fairlead.dev/run-duration": "20m"}
+    started = {"startTime": "1970-01-01T00:00:00Z"}
+    yard.put(make_node("n1"), make_task("old", node="n1", cpu=4, annotations=ends, status=started))
+    assert explain(yard.put(make_gang("g", 2))).starts_at == seconds(1200)
+
+
+def test_room_that_is_held_back_for_another(yard):
+    yard.put(make_node("n1"), make_task("old", node="n1", cpu=2), make_gang("large", 2, cpu=2))
+    yard.run(0)
+    yard.put(make_gang("g", 1))
+    yard.run(600)
+    assert explain(yard, now_s=600).obstacle is Obstacle.RESERVED
+
+
+def test_a_queue_with_its_share(yard):
+    yard.put(make_node("n1", memory="4Gi"), make_queue("a"), make_queue("b"))
+    yard.put(make_gang("a", 2, node="n1", queue="a"), make_gang("b", 4, queue="b"))
+    found = explain(yard.put(make_gang("g", 1, queue="a")))
+    assert found.obstacle is Obstacle.QUEUE_HAS_ITS_SHARE
+    assert (found.queue.name, found.queue.is_overused) == ("a", True)
+    assert (found.queue.deserved["cpu"], found.queue.allocated["cpu"]) == (2000, 2000)
+    assert found.remedies[0] == "more weight for queue a, now 1"
+
+
+def test_a_full_queue(yard):
+    yard.put(make_node("n1"), make_queue("a", capability={"cpu": "3"}))
+    found = explain(yard.put(make_gang("g", 2, cpu=2, queue="a")))
+    assert found.obstacle is Obstacle.QUEUE_IS_FULL
+    assert found.remedies == ("a higher capability of queue a",)
+
+
+def test_the_table_of_queues(yard):
+    yard.put(make_node("n1"), make_queue("a", 3), make_queue("b", 1))
+    yard.put(make_gang("a", 4, queue="a", node="n1"), make_gang("b", 4, queue="b"))
+    standings = survey(yard.composition, yard.cluster, 0, 10).queues
+    assert [(q.name, q.weight, q.deserved["cpu"], q.allocated["cpu"]) for q in standings] == [
+        ("a", 3, 3000, 4000),
+        ("b", 1, 1000, 0),
+    ]
+
+
+@pytest.mark.parametrize("config", ['actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]'])
+def test_there_is_none_without_proportion(config, yards):
+    yard = yards(config).put(make_node("n1"), make_gang("g", 1))
+    assert survey(yard.composition, yard.cluster, 0, 10).queues == ()

@@ -1,0 +1,87 @@
+"""When waiting groups will start, as far as anybody said how long things run."""
+
+from __future__ import annotations
+
+from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.engine.batch.configuration.defect import FIXED, UPSTREAM, Defect, Defects
+from fairlead.engine.batch.explanation.explanation import Obstacle, survey
+from fairlead.engine.core.instant import seconds, to_seconds
+from fairlead.testing.batch_builders import make_gang, make_queue
+from fairlead.testing.builders import make_node
+
+
+def lasting(duration):
+    return {"annotations": {RUN_DURATION: duration}}
+
+
+def starts(yard, now_s=0.0, groups_max=10):
+    """When the waiting groups start, in seconds, in the order in which they are named."""
+    before = yard.dump()
+    found = survey(yard.composition, yard.cluster, seconds(now_s), groups_max)
+    after = yard.dump()
+    assert (before["tasks"], before["requested"]) == (after["tasks"], after["requested"])
+    return {
+        one.group.removeprefix("default/"): one.starts_at and to_seconds(one.starts_at)
+        for one in found.waiting
+    }
+
+
+def test_one_starts_when_enough_has_ended(yard):
+    yard.put(make_node("n1"), make_gang("short", 2, node="n1", **lasting("10s")))
+    yard.put(make_gang("long", 2, node="n1", **lasting("60s")))
+    yard.put(make_gang("a", 2), make_gang("b", 3))
+    assert starts(yard, 1) == {"a": 11.0, "b": None}
+
+
+def test_who_comes_first_ends_before_the_next_starts(yard):
+    yard.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
+    for name in "abc":
+        yard.put(make_gang(name, 3, **lasting("30s")))
+    assert starts(yard, 1) == {"a": 11.0, "b": 41.0, "c": 71.0}
+
+
+def test_one_that_never_fits_delays_nobody(yard):
+    yard.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
+    yard.put(make_gang("a", 9), make_gang("b", 4))
+    assert starts(yard, 1) == {"b": 11.0, "a": None}
+
+
+def test_what_says_nothing_never_ends(yard):
+    yard.put(make_node("n1"), make_gang("now", 4, node="n1"), make_gang("a", 4))
+    assert starts(yard) == {"a": None}
+
+
+def test_a_deadline_is_a_runtime_too(yard):
+    held = make_gang("now", 4, node="n1", spec={"activeDeadlineSeconds": 20})
+    assert starts(yard.put(make_node("n1"), held, make_gang("a", 4)), 1) == {"a": 21.0}
+
+
+def test_a_queue_waits_for_its_own(yard):
+    """Queue a has its half, and takes no more of what b leaves as long as b wants it."""
+    yard.put(make_node("n1"), make_queue("a"), make_queue("b"))
+    yard.put(make_gang("a1", 2, node="n1", queue="a", **lasting("50s")))
+    yard.put(make_gang("b1", 2, node="n1", queue="b", **lasting("10s")))
+    yard.put(make_gang("a2", 2, queue="a"), make_gang("b2", 2, queue="b"))
+    assert starts(yard, 1) == {"b2": 11.0, "a2": 51.0}
+
+
+def test_kube_batch_lets_a_queue_overshoot(yards):
+    kept = Defects(FIXED.present | {Defect.OVERSHOOT})
+    yard = yards("kube-batch", defects=kept).put(make_node("n1"), make_queue("default"))
+    yard.put(make_queue("b"), make_gang("b", 5, queue="b"))
+    yard.put(make_gang("now", 1, node="n1", **lasting("10s")), make_gang("a", 4))
+    assert starts(yard, 1) == {"a": 11.0, "b": None}
+    assert Defect.OVERSHOOT in UPSTREAM.present
+
+
+def test_as_many_as_are_asked_for_are_explained(yard):
+    yard.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
+    for name in "abc":
+        yard.put(make_gang(name, 4))
+    assert list(starts(yard, 1, groups_max=2)) == ["a", "b"]
+
+
+def test_each_comes_with_what_holds_it_back(yard):
+    yard.put(make_node("n1"), make_gang("now", 3, node="n1"), make_gang("a", 2))
+    (found,) = survey(yard.composition, yard.cluster, 0, 10).waiting
+    assert (found.obstacle, found.placeable) == (Obstacle.NO_NODE, 1)

@@ -1,0 +1,258 @@
+"""Jobs, tasks and queues follow what happens, in whatever order it is told."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from fairlead.api.objects import OwnerReference
+from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.core.stimulus import ObjectDeleted, ObjectsLoaded
+from fairlead.testing.batch_builders import (
+    make_gang,
+    make_group,
+    make_priority_class,
+    make_queue,
+    make_task,
+)
+from fairlead.testing.builders import make_node
+
+
+def delete(yard, *objects):
+    for one in objects:
+        yard.tell(ObjectDeleted(one))
+
+
+# --- who is a member -------------------------------------------------------------------------
+
+
+def test_a_pod_without_a_group_is_a_job_of_its_own(yard):
+    yard.put(make_task("p"))
+    (job,) = yard.jobs.jobs.values()
+    assert (job.id, job.min_available, job.queue) == ("uid-p", 1, "default")
+    assert job.group.ref is None
+
+
+def test_pods_of_one_controller_are_one_job(yard):
+    owner = {"uid": "rs", "controller": True, "kind": "ReplicaSet", "name": "rs"}
+    references = (msgspec.convert(owner, OwnerReference),)
+    yard.put(*(make_task(f"p{i}", meta={"owner_references": references}) for i in range(3)))
+    (job,) = yard.jobs.jobs.values()
+    assert (job.id, len(job.tasks)) == ("rs", 3)
+
+
+def test_pods_of_other_schedulers_are_not_ours_while_they_wait(yard):
+    yard.put(make_task("p", scheduler="default-scheduler"))
+    yard.put(make_task("q", "g", scheduler="default-scheduler"))
+    assert yard.jobs.tasks == {}
+
+
+def test_a_placed_member_counts_whoever_placed_it(yard):
+    yard.put(make_node("n1"), make_task("p", "g", scheduler="default-scheduler", node="n1"))
+    assert yard.task("p").status is TaskStatus.RUNNING
+
+
+def test_finished_pods_stay_members_and_hold_nothing(yard):
+    yard.put(make_node("n1"), make_gang("g", 2, node="n1"))
+    yard.put(make_task("g-0", "g", node="n1", status={"phase": "Succeeded"}))
+    job = yard.job("g")
+    assert yard.task("g-0").status is TaskStatus.SUCCEEDED
+    assert (job.ready_count, job.allocated_count, job.held[0]) == (2, 1, 1000)
+    yard.jobs.validate()
+
+
+def test_a_pod_that_is_known_only_as_finished_is_a_member(yard):
+    yard.put(make_task("p", "g", status={"phase": "Failed"}))
+    assert yard.job("g").by_status[TaskStatus.FAILED].keys() == {"uid-p"}
+
+
+def test_gated_pods_are_members_and_not_tried(yard):
+    yard.put(make_node("n1"), make_group("g", 1))
+    yard.put(make_task("p", "g", spec={"schedulingGates": [{"name": "wait"}]}))
+    assert yard.task("p").status is TaskStatus.GATED
+    assert yard.run().bound == {}
+    yard.put(make_task("p", "g"))
+    assert yard.run().bound == {"p": "n1"}
+
+
+def test_a_pod_may_change_its_group(yard):
+    yard.put(make_task("p", "a"), make_task("p", "b"))
+    assert [j.id for j in yard.jobs.jobs.values() if j.tasks] == ["default/b"]
+    yard.jobs.validate()
+
+
+# --- jobs come and go ------------------------------------------------------------------------
+
+
+def test_a_job_needs_its_group_to_be_tried(yard):
+    group, *pods = make_gang("g", 2)
+    yard.put(make_node("n1"), pods)
+    assert yard.run().bound == {}
+    assert len(yard.put(group).run().bound) == 2
+
+
+def test_what_is_left_of_a_deleted_group_are_its_pods(yard):
+    group, *pods = make_gang("g", 2)
+    yard.put(group, pods)
+    delete(yard, group)
+    assert yard.job("g").group is None
+    delete(yard, *pods)
+    assert yard.jobs.jobs == {}
+
+
+def test_a_group_without_pods_is_kept(yard):
+    group, pod = make_gang("g", 1)
+    yard.put(group, pod)
+    delete(yard, pod)
+    assert yard.job("g").tasks == {}
+
+
+def test_groups_and_queues_may_change(yard):
+    yard.put(make_queue("a"), make_queue("b"), make_group("g", 2, "a"), make_group("g", 3, "b"))
+    assert (yard.job("g").min_available, yard.job("g").queue) == (3, "b")
+
+
+def test_queues_come_and_go(yard):
+    yard.put(make_node("n1"), make_gang("g", 1, queue="a"))
+    assert yard.run().bound == {}
+    yard.put(make_queue("a"))
+    delete(yard, make_queue("a"))
+    assert yard.run().bound == {}
+    assert yard.put(make_queue("a")).run().bound == {"g-0": "n1"}
+
+
+def test_everything_may_be_told_at_once(yard):
+    yard.tell(ObjectsLoaded([*make_gang("g", 2), make_queue("default"), make_node("n1")]))
+    assert len(yard.run().bound) == 2
+
+
+# --- priorities ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("classes", "priority"),
+    [
+        ((), 0),
+        ((make_priority_class("high", 7),), 7),
+        ((make_priority_class("other", 3, default=True),), 3),
+        ((make_priority_class("high", 7), make_priority_class("other", 3, default=True)), 7),
+    ],
+)
+def test_the_class_says_how_important_a_job_is(classes, priority, yard):
+    yard.put(make_group("g", 1, priorityClassName="high"), *classes)
+    assert yard.job("g").priority == priority
+    delete(yard, *classes)
+    assert yard.job("g").priority == 0
+
+
+def test_a_group_of_upstream_brings_its_own_priority(yard):
+    yard.put(make_group("g", 1, api="scheduling.k8s.io/v1alpha2", priority=5))
+    assert yard.job("g").priority == 5
+
+
+# --- decisions and what overtakes them ---------------------------------------------------------
+
+
+@pytest.fixture
+def decided(yard):
+    """`p` is told to be bound, and the world has not answered."""
+    yard.put(make_node("n1"), make_group("g", 1), make_task("p", "g"))
+    assert yard.run().bound == {"p": "n1"}
+    return yard
+
+
+def test_a_decision_is_believed(decided):
+    assert decided.task("p").status is TaskStatus.BINDING
+    assert "uid-p" in decided.cluster.table.find("n1").pods
+    assert decided.run().bound == {}
+
+
+def test_an_older_version_does_not_undo_it(decided):
+    decided.put(make_task("p", "g", labels={"changed": "yes"}))
+    task = decided.task("p")
+    assert (task.status, task.node) == (TaskStatus.BINDING, "n1")
+    assert task.info.pod.metadata.labels == {"changed": "yes"}
+
+
+def test_nor_does_one_that_asks_for_something_else(decided):
+    decided.put(make_task("p", "g", cpu=2))
+    task = decided.task("p")
+    assert (task.status, task.node) == (TaskStatus.BINDING, "n1")
+    decided.jobs.validate()
+
+
+def test_it_ends_when_the_object_shows_it(decided):
+    decided.put(make_task("p", "g", node="n1", status={"phase": "Pending"}))
+    assert decided.task("p").status is TaskStatus.BOUND
+    decided.put(make_task("p", "g", node="n1"))
+    assert decided.task("p").status is TaskStatus.RUNNING
+    decided.cluster.table.validate()
+
+
+def test_a_refused_bind_is_taken_back(decided):
+    assert decided.jobs.bind_failed("uid-p")
+    assert decided.task("p").status is TaskStatus.PENDING
+    assert decided.cluster.table.find("n1").pods == {}
+    assert decided.run().bound == {"p": "n1"}
+
+
+def test_a_bind_that_is_none_of_ours_is_not_touched(decided):
+    assert not decided.jobs.bind_failed("uid-other")
+    decided.put(make_task("p", "g", node="n1"))
+    assert not decided.jobs.bind_failed("uid-p")
+
+
+def test_a_pod_that_is_deleted_meanwhile_is_gone(decided):
+    decided.drop("p")
+    assert decided.jobs.tasks == {}
+    assert decided.cluster.table.find("n1").pods == {}
+
+
+@pytest.fixture
+def evicting(yard):
+    """`old-0` was told to go."""
+    yard.put(make_priority_class("high", 9), make_node("n1", cpu="1"))
+    yard.put(make_gang("old", 1, node="n1", min_member=0))
+    yard.put(make_gang("new", 1, priority_class="high"))
+    assert yard.run().evicted == {"old-0": "preempt"}
+    return yard
+
+
+def test_who_was_told_to_go_is_leaving(evicting):
+    assert evicting.task("old-0").status is TaskStatus.RELEASING
+    assert evicting.jobs.leaving.keys() == {"uid-old-0"}
+    assert evicting.run().evicted == {}
+
+
+def test_even_if_an_older_version_comes_in_between(evicting):
+    evicting.put(make_task("old-0", "old", node="n1", labels={"changed": "yes"}))
+    assert evicting.task("old-0").status is TaskStatus.RELEASING
+    assert evicting.jobs.leaving.keys() == {"uid-old-0"}
+
+
+def test_when_it_is_gone_its_room_is_free(evicting):
+    evicting.drop("old-0")
+    assert evicting.jobs.leaving == {}
+    assert evicting.run().bound == {"new-0": "n1"}
+
+
+def test_a_refused_eviction_is_taken_back(evicting):
+    assert evicting.jobs.eviction_failed("uid-old-0")
+    assert evicting.task("old-0").status is TaskStatus.RUNNING
+    assert evicting.jobs.leaving == {}
+    assert not evicting.jobs.eviction_failed("uid-old-0")
+
+
+def test_one_that_is_terminating_anyway_goes_on_leaving(evicting):
+    evicting.put(make_task("old-0", "old", node="n1", terminating=True))
+    assert evicting.jobs.eviction_failed("uid-old-0")
+    assert evicting.task("old-0").status is TaskStatus.RELEASING
+    assert evicting.jobs.leaving.keys() == {"uid-old-0"}
+
+
+def test_pods_of_anybody_count_as_leaving(yard):
+    yard.put(make_node("n1"))
+    yard.put(make_task("p", scheduler="default-scheduler", node="n1", terminating=True))
+    assert yard.jobs.leaving.keys() == {"uid-p"}
+    yard.drop("p")
+    assert yard.jobs.leaving == {}

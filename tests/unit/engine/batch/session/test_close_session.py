@@ -1,0 +1,184 @@
+"""What a session writes about jobs and pods: phases, conditions, events."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.configuration.defect import UPSTREAM
+from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
+from fairlead.testing.builders import make_node
+
+
+def old_condition(status="True"):
+    one = {"type": "Unschedulable", "status": status, "reason": "NotEnoughResources"}
+    return {"conditions": [one | {"message": "2/2 tasks in gang unschedulable: no"}]}
+
+
+def test_a_gang_that_was_bound_is_running(yard):
+    found = yard.put(make_node("n1"), make_gang("g", 2)).run()
+    assert found.patches["PodGroup", "g"].fields == {"phase": "Running"}
+
+
+def test_a_gang_that_waits_is_pending_and_told_why(yard):
+    found = yard.put(make_node("n1"), make_gang("g", 5)).run()
+    patch = found.patches["PodGroup", "g"]
+    assert patch.fields == {"phase": "Pending"}
+    (condition,) = patch.conditions
+    assert (condition.type, condition.status) == ("Unschedulable", "True")
+    assert condition.reason == "NotEnoughResources"
+    assert condition.message == (
+        "5/5 tasks in gang unschedulable: 0/1 nodes are available: 1 Insufficient cpu."
+    )
+    assert (
+        "PodGroup g Unschedulable: 5/5 tasks in gang unschedulable: "
+        "0/1 nodes are available: 1 Insufficient cpu." in found.events
+    )
+
+
+def waiting_message(found, group):
+    (condition,) = found.patches["PodGroup", group].conditions
+    return condition.message.partition(": ")[2]
+
+
+def test_a_queue_may_be_the_reason(yards):
+    """Where nobody looked for a node, none is blamed."""
+    yard = yards("fairlead").put(make_node("n1", memory="4Gi"))
+    yard.put(make_queue("a"), make_queue("b"), make_queue("shut", state="Closed"))
+    yard.put(make_queue("small", capability={"cpu": 1}), make_gang("little", 1, queue="small"))
+    yard.put(make_gang("b", 2, queue="b"), make_gang("a", 2, queue="a", node="n1"))
+    yard.put(make_gang("more", 1, queue="a"), make_gang("kept", 1, queue="shut"))
+    yard.put(make_gang("large", 1, queue="small", cpu=2))
+    found = yard.run()
+    assert waiting_message(found, "more") == "queue a has all that it deserves"
+    assert waiting_message(found, "kept") == "queue shut is closed"
+    assert waiting_message(found, "large") == "queue small may not take more"
+
+
+def test_its_pods_are_told_as_the_scheduler_tells_them(yard):
+    found = yard.put(make_node("n1"), make_gang("g", 5)).run()
+    (condition,) = found.patches["Pod", "g-0"].conditions
+    assert (condition.type, condition.status, condition.reason) == (
+        "PodScheduled",
+        "False",
+        "Unschedulable",
+    )
+    text = "0/1 nodes are available: 1 Insufficient cpu."
+    assert condition.message == text
+    assert f"Pod g-0 FailedScheduling: {text}" in found.events
+
+
+def test_kube_batch_says_nothing_and_says_it_every_time(yards):
+    yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_node("n1"))
+    yard.put(make_gang("g", 5))
+    first, second = yard.run(), yard.run()
+    assert "Pod g-4 FailedScheduling: 0 nodes are available" in first.events
+    assert first.events == second.events
+
+
+def test_members_are_counted(yard):
+    yard.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
+    yard.put(make_task("g-1", "g", node="n1"))
+    yard.put(make_task("g-2", "g", status={"phase": "Succeeded"}))
+    yard.put(make_task("g-3", "g", status={"phase": "Failed"}))
+    assert yard.run().patches["PodGroup", "g"].fields == {
+        "phase": "Running",
+        "running": 2,
+        "succeeded": 1,
+        "failed": 1,
+    }
+
+
+def test_a_running_gang_that_lacks_members_is_unknown(yard):
+    yard.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
+    found = yard.run()
+    assert found.patches["PodGroup", "g"].fields["phase"] == "Unknown"
+
+
+def test_a_condition_that_has_passed_is_lifted(yard):
+    yard.put(make_node("n1"), make_group("g", 1, status=old_condition()), make_task("g-0", "g"))
+    (condition,) = yard.run().patches["PodGroup", "g"].conditions
+    assert (condition.type, condition.status) == ("Unschedulable", "False")
+
+
+def test_kube_batch_leaves_it_for_ever(yards):
+    yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_node("n1"))
+    yard.put(make_group("g", 1, status=old_condition()), make_task("g-0", "g"))
+    assert yard.run().patches["PodGroup", "g"].conditions == ()
+
+
+def test_what_is_written_already_is_not_written_again(yard):
+    text = "5/5 tasks in gang unschedulable: 0/1 nodes are available: 1 Insufficient cpu."
+    condition = {
+        "type": "Unschedulable",
+        "status": "True",
+        "reason": "NotEnoughResources",
+        "message": text,
+    }
+    status = {"phase": "Pending", "conditions": [condition]}
+    _group, *pods = make_gang("g", 5)
+    yard.put(make_node("n1"), make_group("g", 5, status=status), pods)
+    found = yard.run()
+    assert ("PodGroup", "g") not in found.patches
+    assert not any(event.startswith("PodGroup") for event in found.events)
+
+
+def test_nothing_is_written_about_groups_that_are_nobodys_objects(yard):
+    found = yard.put(make_node("n1"), make_task("p", cpu=9)).run()
+    assert [kind for kind, _ in found.patches] == ["Pod"]
+
+
+@pytest.mark.parametrize("api", ["scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"])
+def test_a_group_is_written_by_name_and_uid(api, yard):
+    yard.put(make_node("n1"), make_group("g", 1, api=api), make_task("g-0", "g"))
+    target = yard.run().patches["PodGroup", "g"].target
+    assert (target.namespace, target.uid) == ("default", "uid-group-g")
+
+
+def test_jobs_about_which_nothing_happened_are_not_looked_at_again(yard):
+    yard.put(make_node("n1"), make_gang("g", 2, node="n1"))
+    assert "g" in yard.run().reports
+    assert yard.run().reports == {}
+
+
+# --- upstream's own groups ---------------------------------------------------------------------
+
+UPSTREAM_API = "scheduling.k8s.io/v1alpha2"
+GANG_OF_TWO = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+
+
+def upstream_condition(yard, status=None):
+    """What is written about a group of two of upstream's API."""
+    yard.put(make_group("g", 0, api=UPSTREAM_API, status=status, **GANG_OF_TWO))
+    spec = {"schedulingGroup": {"podGroupName": "g"}}
+    yard.put(make_task("g-0", spec=spec), make_task("g-1", spec=spec))
+    patch = yard.run().patches.get(("PodGroup", "g"))
+    if patch is None:
+        return None
+    assert patch.target.kind == "PodGroup.scheduling.k8s.io"
+    assert patch.fields == {}
+    (condition,) = patch.conditions
+    assert condition.type == "PodGroupScheduled"
+    return condition
+
+
+def test_a_scheduled_group_of_upstream_says_so(yard):
+    found = upstream_condition(yard.put(make_node("n1")))
+    assert (found.status, found.reason) == ("True", "Scheduled")
+
+
+def test_one_that_waits_says_why(yard):
+    found = upstream_condition(yard.put(make_node("n1", cpu="1")))
+    assert (found.status, found.reason) == ("False", "Unschedulable")
+    assert found.message.startswith("2/2 tasks in gang unschedulable: 0/1 nodes are available")
+
+
+def test_nothing_is_said_twice(yard, yards):
+    first = upstream_condition(yard.put(make_node("n1", cpu="1")))
+    said = {"type": first.type, "status": "False", "reason": first.reason}
+    known = {"conditions": [{**said, "message": first.message}]}
+    assert upstream_condition(yards().put(make_node("n1", cpu="1")), known) is None
+
+
+def test_once_scheduled_it_stays_so(yard):
+    known = {"conditions": [{"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled"}]}
+    assert upstream_condition(yard.put(make_node("n1", cpu="1")), known) is None

@@ -1,0 +1,131 @@
+"""A statement makes its steps so together, or leaves no trace of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.batch.session.statement import Outright, Statement
+from fairlead.engine.core.command import Bind, DeleteObject
+from fairlead.testing.batch_builders import make_gang, make_task
+from fairlead.testing.builders import make_node
+
+
+@pytest.fixture
+def busy(yard):
+    """A node with a running gang of two, one pod that leaves, and a gang that waits."""
+    yard.put(make_node("n1"), make_gang("old", 2, node="n1", min_member=0), make_gang("new", 2))
+    yard.put(make_task("leaving", node="n1", terminating=True))
+    return yard
+
+
+def test_steps_are_seen_at_once(busy):
+    session = busy.session()
+    node = busy.cluster.table.find("n1")
+    statement = Statement(session)
+    statement.allocate(busy.task("new-0"), node)
+    assert busy.task("new-0").status is TaskStatus.ALLOCATED
+    assert "uid-new-0" in node.pods
+    assert session.room.idle[0, node.row] == 0
+    statement.evict(busy.task("old-0"), "preempt")
+    statement.pipeline(busy.task("new-1"), node)
+    assert session.room.releasing[0, node.row] == 1000
+    assert session.commands == []
+
+
+def test_discarding_leaves_no_trace(busy):
+    session = busy.session()
+    before = busy.dump()
+    node = busy.cluster.table.find("n1")
+    statement = Statement(session)
+    statement.allocate(busy.task("new-0"), node)
+    statement.evict(busy.task("old-0"), "preempt")
+    statement.evict(busy.task("old-1"), "preempt")
+    statement.pipeline(busy.task("new-1"), node)
+    statement.discard()
+    assert busy.dump() == before
+    assert (session.commands, len(statement)) == ([], 0)
+
+
+def test_a_part_can_be_taken_back(busy):
+    session = busy.session()
+    statement = Statement(session)
+    statement.evict(busy.task("old-0"), "preempt")
+    before = busy.dump()
+    statement.evict(busy.task("old-1"), "preempt")
+    statement.discard_after(1)
+    assert (busy.dump(), len(statement)) == (before, 1)
+
+
+def test_committing_tells_the_world_in_order(busy):
+    session = busy.session()
+    node = busy.cluster.table.find("n1")
+    statement = Statement(session)
+    statement.evict(busy.task("old-1"), "preempt")
+    statement.evict(busy.task("old-0"), "preempt")
+    statement.pipeline(busy.task("new-0"), node)
+    statement.commit()
+    told = [c.target.name for c in session.commands if isinstance(c, DeleteObject)]
+    assert told == ["old-1", "old-0"]
+    assert len(statement) == 0
+    statement.discard()
+    assert busy.task("old-0").status is TaskStatus.RELEASING
+
+
+def test_a_gang_is_bound_once_it_is_complete(busy):
+    session = busy.session()
+    node = busy.cluster.table.find("n1")
+    statement = Statement(session)
+    statement.allocate(busy.task("new-0"), node)
+    statement.commit()
+    assert session.commands == []
+    statement.allocate(busy.task("new-1"), node)
+    statement.commit()
+    assert [c.pod.name for c in session.commands if isinstance(c, Bind)] == ["new-0", "new-1"]
+
+
+def test_what_is_not_bound_is_taken_back_when_the_session_ends(busy):
+    session = busy.session()
+    before = busy.dump()
+    node = busy.cluster.table.find("n1")
+    session.allocate(busy.task("new-0"), node)
+    session.pipeline(busy.task("new-1"), node)
+    session.take_back()
+    assert busy.dump() == before
+
+
+def test_without_a_statement_every_step_is_final(busy):
+    session = busy.session()
+    steps = Outright(session)
+    steps.evict(busy.task("old-0"), "reclaim")
+    steps.discard()
+    assert busy.task("old-0").status is TaskStatus.RELEASING
+    assert [c.target.name for c in session.commands if isinstance(c, DeleteObject)] == ["old-0"]
+
+
+def test_displacements_are_told_when_they_are_made_so(busy):
+    """Whoever looks for workloads that push each other out hears of them, once a preemptor."""
+    session = busy.session()
+    told = session.reporter = Heard()
+    node, statement = busy.cluster.table.find("n1"), Statement(session)
+    victims = [busy.task("old-0"), busy.task("old-1")]
+    statement.displace(busy.task("new-0"), node, victims, "preempt")
+    statement.discard()
+    assert told.records == []
+    statement.displace(busy.task("new-0"), node, victims, "preempt")
+    statement.commit()
+    (record,) = told.records
+    assert (record.pod.name, record.node, record.rule) == ("new-0", "n1", "preempt")
+    assert [victim.name for victim in record.victims] == ["old-0", "old-1"]
+    assert (record.workload, record.victim_workloads[0]) == (
+        "Pod/default/new-0",
+        "Pod/default/old-0",
+    )
+
+
+class Heard:
+    def __init__(self):
+        self.records = []
+
+    def report(self, record):
+        self.records.append(record)

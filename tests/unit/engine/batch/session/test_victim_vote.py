@@ -1,0 +1,50 @@
+"""What the plugins of all tiers say together about who may be evicted."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.configuration.defect import FIXED, UPSTREAM, Defect
+from fairlead.engine.batch.session.victim_vote import vote
+
+FIRST_WINS = Defect.TIER_FIRST_WINS
+CARRY = Defect.TIER_CARRY
+
+
+class Pod:
+    def __init__(self, name):
+        self.id = name
+
+
+PODS = {name: Pod(name) for name in "abcd"}
+
+
+def elect(tiers, defects):
+    """Each plugin is written as the letters that it names."""
+    voters = [tuple(tier) for tier in tiers]
+    named = vote(voters, lambda letters: [PODS[name] for name in letters], defects)
+    return "".join(pod.id for pod in named)
+
+
+@pytest.mark.parametrize(
+    ("tiers", "upstream", "fixed"),
+    [
+        ([["abc", "bcd"]], "bc", "bc"),
+        ([["ab"], ["b"]], "ab", "b"),
+        ([[""], ["ab"]], "", ""),
+        ([["ab", "cd"], ["ab"]], "", ""),
+        ([[], ["ab"]], "ab", "ab"),
+        ([[], []], "", ""),
+        ([["cba"]], "cba", "cba"),
+    ],
+)
+def test_tiers(tiers, upstream, fixed):
+    assert (elect(tiers, UPSTREAM), elect(tiers, FIXED)) == (upstream, fixed)
+
+
+def test_without_the_carry_an_empty_tier_says_nothing_about_the_next():
+    assert elect([["ab", "cd"], ["ab"]], UPSTREAM.without([CARRY])) == "ab"
+
+
+def test_without_the_first_winner_every_tier_has_a_veto():
+    assert elect([["ab"], ["b"]], UPSTREAM.without([FIRST_WINS])) == "b"

@@ -1,0 +1,131 @@
+"""Configurations in the forms before v1: the settings they make, in the terms of v1."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from fairlead.engine.configuration.error import ConfigurationError
+from fairlead.engine.configuration.old_versions import AlphaForm, BetaForm, alpha_as_v1, beta_as_v1
+
+GROUP = "kubescheduler.config.k8s.io"
+
+
+def beta(version="v1beta1", **fields):
+    value = {"apiVersion": f"{GROUP}/{version}", **fields}
+    return beta_as_v1(msgspec.convert(value, BetaForm))
+
+
+def alpha(**fields):
+    return alpha_as_v1(msgspec.convert(fields, AlphaForm))
+
+
+def scores(enabled=(), disabled=()):
+    named = {"enabled": enabled, "disabled": disabled}
+    sets = {key: [{"name": name} for name in names] for key, names in named.items()}
+    return {"plugins": {"score": sets}}
+
+
+def args_of(form):
+    return {one.name: one.args for one in form.profiles[0].plugin_config}
+
+
+def score_of(form):
+    points = form.profiles[0].plugins.score
+    return [one.name for one in points.enabled], [one.name for one in points.disabled]
+
+
+LEAST, MOST = "NodeResourcesLeastAllocated", "NodeResourcesMostAllocated"
+FIT, RATIO = "NodeResourcesFit", "RequestedToCapacityRatio"
+
+
+@pytest.mark.parametrize(
+    ("plugins", "score", "args"),
+    [
+        pytest.param(scores(), ([], []), {}, id="nothing said"),
+        pytest.param(scores([LEAST]), ([FIT], []), {}, id="the default named"),
+        pytest.param(scores([MOST], [LEAST]), ([FIT], []),
+                     {FIT: {"scoringStrategy": {"type": "MostAllocated"}}}, id="another one"),
+        pytest.param(scores([MOST], ["*"]), ([FIT], ["*"]),
+                     {FIT: {"scoringStrategy": {"type": "MostAllocated"}}}, id="only another one"),
+        pytest.param(scores(disabled=[LEAST]), ([], [FIT]), {}, id="none"),
+    ],
+)  # fmt: skip
+def test_scoring_plugins_that_became_strategies(plugins, score, args):
+    found = beta(profiles=[plugins])
+    assert score_of(found) == score
+    assert args_of(found) == args
+
+
+def test_their_arguments_become_those_of_the_strategy():
+    shape = [{"utilization": 0, "score": 10}]
+    found = beta(
+        profiles=[
+            {
+                **scores([RATIO], [LEAST]),
+                "pluginConfig": [
+                    {"name": FIT, "args": {"ignoredResources": ["a/b"]}},
+                    {"name": RATIO, "args": {"shape": shape, "resources": [{"name": "cpu"}]}},
+                    {"name": LEAST, "args": {"resources": []}},
+                ],
+            }
+        ]
+    )
+    strategy = {
+        "type": RATIO,
+        "resources": [{"name": "cpu"}],
+        "requestedToCapacityRatio": {"shape": shape},
+    }
+    assert args_of(found) == {FIT: {"ignoredResources": ["a/b"], "scoringStrategy": strategy}}
+
+
+def test_in_later_forms_these_names_mean_nothing():
+    found = beta("v1beta2", profiles=[scores(disabled=[LEAST])])
+    assert score_of(found) == ([], [LEAST])
+
+
+def test_disabled_preemption_is_a_plugin_switched_off():
+    for form in (alpha(disablePreemption=True), beta("v1alpha2", disablePreemption=True)):
+        points = form.profiles[0].plugins.post_filter
+        assert [one.name for one in points.disabled] == ["DefaultPreemption"]
+    assert alpha(disablePreemption=False).profiles[0].plugins.post_filter.disabled == ()
+
+
+def test_the_first_form_is_one_profile():
+    found = alpha(
+        schedulerName="mine",
+        algorithmSource={"provider": "ClusterAutoscalerProvider"},
+        hardPodAffinitySymmetricWeight=10,
+        bindTimeoutSeconds=60,
+        percentageOfNodesToScore=40,
+        podInitialBackoffSeconds=2,
+    )
+    [profile] = found.profiles
+    assert profile.scheduler_name == "mine"
+    assert found.percentage_of_nodes_to_score == 40
+    assert found.pod_initial_backoff_seconds == 2
+    assert args_of(found) == {
+        "InterPodAffinity": {"hardPodAffinityWeight": 10},
+        FIT: {"scoringStrategy": {"type": "MostAllocated"}},
+        "VolumeBinding": {"bindTimeoutSeconds": 60},
+    }
+
+
+@pytest.mark.parametrize(
+    ("ask", "field", "problem"),
+    [
+        (lambda: beta(profiles=[scores([MOST])]), "profiles[0].plugins.score",
+         f"{MOST} and {LEAST} are one plugin now"),
+        (lambda: beta(profiles=[{"plugins": {"unreserve": {"enabled": [{"name": "A"}]}}}]),
+         "profiles[0].plugins.unreserve", "is not an extension point any more"),
+        (lambda: alpha(algorithmSource={"policy": {"file": {"path": "p"}}}),
+         "algorithmSource.policy", "a Policy is not read"),
+        (lambda: alpha(algorithmSource={"provider": "Mine"}),
+         "algorithmSource.provider", "no provider 'Mine'; known: DefaultProvider"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_said_any_more_is_refused(ask, field, problem):
+    with pytest.raises(ConfigurationError) as refused:
+        ask()
+    assert refused.value.field == field
+    assert problem in refused.value.problem

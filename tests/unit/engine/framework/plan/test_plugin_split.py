@@ -1,0 +1,111 @@
+"""Which answers are kept between cycles, for pods that some plugins are not concerned with."""
+
+from __future__ import annotations
+
+from weakref import ref
+
+import pytest
+
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import ShapeRelevance
+from fairlead.engine.framework.plan import plan_cache
+from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
+from fairlead.engine.framework.plan.plugin_split import PluginSplit
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.builders import make_pod
+from fairlead.testing.storage_builders import claiming
+
+VOLUME_PLUGINS = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
+
+
+@pytest.fixture
+def framework():
+    beliefs = Beliefs(Cluster(), Nominator())
+    return serve(Profile(), beliefs, TieBreak(0)).framework
+
+
+def info(pod):
+    return PodInfo(pod, Cluster().shapes.shape_of(pod))
+
+
+def names(points):
+    return [point.name for point in points]
+
+
+def test_the_kept_filters_end_where_one_looks_further(framework):
+    """So that the first rejection in configured order stays the first."""
+    split = PluginSplit(framework)
+    kept = names([*split.static_filters, *split.row_filters])
+    assert kept == names(framework.filters)[: len(kept)]
+    assert split.cluster_filters[0].name == "VolumeRestrictions"
+
+
+def test_a_plugin_that_is_not_concerned_ends_nothing(framework):
+    """It is in no list, and those after it are kept."""
+    split = PluginSplit(framework, VOLUME_PLUGINS)
+    asked = names([*split.static_filters, *split.row_filters, *split.cluster_filters])
+    assert asked == [name for name in names(framework.filters) if name not in VOLUME_PLUGINS]
+    assert not set(VOLUME_PLUGINS) & set(names(split.pre_filters))
+    assert "VolumeBinding" not in names(split.cluster_scorers)
+
+
+def test_the_volume_plugins_are_not_concerned_with_pods_without_volumes(framework):
+    """A mounted ConfigMap is no volume that matters here."""
+    plugins = [framework.find(name) for name in VOLUME_PLUGINS]
+    assert all(isinstance(plugin, ShapeRelevance) for plugin in plugins)
+    token = {"volumes": [{"name": "t", "projected": {}}, {"name": "c", "configMap": {}}]}
+    for spec, expected in (({}, False), (token, False), (claiming("c"), True)):
+        pod = info(make_pod("a", spec=spec))
+        assert {plugin.concerns(pod.shape) for plugin in plugins} == {expected}
+
+
+def test_plans_are_split_by_who_is_concerned(framework):
+    """One split for all shapes of a kind; who is left out counts as skipped."""
+    plans = PlanCache(framework)
+    plain, other, claimed = (
+        plans.plan_for(PodInfo(pod, framework.cluster.shapes.shape_of(pod)))
+        for pod in (
+            make_pod("a"),
+            make_pod("b", requests={"cpu": "1"}),
+            make_pod("c", spec=claiming("c")),
+        )
+    )
+    assert plain.split is other.split
+    assert set(VOLUME_PLUGINS) <= set(plain.state.skipped_filters)
+    assert not set(VOLUME_PLUGINS) & set(claimed.state.skipped_filters)
+    assert not looks_beyond_the_node(plain, state_with(plain, "InterPodAffinity"))
+    assert looks_beyond_the_node(claimed, CycleState())
+
+
+def test_a_shape_stays_for_as_long_as_it_has_a_plan(framework, monkeypatch):
+    """Pods come one by one from one template; plans that nobody asked for go, and their shapes."""
+    monkeypatch.setattr(plan_cache, "_PLANS_MAX", 2)
+    plans, shapes = PlanCache(framework), framework.cluster.shapes
+
+    def planned(cpu):
+        pod = make_pod("a", requests={"cpu": cpu})
+        info = PodInfo(pod, shapes.shape_of(pod))
+        return plans.plan_for(info), ref(info.shape)
+
+    first, shape = planned("1")
+    assert planned("2")[0] is not first
+    assert planned("1")[0] is first
+    planned("3")
+    assert planned("1")[0] is first
+    planned("4")
+    planned("5")
+    del first
+    assert shape() is None
+
+
+def state_with(plan, *skipped):
+    """As if the cycle's PreFilter of these had skipped."""
+    state = CycleState()
+    state.skipped_filters |= dict.fromkeys((*plan.state.skipped_filters, *skipped))
+    state.skipped_filters |= dict.fromkeys(("PodTopologySpread", "DynamicResources"))
+    return state

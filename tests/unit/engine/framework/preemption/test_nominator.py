@@ -1,0 +1,71 @@
+"""Nominator: who was promised which node."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.builders import make_pod
+
+
+@pytest.fixture
+def info():
+    shapes = Cluster().shapes
+    return lambda name, priority=0, **more: PodInfo(
+        make_pod(name, priority=priority, **more), shapes.shape_of(make_pod(name))
+    )
+
+
+def names(pods):
+    return [pod.pod.metadata.name for pod in pods]
+
+
+def test_a_promise_is_of_one_node(info):
+    """The last one counts."""
+    nominator = Nominator()
+    assert not nominator
+    nominator.nominate(info("a"), "n1")
+    nominator.nominate(info("a"), "n2")
+    assert (nominator.node_of("uid-a"), nominator.nodes()) == ("n2", ["n2"])
+    nominator.withdraw("uid-a")
+    nominator.withdraw("uid-a")
+    assert (nominator.node_of("uid-a"), nominator.nodes(), bool(nominator)) == ("", [], False)
+
+
+def test_promises_are_in_order_of_the_last(info):
+    """Whoever was promised anew comes last."""
+    nominator = Nominator()
+    for name in ("a", "b", "a", "c"):
+        nominator.nominate(info(name), "n1")
+    assert names(nominator.pods_on("n1")) == ["b", "a", "c"]
+    assert nominator.pods_on("elsewhere") == []
+
+
+def test_the_newest_version_is_kept(info):
+    """Its labels and requests are what others must fit beside."""
+    nominator = Nominator()
+    nominator.nominate(info("a"), "n1")
+    nominator.nominate(info("a", labels={"v": "2"}), "n1")
+    (kept,) = nominator.pods_on("n1")
+    assert kept.labels == {"v": "2"}
+
+
+def test_rivals_are_the_others_who_matter_as_much(info):
+    """Lesser ones are ignored, and nobody is a rival of itself, in whatever version."""
+    nominator = Nominator()
+    for name, priority in (("low", 1), ("equal", 5), ("high", 9), ("self", 5)):
+        nominator.nominate(info(name, priority), "n1")
+    assert names(nominator.rivals_on("n1", info("self", 5))) == ["equal", "high"]
+    assert names(nominator.rivals_on("n2", info("self", 5))) == []
+
+
+def test_the_log_names_every_node_concerned(info):
+    """Both the one that was given up and the new one."""
+    nominator = Nominator()
+    nominator.nominate(info("a"), "n1")
+    position = nominator.log.position
+    nominator.nominate(info("a"), "n2")
+    nominator.withdraw("nobody")
+    assert nominator.log.since(position) == ["n1", "n2"]

@@ -1,0 +1,98 @@
+"""Cycles, starvation and wasted nominations, as pure bookkeeping."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.framework.preemption.recurrence import (
+    Displacement,
+    DisplacementGraph,
+    NominationLedger,
+)
+
+
+def add(graph, *pairs):
+    """Feed `by>victim` pairs; the findings, one each."""
+    found = []
+    for at, pair in enumerate(pairs):
+        by, victim = pair.split(">")
+        found.append(graph.add(Displacement(by, victim, "rule", at)))
+    return found
+
+
+def test_a_pushes_out_b_pushes_out_a():
+    """The second displacement closes the smallest of cycles."""
+    first, second = add(DisplacementGraph(5), "a>b", "b>a")
+    assert first.cycle is None
+    assert second.cycle.workloads == ("a", "b")
+    assert second.cycle.times == 1
+
+
+def test_the_minimal_cycle_is_reported():
+    """Of the ways around, the shortest counts."""
+    *_, last = add(DisplacementGraph(9), "a>b", "b>c", "c>d", "a>d", "b>d", "d>a")
+    assert last.cycle.workloads == ("a", "d")
+
+
+def test_no_cycle_among_strangers():
+    """A chain of displacements is not a circle, however long."""
+    assert all(f.cycle is None for f in add(DisplacementGraph(9), "a>b", "b>c", "c>d", "a>d"))
+
+
+def test_a_workload_may_push_out_itself():
+    """Successors of one workload that displace each other are a circle of one."""
+    (found,) = add(DisplacementGraph(5), "a>a")
+    assert found.cycle.workloads == ("a",)
+
+
+def test_cycles_are_told_again_when_their_count_doubles():
+    """1, 2, 4, 8: a loop that goes on is not told of every time."""
+    found = add(DisplacementGraph(99), *["a>b", "b>a"] * 5)
+    assert [f.cycle.times for f in found if f.cycle] == [1, 2, 4, 8]
+
+
+def test_one_cycle_whoever_it_is_entered_at():
+    """a, b, c and b, c, a are the same circle and counted together."""
+    *_, sixth = add(DisplacementGraph(99), "a>b", "b>c", "c>a", "a>b")
+    assert sixth.cycle.times == 2
+
+
+def test_starvation_is_told_past_each_multiple():
+    """Displaced more than three times, then more than six times."""
+    found = add(DisplacementGraph(3), *["x>poor"] * 7)
+    assert [f.displaced_times for f in found if f.starving] == [4, 7]
+
+
+def test_memory_is_bounded(monkeypatch):
+    """The oldest edges are forgotten, and with them the cycles they would have closed."""
+    monkeypatch.setattr("fairlead.engine.framework.preemption.recurrence._EDGES_MAX", 2)
+    graph = DisplacementGraph(9)
+    *_, last = add(graph, "a>b", "x>y", "y>z", "b>a")
+    assert last.cycle is None
+
+
+@pytest.mark.parametrize(
+    ("story", "told"),
+    [
+        ("P:n1 N:n1", []),
+        ("P:n1 N:n2 P:n1 N:n2", [2]),
+        ("P:n1 P:n1 P:n1", [2]),
+        ("N:n1 N:n2", []),
+        ("P:n1 N:n2 P:n1 N:n1 P:n1 N:n2", []),
+    ],
+    ids=[
+        "a promise kept is no waste",
+        "going elsewhere twice is worth telling",
+        "being promised again and again is waste too",
+        "who was promised nothing wastes nothing",
+        "a kept promise starts the count anew",
+    ],
+)
+def test_wasted_nominations(story, told):
+    """P is a promise, N a placement; every second waste in a row is told."""
+    ledger, found = NominationLedger(2), []
+    for step in story.split():
+        kind, node = step.split(":")
+        times = ledger.promised("p", node) if kind == "P" else ledger.placed("p", node)
+        found += [times] if times else []
+    assert found == told

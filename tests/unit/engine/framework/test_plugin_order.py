@@ -1,0 +1,120 @@
+"""Whom a profile asks at each extension point: upstream's rules of merging and expansion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from fairlead.engine.framework.plugin_order import POINTS, Lineup
+from fairlead.engine.framework.point_plugins import ALL, PointError, PointPlugins
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.framework.upstream_points import UPSTREAM_POINTS
+
+
+@dataclass(frozen=True)
+class Sorts:
+    name: str = "Sorts"
+
+    def sort_key(self, pod, timestamp):
+        return (timestamp,)
+
+
+@dataclass(frozen=True)
+class Filters:
+    name: str
+
+    def filter(self, state, pod, node):
+        return None
+
+
+@dataclass(frozen=True)
+class Scores:
+    name: str
+    asked: list = field(default_factory=list, compare=False)
+
+    def filter(self, state, pod, node):
+        return None
+
+    def score(self, state, pod, node):
+        return 1
+
+
+PLUGINS = ((Sorts(), 0), (Filters("a"), 0), (Scores("b"), 2), (Filters("c"), 0))
+
+
+def lineup(points, plugins=PLUGINS, everywhere=None):
+    named = tuple((plugin.name, weight) for plugin, weight in plugins)
+    return Lineup(Profile("s", named if everywhere is None else everywhere, points=points), plugins)
+
+
+def filters(*enabled, disabled=()):
+    return {"Filter": PointPlugins(tuple((name, 0) for name in enabled), disabled)}
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        pytest.param({}, "abc", id="whoever takes part, in the profile's order"),
+        pytest.param(filters("c", "a"), "cab", id="named ones first, in the order named"),
+        pytest.param(filters(disabled=("b",)), "ac", id="one is left out"),
+        pytest.param(filters("b", disabled=("b",)), "acb", id="left out and named goes last"),
+        pytest.param(filters("b", disabled=(ALL,)), "b", id="nobody but who is named"),
+        pytest.param(filters(disabled=(ALL,)), "", id="nobody at all"),
+        pytest.param(filters("NodeName", "c"), "cab", id="an absent one of upstream's is no error"),
+    ],
+)
+def test_filters_are_asked_in_the_order_of_the_profile(points, expected):
+    assert [plugin.name for plugin in lineup(points).at("Filter")] == list(expected)
+
+
+def test_a_plugin_named_at_one_point_alone_is_asked_there_and_comes_after_the_others():
+    found = lineup(filters("b"), everywhere=(("Sorts", 0), ("a", 0), ("c", 0)))
+    assert [plugin.name for plugin in found.at("Filter")] == ["a", "c", "b"]
+    assert found.at("Score") == []
+
+
+def test_one_point_changes_no_other():
+    found = lineup(filters(disabled=(ALL,)))
+    assert [(plugin.name, weight) for plugin, weight in found.scorers()] == [("b", 2)]
+
+
+@pytest.mark.parametrize(("given", "expected"), [(7, 7), (0, 1)])
+def test_a_weight_given_at_score_takes_precedence_and_none_means_one(given, expected):
+    found = lineup({"Score": PointPlugins((("b", given),))})
+    assert [weight for _, weight in found.scorers()] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("points", "problem"),
+    [
+        ({"Score": PointPlugins((("a", 1),))}, 'plugin "a" does not extend ScorePlugin plugin'),
+        (filters("a", "a"), 'plugin "a" already registered as "FilterPlugin"'),
+    ],
+)
+def test_a_plugin_that_cannot_be_asked_where_it_is_named_is_refused(points, problem):
+    with pytest.raises(PointError, match=problem):
+        lineup(points).at(next(iter(points)))
+
+
+@pytest.mark.parametrize("plugins", [PLUGINS[1:], (*PLUGINS, (Sorts("other"), 0))])
+def test_exactly_one_plugin_orders_the_queue(plugins):
+    with pytest.raises(PointError, match=f"but got {len(plugins) // 4 * 2}"):
+        lineup({}, plugins).queue_sort()
+
+
+def test_a_plugin_added_later_takes_its_place():
+    everywhere = (("Sorts", 0), ("a", 0), ("late", 0), ("b", 2), ("c", 0))
+    found = lineup({}, everywhere=everywhere)
+    found.add(Filters("late"))
+    assert [plugin.name for plugin in found.at("Filter")] == ["a", "late", "b", "c"]
+
+
+def test_upstreams_points_are_known_for_every_plugin_of_the_default_profile():
+    assert {name for name, _ in DEFAULT_PLUGINS} == set(UPSTREAM_POINTS)
+    assert {point for points in UPSTREAM_POINTS.values() for point in points} <= set(POINTS)
+
+
+def test_a_profile_needs_whom_it_asks_anywhere():
+    profile = Profile("s", (("a", 1),), points=filters("x", "a", "x"))
+    assert profile.needed == (("a", 1), ("x", 0))

@@ -1,0 +1,219 @@
+"""A user's plugin may raise or answer anything, anywhere: it is named, and nothing else happens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairlead import plugin as typed
+from fairlead.engine.core.command import Bind
+from fairlead.engine.framework.diagnosis import Diagnosis
+from fairlead.engine.framework.extension_point import METHODS
+from fairlead.engine.framework.user_plugin.fault import PluginFault
+from fairlead.engine.framework.user_plugin.guard import guarded
+from fairlead.testing import PluginScene, make_node, make_pod
+
+framework: Any = typed  # what is put together here is wrong on purpose
+
+# Where there is no status to give: what is answered instead, and who hears of it.
+SILENT = ("concerns", "scores_alike", "epoch", "unreserve", "post_bind", "is_woken_by", "sort_key")
+
+
+class Heard(list):
+    """A Reporter that keeps what it hears."""
+
+    def report(self, record):
+        self.append(record)
+
+
+@pytest.fixture
+def scene():
+    return PluginScene(nodes=[make_node("a"), make_node("b")])
+
+
+@pytest.fixture
+def pod(scene):
+    return scene.info(make_pod("p", priority=5))
+
+
+def plugin_with(method, answer):
+    """A guarded plugin whose one method gives `answer`, or raises it; and what was reported."""
+
+    def ask(self, *arguments):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    heard = Heard()
+    made = type("Made", (), {"name": "Made", method: ask})()
+    return guarded(made, heard), heard
+
+
+def fault(method, answer, *arguments):
+    """The text of the fault that `answer` amounts to."""
+    plugin, _ = plugin_with(method, answer)
+    with pytest.raises(PluginFault) as found:
+        getattr(plugin, method)(*arguments)
+    assert found.value.plugin == "Made"
+    return str(found.value)
+
+
+RAISING = [m.name for m in METHODS if m.name not in SILENT]
+
+
+@pytest.mark.parametrize("method", RAISING)
+def test_an_exception_is_a_fault_that_tells_plugin_method_cause_and_place(method, pod) -> None:
+    text = fault(method, ZeroDivisionError("by zero"), pod, 1)
+    assert text.startswith(f"plugin 'Made' failed in {method}: ZeroDivisionError: by zero (")
+    assert text.endswith(")")
+    assert "test_guard.py:" in text
+
+
+class WordlessError(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+def test_an_exception_that_cannot_be_told_is_told(pod) -> None:
+    assert "WordlessError: (no text)" in fault("filter", WordlessError(), None, pod, None)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("concerns", True), ("scores_alike", False), ("epoch", None), ("is_woken_by", True),
+        ("unreserve", None), ("post_bind", None), ("sort_key", (-5, 7)),
+    ],
+)  # fmt: skip
+def test_where_no_status_can_be_given_the_careful_answer_is(method, answer, pod) -> None:
+    plugin, heard = plugin_with(method, ValueError("no"))
+    assert getattr(plugin, method)(pod, 7) == answer
+    [record] = heard
+    assert record.plugin == "Made"
+    assert record.message.startswith(f"plugin 'Made' failed in {method}: ValueError: no")
+
+
+REFUSED = [
+    ("pre_enqueue", True, "it answered True where a Status or None belongs"),
+    ("pre_enqueue", framework.SKIP, "it answered with the code Skip, out of place here"),
+    ("pre_filter", False, "it answered False where a PreFilterResult, a Status or None belongs"),
+    ("pre_filter", framework.PreFilterResult(["a"]), "PreFilterResult.node_names is a tuple"),
+    ("pre_filter", framework.PreFilterResult((1,)), "PreFilterResult.node_names is a tuple"),
+    ("filter", "no room", "it answered 'no room' where a Status or None belongs"),
+    ("filter", framework.SKIP, "the code Skip, out of place here"),
+    ("filter", framework.Status(framework.Code.ERROR, "text"), "a tuple of texts, not 'text'"),
+    ("filter", framework.Status(framework.Code.ERROR, ([],)), "a tuple of texts, not ([],)"),
+    ("pre_score", 1, "it answered 1 where a Status or None belongs"),
+    ("score", None, "it answered None where an integer belongs"),
+    ("score", 0.5, "it answered 0.5 where an integer belongs"),
+    ("score", 1 << 60, "is beyond ±2^53"),
+    ("reserve", 0, "it answered 0 where a Status or None belongs"),
+    ("permit", 30, "it answered 30 where a Status, a Wait or None belongs"),
+    ("permit", framework.Wait(-1), "Wait.timeout is -1, not a number of nanoseconds"),
+    ("permit", framework.Wait(1.5), "Wait.timeout is 1.5, not a number of nanoseconds"),
+    ("permit", framework.Status(framework.Code.WAIT), "the code Wait, out of place here"),
+    ("pre_bind", "x" * 99, "where a Status, a Preparation or None belongs"),
+    ("is_prepared", framework.SKIP, "the code Skip, out of place here"),
+    ("importance", 7, "it answered 7 where a tuple of integers belongs"),
+    ("importance", (1.5,), "it answered (1.5,) where a tuple of integers belongs"),
+    ("candidate_rules", None, "not iterable"),
+    ("candidate_rules", ["cheap"], "it answered 'cheap' where a CandidateRule belongs"),
+    ("normalize_scores", [1], "scores are list, not an array of integers"),
+    ("normalize_scores", np.array([0.5]), "scores are float64, not an array of integers"),
+    ("normalize_scores", np.array([1, 2]), "scores have the shape (2,), not (1,)"),
+    ("score_columns", np.array([1 << 60]), "a score is beyond ±2^53"),
+    ("filter_columns", np.zeros(1), "where Verdicts belongs"),
+    ("filter_columns", framework.Verdicts([0], ()), "Verdicts.codes are list"),
+    ("filter_columns", framework.Verdicts(np.array([1]), ()), "Verdicts.codes go from 1 to 1"),
+    ("filter_columns", framework.Verdicts(np.array([-1]), (None,)), "Verdicts.codes go from -1"),
+    ("filter_columns", framework.Verdicts(np.array([1]), (None, "no")), "where a Status belongs"),
+    (
+        "filter_columns",
+        framework.Verdicts(np.array([1]), (None, framework.SKIP)),
+        "Verdicts.statuses has the code Skip, no rejection",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "answer", "problem"), REFUSED)
+def test_answers_of_the_wrong_kind_are_faults(method, answer, problem) -> None:
+    assert problem in fault(method, answer, None, None, np.array([0]))
+
+
+ACCEPTED = [
+    ("filter", None),
+    ("filter", framework.unschedulable("no")),
+    ("filter", framework.error("no")),
+    ("pre_filter", framework.SKIP),
+    ("pre_filter", framework.PreFilterResult(("a", "b"))),
+    ("permit", framework.Wait(0)),
+    ("is_prepared", framework.Status(framework.Code.WAIT)),
+    ("score", -7),
+    ("sort_key", (1, 2)),
+    ("importance", ()),
+]
+
+
+@pytest.mark.parametrize(("method", "answer"), ACCEPTED)
+def test_right_answers_pass_as_they_are(method, answer) -> None:
+    plugin, heard = plugin_with(method, answer)
+    assert getattr(plugin, method)(None, None, None) is answer
+    assert heard == []
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    plugin, _ = plugin_with("score", np.int32(7))
+    assert type(plugin.score(None, None, None)) is int
+    plugin, _ = plugin_with("score_columns", np.array([7], np.uint8))
+    assert plugin.score_columns(None, None, None, [0]).dtype == np.int64
+
+
+def test_a_bind_must_be_the_one_that_was_decided(pod) -> None:
+    other = Bind(pod.ref, "elsewhere")
+    assert "it binds default/p to elsewhere, not default/p to a" in fault("bind", other, pod, "a")
+    assert "it answered 'a' where a Bind or None belongs" in fault("bind", "a", pod, "a")
+    plugin, _ = plugin_with("bind", Bind(pod.ref, "a"))
+    assert plugin.bind(pod, "a") == Bind(pod.ref, "a")
+
+
+def rooms(scene, *, node="a", victims=(), **more):
+    """A PostFilterResult that makes room."""
+    infos = tuple(scene.info(victim) for victim in victims)
+    return framework.PostFilterResult(framework.SUCCESS, node, infos, **more)
+
+
+@pytest.mark.parametrize(
+    ("result", "problem"),
+    [
+        (lambda scene: None, "where a PostFilterResult belongs"),
+        (lambda scene: rooms(scene, node="x"), "it nominates 'x', and there is no such node"),
+        (
+            lambda scene: rooms(scene, victims=[make_pod("v", priority=5)]),
+            "the victim default/v has a priority as high as the preemptor's",
+        ),
+        (
+            lambda scene: framework.PostFilterResult(framework.SUCCESS, "a", ("v",)),
+            "a PodInfo among the victims",
+        ),
+        (lambda scene: rooms(scene, commands=("x",)), "a PatchStatus among the commands"),
+        (lambda scene: rooms(scene, shortlist=object()), "it leaves the choice to others"),
+    ],
+)
+def test_room_is_made_at_nobodys_expense_who_matters_as_much(scene, pod, result, problem) -> None:
+    nowhere = Diagnosis(scene.cluster.table, np.zeros(0, int), np.zeros(0, int), ())
+    assert problem in fault("post_filter", result(scene), None, pod, nowhere)
+
+
+def test_the_costs_of_rules_are_checked_one_by_one() -> None:
+    def broken(candidate):
+        return 1 / 0
+
+    rules = [framework.CandidateRule("none", lambda c: None), framework.CandidateRule("x", broken)]
+    plugin, _ = plugin_with("candidate_rules", rules)
+    none, raising = plugin.candidate_rules(())
+    with pytest.raises(PluginFault, match="the cost of rule 'none': None is not an integer"):
+        none.cost(None)
+    with pytest.raises(PluginFault, match="the cost of rule 'x': ZeroDivisionError"):
+        raising.cost(None)

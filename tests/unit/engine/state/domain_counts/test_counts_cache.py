@@ -1,0 +1,43 @@
+"""Which live counts are kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.state.domain_counts.counts_cache import CountsCache
+from fairlead.engine.state.node_table import NodeTable
+
+
+class Entry:
+    """Remembers that it was dropped."""
+
+    dropped = False
+
+    def drop(self, census):
+        self.dropped = True
+
+
+@pytest.fixture
+def cache():
+    """With room for three."""
+    table = NodeTable()
+    return CountsCache(table, rows_max=3 * table.capacity)
+
+
+def test_the_least_recently_used_goes_first(cache):
+    """Asking counts as use."""
+    entries = {key: cache.put(key, Entry()) for key in "abc"}
+    assert cache.get("a") is entries["a"]
+    cache.put("d", Entry())
+    assert [entries[key].dropped for key in "abc"] == [False, True, False]
+    assert cache.get("b") is None
+
+
+def test_a_replaced_or_removed_entry_is_dropped(cache):
+    """It would follow the census for ever."""
+    old, new = cache.put("a", Entry()), Entry()
+    assert cache.put("a", new) is new
+    assert old.dropped
+    cache.remove("a")
+    cache.remove("a")
+    assert new.dropped

@@ -1,0 +1,77 @@
+"""Counts under a hypothesis: independent copies, and the lowest of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.engine.state.domain_counts.domain_counts import DomainCounts, NodeEpoch
+from fairlead.engine.state.domain_counts.domains import Domains
+from fairlead.engine.state.pod_index.pod_locations import Whereabouts
+
+
+def counts_of(*pods):
+    """Counts with that many pods in domain 0, 1, …; each domain is one row."""
+    size = len(pods)
+    counts = DomainCounts(NodeEpoch(), lambda: Domains(np.arange(size), size))
+    where = Whereabouts()
+    counts.attach(where, 1)
+    for row, count in enumerate(pods):
+        for _ in range(count):
+            where.add(row)
+    return counts.refresh()
+
+
+moves = st.lists(st.tuples(st.integers(0, 11), st.integers(-2, 2)), max_size=14)
+
+
+@given(
+    pods=st.lists(st.integers(0, 5), min_size=12, max_size=12),
+    present=st.lists(st.integers(0, 11), min_size=1, unique=True),
+    moved=moves,
+)
+def test_the_lowest_is_that_of_the_changed_counts(pods, present, moved):
+    """However many domains a hypothesis touches; others are not looked at."""
+    domains = np.array(sorted(present), np.int64)
+    supposed = counts_of(*pods).supposed().supposed()
+    expected = list(pods)
+    for domain, by in moved:
+        if domain in present:
+            supposed.change(domain, by)
+            expected[domain] += by
+        assert supposed.lowest(domains) == min(expected[d] for d in present)
+    assert supposed.by_domain().tolist() == [*expected, 0]
+    assert [supposed.of(d) for d in range(12)] == expected
+    assert supposed.total() == sum(expected)
+
+
+@given(pods=st.lists(st.integers(0, 3), min_size=1, max_size=4), moved=moves)
+def test_a_hypothesis_and_its_clones_do_not_know_of_each_other(pods, moved):
+    """Nor do the live counts know of them."""
+    live = counts_of(*pods)
+    first = live.supposed()
+    second = first.supposed()
+    for domain, by in moved:
+        second.change(domain % len(pods), by)
+    third = second.supposed()
+    for domain, by in reversed(moved):
+        third.change(domain % len(pods), -by)
+    assert third.changes == {}
+    assert (
+        first.by_domain().tolist() == third.by_domain().tolist() == live.sums.tolist() == [*pods, 0]
+    )
+
+
+def test_a_copy_does_not_follow_the_live_counts():
+    """It is what was true when it was made."""
+    live = counts_of(1, 0)
+    where = Whereabouts()
+    live.attach(where, 10)
+    copy = live.supposed()
+    where.add(1)
+    assert live.sums.tolist() == [1, 10, 0]
+    assert copy.by_domain().tolist() == [1, 0, 0]
+    where.remove(1)
+    assert live.sums.tolist() == [1, 0, 0]
+    live.validate()

@@ -1,0 +1,217 @@
+"""Where pods are, by what others can say about them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode
+from fairlead.api.objects import LabelSelector
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.domain_counts.domain_counts import DomainCounts
+from fairlead.engine.state.fork import fork
+from fairlead.engine.state.pod_index.affinity_term import TermKind
+from fairlead.engine.state.pod_index.pod_selector import PodSelector
+
+WEB, DB = {"app": "web"}, {"app": "db"}
+ZONE = "zone"
+ANTI = (TermKind.REQUIRED_ANTI_AFFINITY,)
+
+
+class Town:
+    """A cluster of nodes in zones, with the census of its table."""
+
+    def __init__(self):
+        self.cluster = Cluster()
+        self.table = self.cluster.table
+        self.census = self.table.census
+
+    def node(self, name, zone):
+        meta = {"name": name, "labels": {} if zone is None else {ZONE: zone}}
+        allocatable = {"allocatable": {"cpu": "4", "pods": "10"}}
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": allocatable}
+        self.cluster.apply(ObjectChanged(decode(node)))
+
+    def pod(self, name, node="", labels=WEB, *, leaving=False, hates=None):
+        meta = {"name": name, "namespace": "ns", "uid": name, "labels": labels}
+        if leaving:
+            meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        spec = {"nodeName": node, "containers": [{"name": "c"}]}
+        if hates:
+            term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": hates}}
+            required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+            spec["affinity"] = {"podAntiAffinity": required}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        self.cluster.apply(ObjectChanged(decode(pod)))
+        return self.cluster.pods[f"ns/{name}"]
+
+    def gone(self, pod):
+        self.cluster.apply(ObjectDeleted(pod.pod))
+
+    def watch(self, labels=WEB, weight=1, *, counts_terminating=True):
+        """Live counts by zone of the pods with `labels`."""
+        selector = PodSelector(
+            [(frozenset({"ns"}), LabelSelector(match_labels=labels))],
+            counts_terminating=counts_terminating,
+        )
+        counts = DomainCounts(self.census.nodes, self.table.label_column(ZONE).domains)
+        self.census.watch(selector, counts, weight)
+        return counts
+
+    def by_zone(self, counts):
+        """{zone: sum} of refreshed counts, zones without any left out."""
+        column = self.table.label_column(ZONE)
+        sums = counts.refresh().sums
+        assert not sums[-1]
+        return {zone: int(sums[i]) for i, zone in enumerate(column.values) if sums[i]}
+
+
+@pytest.fixture
+def town():
+    found = Town()
+    for name, zone in (("a", "z1"), ("b", "z1"), ("c", "z2"), ("bare", None)):
+        found.node(name, zone)
+    return found
+
+
+def test_counts_follow_pods_that_come_and_go(town):
+    """By weight in the sums, by head in `pods`; outside any zone nobody counts."""
+    counts = town.watch(weight=5)
+    first = town.pod("p1", "a")
+    town.pod("p2", "c")
+    town.pod("p3", "bare")
+    town.pod("p4", "a", DB)
+    assert town.by_zone(counts) == {"z1": 5, "z2": 5}
+    assert counts.pods == 2
+    town.pod("p5", "b")
+    assert town.by_zone(counts) == {"z1": 10, "z2": 5}
+    town.gone(first)
+    assert town.by_zone(counts) == {"z1": 5, "z2": 5}
+    town.table.validate()
+
+
+def test_counts_that_come_late_see_who_is_there(town):
+    """And whoever comes with labels never met before."""
+    town.pod("p1", "a")
+    counts = town.watch()
+    assert town.by_zone(counts) == {"z1": 1}
+    town.pod("p2", "c", {**WEB, "rev": "2"})
+    assert town.by_zone(counts) == {"z1": 1, "z2": 1}
+
+
+@pytest.mark.parametrize(("counts_terminating", "left"), [(True, {"z1": 1}), (False, {})])
+def test_a_pod_whose_deletion_begins_changes_sides(town, counts_terminating, left):
+    """Where terminating pods do not count."""
+    counts = town.watch(counts_terminating=counts_terminating)
+    town.pod("p", "a")
+    assert town.by_zone(counts) == {"z1": 1}
+    town.pod("p", "a", leaving=True)
+    assert town.by_zone(counts) == left
+    town.table.validate()
+
+
+def test_a_pod_that_is_relabelled_changes_sides(town):
+    """Same node, same spec, other labels."""
+    counts = town.watch()
+    town.pod("p", "a", DB)
+    assert town.by_zone(counts) == {}
+    town.pod("p", "a")
+    assert town.by_zone(counts) == {"z1": 1}
+    town.pod("p", "a", DB)
+    assert town.by_zone(counts) == {}
+    town.table.validate()
+
+
+def test_a_node_that_moves_takes_its_pods_along(town):
+    """Relabelled, removed and back again, its pods being homeless meanwhile."""
+    counts = town.watch()
+    town.pod("p", "a")
+    town.node("a", "z3")
+    assert town.by_zone(counts) == {"z3": 1}
+    town.cluster.apply(ObjectDeleted(town.table.find("a").node))
+    assert town.by_zone(counts) == {}
+    town.node("a", "z2")
+    assert town.by_zone(counts) == {"z2": 1}
+    town.table.validate()
+
+
+def test_an_unchanged_node_begins_no_new_epoch(town):
+    """So that heartbeats do not cost a recount; labels and taints do."""
+    before = town.census.nodes.value
+    town.node("a", "z1")
+    assert town.census.nodes.value == before
+    town.node("a", "z2")
+    assert town.census.nodes.value == before + 1
+
+
+def test_a_hypothesis_is_counted_and_taken_back(town):
+    """Forks go through the same book."""
+    counts = town.watch()
+    placed, other = town.pod("p", "a"), town.pod("q", "", DB)
+    hermit = town.pod("hermit", "", DB, hates=WEB)
+    with fork(town.table) as hypothesis:
+        hypothesis.remove_pod(town.table.find("a"), placed)
+        hypothesis.add_pod(town.table.find("c"), placed)
+        hypothesis.add_pod(town.table.find("c"), other)
+        hypothesis.add_pod(town.table.find("c"), hermit)
+        assert town.by_zone(counts) == {"z2": 1}
+        assert town.census.repelling == 1
+        town.table.validate()
+    assert town.by_zone(counts) == {"z1": 1}
+    assert town.census.repelling == 0
+    town.table.validate()
+
+
+def test_unwatched_counts_hear_nothing_more(town):
+    """Nor does anybody keep them."""
+    counts = town.watch()
+    pod = town.pod("p", "a")
+    town.census.unwatch(counts)
+    assert town.by_zone(counts) == {}
+    assert not town.census.lookalikes_of(pod).where.counters
+    town.pod("q", "a", {**WEB, "rev": "2"})
+    assert town.by_zone(counts) == {}
+
+
+def test_selectors_that_match_the_same_pods_add_their_weights(town):
+    """In one sum; each pod still is one head."""
+    counts = town.watch(weight=3)
+    selector = PodSelector([(None, LabelSelector())], counts_terminating=True)
+    town.census.watch(selector, counts, 4)
+    town.pod("p", "a")
+    assert town.by_zone(counts) == {"z1": 7}
+    assert counts.pods == 1
+    town.pod("q", "a", DB)
+    assert town.by_zone(counts) == {"z1": 11}
+
+
+def test_terms_of_placed_pods_are_found_by_whom_they_mean(town):
+    """Pods with the same term share it; a term nobody placed has is known without places."""
+    one, two = town.pod("h1", "a", DB, hates=WEB), town.pod("h2", "c", DB, hates=WEB)
+    assert town.census.terms_of(one) == town.census.terms_of(two)
+    web = town.census.lookalikes_of(town.pod("web"))
+    (found,) = town.census.terms_matching(web, ANTI, {})
+    assert sorted(town.table.at(row).name for row in found.where.rows) == ["a", "c"]
+    assert town.census.repelling == 2
+    db = town.census.lookalikes_of(one)
+    assert town.census.terms_matching(db, ANTI, {}) == ()
+    assert town.census.terms_matching(web, (TermKind.PREFERRED,), {}) == ()
+
+
+def test_the_forgotten_are_met_anew(town):
+    """Once there are too many, those without pods go; counts and terms stay right."""
+    counts = town.watch()
+    hermits = [town.pod(f"h{i}", "a", {"app": f"{i}"}, hates={"a": f"{i}"}) for i in range(4)]
+    for hermit in hermits:
+        town.gone(hermit)
+    stale = town.pod("stale", "", WEB)
+    known = town.census.lookalikes_of(stale)
+    town.census._sweep_at = 2
+    for i in range(6):
+        town.pod(f"p{i}", "c", {**WEB, "rev": f"{i}"})
+    assert known.retired
+    assert len(town.census._terms) == 0
+    town.table.add_pod(town.table.find("a"), stale)
+    assert not town.census.lookalikes_of(stale).retired
+    assert town.by_zone(counts) == {"z1": 1, "z2": 6}
+    town.table.validate()

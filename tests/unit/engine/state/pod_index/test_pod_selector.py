@@ -1,0 +1,78 @@
+"""Which pods a rule counts, and which rules are worth trying on a pod."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.objects import LabelSelector, LabelSelectorRequirement
+from fairlead.api.selector import selector_matches
+from fairlead.engine.state.pod_index.anchor_index import AnchorIndex, anchor_of
+from fairlead.engine.state.pod_index.pod_class import Lookalikes
+from fairlead.engine.state.pod_index.pod_selector import PodSelector
+
+WEB = LabelSelector(match_labels={"app": "web"})
+FRONT = LabelSelector(match_labels={"tier": "fe"})
+HERE = frozenset({"here"})
+
+
+def pods(labels, namespace="here", *, terminating=False):
+    """Pods with those labels."""
+    return Lookalikes(namespace, labels, terminating=terminating)
+
+
+@pytest.mark.parametrize(
+    ("case", "demands", "expected"),
+    [
+        ("nothing is demanded", [], False),
+        ("the namespace fits", [(HERE, WEB)], True),
+        ("all namespaces", [(None, WEB)], True),
+        ("another namespace", [(frozenset({"there"}), WEB)], False),
+        ("an absent selector", [(None, None)], False),
+        ("an empty selector", [(None, LabelSelector())], True),
+        ("all of several demands", [(HERE, WEB), (None, FRONT)], True),
+        ("one of them fails", [(HERE, WEB), (frozenset(), FRONT)], False),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_all_demands_must_be_met(case, demands, expected):
+    """Each by namespace and labels."""
+    selector = PodSelector(demands, counts_terminating=True)
+    assert selector.matches(pods({"app": "web", "tier": "fe"})) is expected
+
+
+@pytest.mark.parametrize("counts_terminating", [True, False])
+def test_terminating_pods_count_where_they_are_meant_to(counts_terminating):
+    """For affinity, not for spread."""
+    selector = PodSelector([(None, WEB)], counts_terminating=counts_terminating)
+    assert selector.matches(pods({"app": "web"}, terminating=True)) is counts_terminating
+
+
+labels = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3)
+requirements = st.builds(
+    LabelSelectorRequirement,
+    key=st.sampled_from("abc"),
+    operator=st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
+    values=st.lists(st.sampled_from("xy"), max_size=2, unique=True).map(tuple),
+)
+selectors = st.builds(
+    LabelSelector,
+    match_labels=labels,
+    match_expressions=st.lists(requirements, max_size=2).map(tuple),
+)
+
+
+@given(filed=st.lists(selectors, max_size=5), wanted=labels)
+def test_every_selector_that_matches_is_a_candidate(filed, wanted):
+    """An anchor is a label without which there is no match."""
+    index = AnchorIndex()
+    entries = [(number, selector) for number, selector in enumerate(filed)]
+    for entry in entries:
+        index.add(anchor_of(entry[1]), entry[0])
+    found = index.candidates(wanted)
+    assert len(found) == len(set(found))
+    assert {n for n, selector in entries if selector_matches(selector, wanted)} <= set(found)
+    for number, selector in entries:
+        index.remove(anchor_of(selector), number)
+    assert index.candidates(wanted) == []
