@@ -14,7 +14,7 @@ from typing import Any, Final
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
-from fairlead.apiserver.apiextensions.definition.status import completed
+from fairlead.apiserver.defaulting.definition import with_definition_defaults
 from fairlead.apiserver.kind import (
     CRON_JOB,
     CUSTOM_RESOURCE_DEFINITION,
@@ -165,5 +165,5 @@ _RULES: Final[dict[str, Callable[[Json], Json]]] = {
     DAEMON_SET.resource: _workload(),
     JOB.resource: _job,
     CRON_JOB.resource: _workload(suspend=False),
-    CUSTOM_RESOURCE_DEFINITION.resource: completed,
+    CUSTOM_RESOURCE_DEFINITION.resource: with_definition_defaults,
 }

@@ -8,6 +8,7 @@ upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -262,3 +263,17 @@ def _plural(kind: str) -> str:
     if singular.endswith("s"):
         return f"{singular}es"
     return f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
+
+
+_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+_STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
+
+
+def version_order(version: str) -> tuple[int, int, int, str]:
+    """A sort key: v2 before v1 before v1beta2 before v1beta1 before v1alpha1, then the rest."""
+    # upstream: apimachinery/pkg/version/helpers.go:CompareKubeAwareVersionStrings
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return len(_STABILITY), 0, 0, version
+    major, stability, minor = match.groups()
+    return _STABILITY[stability], -int(major), -int(minor or 0), ""

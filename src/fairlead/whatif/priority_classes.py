@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.plugins.priority import SYSTEM_CLASSES
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS
+from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.whatif.input_error import known_names
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.manifest import Manifest

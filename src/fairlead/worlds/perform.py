@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, assert_never
 
+from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, Kind, find_kind, kind_of
 from fairlead.apiserver.registry.binding import bind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.eviction import evict
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.write import PLAIN, Write
 from fairlead.engine.core.command import (
     Bind,
     CallExtender,

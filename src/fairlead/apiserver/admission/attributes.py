@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
-from fairlead.apiserver.registry.write import PLAIN, Write
 from fairlead.apiserver.storage.storage import Storage
 
 

@@ -14,8 +14,7 @@ from fairlead.apiserver.apiextensions.json_path import plain_path
 from fairlead.apiserver.apiextensions.printer_column import printer_of
 from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_type
 from fairlead.apiserver.apiextensions.schema.structural import structural
-from fairlead.apiserver.kind import Kind, Subresource, subresource
-from fairlead.apiserver.registry.served_kinds import version_order
+from fairlead.apiserver.kind import Kind, Subresource, subresource, version_order
 
 # In the order in which upstream lists them, which is another one than that of built-in kinds.
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.write import Write
 
 # The field manager of the API server's own writes: the name of its program.
 MANAGER: Final = "kube-apiserver"

@@ -12,6 +12,8 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.write import Track
+from fairlead.apiserver.conversion.kind_conversion import is_converted, shown, stored
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import KINDS, Kind
 from fairlead.apiserver.patch.managedfields.field_set import FieldSet, set_of_paths
@@ -24,8 +26,6 @@ from fairlead.apiserver.patch.managedfields.managed_fields import (
     with_managed_fields,
 )
 from fairlead.apiserver.patch.managedfields.updater import OwnedVersion
-from fairlead.apiserver.registry.conversion import is_converted, shown, stored
-from fairlead.apiserver.registry.write import Track
 
 CACHE_SIZE: Final = 512
 _STATUS: Final = ("status",)

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
-from fairlead.apiserver.apiextensions.definition.controller import Definitions
 from fairlead.apiserver.auth.authentication.impersonation import impersonated
 from fairlead.apiserver.auth.authorizer import (
     AuthorizationAttributes,
@@ -33,6 +32,7 @@ from fairlead.apiserver.auth.authorizer import (
 from fairlead.apiserver.endpoints.collection.selector import pinned_name
 from fairlead.apiserver.endpoints.collection.watch import Watches
 from fairlead.apiserver.endpoints.component_status import ONE_PROCESS, Components
+from fairlead.apiserver.endpoints.definition_controller import Definitions
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.ip_address_reconciler import IpAddressReconciler
 from fairlead.apiserver.endpoints.request.body import DecodeProtobuf

@@ -14,10 +14,10 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.endpoints.field_manager import track, tracking_of
 from fairlead.apiserver.kind import Kind, kind_of
 from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyRequest, server_side_apply
-from fairlead.apiserver.registry.condition import with_conditions
 from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.served import LOCAL

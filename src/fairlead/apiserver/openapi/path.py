@@ -10,7 +10,6 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.handlers.delete import RETURNS_DELETED_OBJECT
-from fairlead.apiserver.endpoints.subresources.table import SUBRESOURCE_HANDLERS
 from fairlead.apiserver.kind import Subresource
 from fairlead.apiserver.openapi import operation, parameter
 from fairlead.apiserver.openapi.operation import Subject
@@ -98,8 +97,6 @@ def _part(subject: Subject, part: Subresource, type_of: TypeOf) -> Json:
     about = (part.group or kind.group, part.version or kind.version, part.kind)
     group = f"{about[0]}/" if about[0] else ""
     definition = type_of(f"{group}{about[1]}", part.kind) or subject.object_type
-    if part.name not in SUBRESOURCE_HANDLERS:
-        return {}
     title = _NAMES.get(part.name, part.name.capitalize())
     made: Json = {}
     if "get" in part.verbs:

@@ -17,9 +17,9 @@ from fairlead.api.json import Json
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.error import ApiError, Cause, forbidden, too_many_requests
 from fairlead.apiserver.kind import POD, POD_DISRUPTION_BUDGET
-from fairlead.apiserver.registry.condition import with_conditions
 from fairlead.apiserver.registry.precondition import require
 from fairlead.apiserver.registry.store import Store
 

@@ -12,6 +12,7 @@ from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import STALE, ApiError, already_exists, conflict
 from fairlead.apiserver.kind import POD, Kind, kind_of
 from fairlead.apiserver.label_key import with_label_keys
@@ -24,7 +25,6 @@ from fairlead.apiserver.registry.strategy import (
     prepared_for_status,
     prepared_for_update,
 )
-from fairlead.apiserver.registry.write import Write
 
 RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
 

@@ -9,11 +9,18 @@ pkg/controlplane/apiserver/aggregator.go:apiVersionPriorities
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from fairlead.apiserver.kind import KINDS, NODE_METRICS, POD_METRICS, POSTED_KINDS, Kind, kind_of
+from fairlead.apiserver.kind import (
+    KINDS,
+    NODE_METRICS,
+    POD_METRICS,
+    POSTED_KINDS,
+    Kind,
+    kind_of,
+    version_order,
+)
 
 GROUPS: Final = (
     "",
@@ -46,8 +53,6 @@ BUILT_IN: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_
 WITH_METRICS: Final = (*BUILT_IN, NODE_METRICS, POD_METRICS)
 
 _RANK: Final = {group: rank for rank, group in enumerate(GROUPS)}
-_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
-_STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
 
 
 class ServedKinds:
@@ -131,13 +136,3 @@ def _place(kind: Kind) -> tuple[int, str, tuple[int, int, int, str], str]:
     if kind.group == MEASURED_GROUP:
         rank += 1
     return rank, kind.group, version_order(kind.version), kind.plural
-
-
-def version_order(version: str) -> tuple[int, int, int, str]:
-    """A sort key: v2 before v1 before v1beta2 before v1beta1 before v1alpha1, then the rest."""
-    # upstream: apimachinery/pkg/version/helpers.go:CompareKubeAwareVersionStrings
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        return len(_STABILITY), 0, 0, version
-    major, stability, minor = match.groups()
-    return _STABILITY[stability], -int(major), -int(minor or 0), ""

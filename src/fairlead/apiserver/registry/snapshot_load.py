@@ -20,13 +20,13 @@ from fairlead.api.json import Json
 from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import AdmissionPlugin, Asked, Operation
-from fairlead.apiserver.admission.plugins.priority import SYSTEM_CLASSES
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import KINDS, POD, PRIORITY_CLASS, Kind, kind_of
 from fairlead.apiserver.label_key import with_label_keys
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.meta.field import duplicate
+from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.apiserver.validation.validator import validated_stored
 
 DEFAULT_NAMESPACE: Final = "default"

@@ -22,6 +22,7 @@ from fairlead.apiserver.admission.attributes import (
     Operation,
     Rounds,
 )
+from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.defaults import with_defaults
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.id_source import (
@@ -31,7 +32,6 @@ from fairlead.apiserver.registry.id_source import (
     generated_name,
 )
 from fairlead.apiserver.registry.strategy import Strategies
-from fairlead.apiserver.registry.write import PLAIN, Write
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.validator import (
     ApiValidator,

@@ -21,12 +21,13 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import AdmissionPlugin, Operation
 from fairlead.apiserver.admission.chain import ADMISSION
+from fairlead.apiserver.admission.write import PLAIN, Write
+from fairlead.apiserver.condition import with_conditions
+from fairlead.apiserver.conversion.kind_conversion import kept
 from fairlead.apiserver.error import STALE, conflict, not_found
 from fairlead.apiserver.kind import Kind, kind_of
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry import snapshot_load
-from fairlead.apiserver.registry.condition import with_conditions
-from fairlead.apiserver.registry.conversion import kept
 from fairlead.apiserver.registry.deletion import Deletion, with_garbage_finalizer
 from fairlead.apiserver.registry.graceful_deletion import marked_for_deletion, may_go
 from fairlead.apiserver.registry.id_source import IdSource, ReplayedIds
@@ -35,7 +36,6 @@ from fairlead.apiserver.registry.precondition import require, require_uid
 from fairlead.apiserver.registry.stations import Stations
 from fairlead.apiserver.registry.strategy import Strategies
 from fairlead.apiserver.registry.unpersisted_defaults import UnpersistedDefaults
-from fairlead.apiserver.registry.write import PLAIN, Write
 from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StorageChange
 
 Objects = list[Json]

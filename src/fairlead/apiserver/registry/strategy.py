@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from fairlead.api.json import Json
+from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.kind import DEPLOYMENT, ENDPOINT_SLICE, NODE, POD, PRIORITY_CLASS, Kind
-from fairlead.apiserver.registry.condition import with_conditions
 from fairlead.apiserver.storage.storage import Storage
 
 _SERVERS_METADATA: Final = (

@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import PodGroup, PriorityClass, Queue, ResourceList
-from fairlead.apiserver.admission.plugins.priority import SYSTEM_CLASSES
+from fairlead.apiserver.kind import PRIORITY_CLASS
 from fairlead.apiserver.validation.core.pod.spec import INT32_MAX, PREEMPTION_POLICIES
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, quantity_or_none
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, not_supported
@@ -25,6 +25,39 @@ BATCH_GROUPS: Final = (
     "scheduling.volcano.sh", "scheduling.incubator.k8s.io", "scheduling.sigs.dev",
     "scheduling.x-k8s.io", "scheduling.k8s.io",
 )  # fmt: skip
+
+
+PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
+
+
+def _system_class(name: str, value: int, description: str) -> Json:
+    return {
+        "apiVersion": PRIORITY_CLASS.api_version,
+        "kind": PRIORITY_CLASS.kind,
+        "metadata": {"name": name, "generation": 1},
+        "value": value,
+        "preemptionPolicy": PREEMPT_LOWER_PRIORITY,
+        "description": description,
+    }
+
+
+# upstream: pkg/apis/scheduling/v1/helpers.go:SystemPriorityClasses
+SYSTEM_CLASSES: Final = {
+    obj["metadata"]["name"]: obj
+    for obj in (
+        _system_class(
+            "system-node-critical",
+            2_000_001_000,
+            "Used for system critical pods that must not be moved from their current node.",
+        ),
+        _system_class(
+            "system-cluster-critical",
+            2_000_000_000,
+            "Used for system critical pods that must run in the cluster, "
+            "but can be moved to another node if necessary.",
+        ),
+    )
+}
 
 
 def check_priority_class(obj: PriorityClass) -> Causes:

@@ -9,7 +9,6 @@ from typing import ClassVar, Final
 from fairlead import __version__
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.admission.plugins.priority import SYSTEM_CLASSES
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
 from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.authentication.token import Tokens, authenticated
@@ -26,6 +25,7 @@ from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
+from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.conformance.api.late_quotas import LateQuotas
 from fairlead.worlds.simulation.seeded_ids import SeededIds
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.apiserver.admission.webhooks.plugin import WebhookCall, WebhookNeeded
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.kind import (
@@ -23,7 +24,6 @@ from fairlead.apiserver.kind import (
     find_kind,
 )
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
 from fairlead.engine.core.command import Bind, CallExtender, Command, EvictPod, Issued, RecordEvent
 from fairlead.engine.core.instant import Instant

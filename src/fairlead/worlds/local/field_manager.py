@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.write import Track, Write
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.kind import NODE, Kind
 from fairlead.apiserver.negotiation.serializer import encode
-from fairlead.apiserver.registry.write import Track, Write
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component
 

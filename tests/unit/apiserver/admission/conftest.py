@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.admission.attributes import Asked, Circumstances, Operation
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.storage.storage import Storage
 
 

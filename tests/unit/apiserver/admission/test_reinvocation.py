@@ -8,10 +8,10 @@ import json
 import pytest
 
 from fairlead.apiserver.admission.webhooks.plugin import MutatingWebhooks, WebhookNeeded
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.request import WebhookAnswer
 
 ALICE = authenticated("alice")

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from fairlead.apiserver.apiextensions.definition.rule_cost import Reading
-from fairlead.apiserver.apiextensions.definition.status import completed, with_stored_versions
+from fairlead.apiserver.apiextensions.definition.status import with_stored_versions
 from fairlead.apiserver.apiextensions.definition.validation import causes
 from fairlead.apiserver.apiextensions.served_kind import kinds_of
+from fairlead.apiserver.defaulting.definition import with_definition_defaults
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.schema.decoding import decoded
@@ -27,7 +28,7 @@ WIDGETS = [row for row in ROWS if row["what"] == "widget"]
 def definition_of(body):
     """A definition as a server has it when it looks at it."""
     read, _ = decoded(schema_of("apiextensions.k8s.io/v1", "CustomResourceDefinition"), body)
-    return with_stored_versions(completed(read))
+    return with_stored_versions(with_definition_defaults(read))
 
 
 (WIDGET,) = kinds_of(definition_of(next(r for r in ROWS if r["what"] == "widgets")["body"]))

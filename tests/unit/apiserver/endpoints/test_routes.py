@@ -1,14 +1,24 @@
-"""Which act answers a request: routes for what is built in, verbs alone for custom resources."""
+"""Routes of built-in kinds, and the handlers of custom resources by verb alone."""
 
 from __future__ import annotations
 
 import pytest
+
+from fairlead.apiserver.endpoints.subresources.table import SUBRESOURCE_HANDLERS
+from fairlead.apiserver.kind import KINDS
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/x.io/v1/namespaces/default/widgets"
 TEXT = "404 page not found\n"
 NO_RESOURCE = "the server could not find the requested resource"
 NO_METHOD = "the server does not allow this method on the requested resource"
+
+
+def test_every_subresource_has_a_handler():
+    """OpenAPI and the table of kinds rely on that."""
+    assert {
+        part.name for kind in KINDS for part in kind.subresources
+    } <= SUBRESOURCE_HANDLERS.keys()
 
 
 def definition(plural, kind, scope):

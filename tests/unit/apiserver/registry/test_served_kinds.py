@@ -6,8 +6,8 @@ import pytest
 
 from fairlead.apiserver.discovery.aggregated import api_group_discovery_list
 from fairlead.apiserver.discovery.legacy import api_resource_list
-from fairlead.apiserver.kind import POD, Kind
-from fairlead.apiserver.registry.served_kinds import ServedKinds, version_order
+from fairlead.apiserver.kind import POD, Kind, version_order
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 WIDGET = Kind("example.com", "v1", "Widget", "widgets", is_custom=True, has_generation=True)
 OLD_WIDGET = Kind("example.com", "v1beta1", "Widget", "widgets", is_custom=True)

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.conversion.kind_conversion import shown
 from fairlead.apiserver.kind import NAMESPACE, Kind
-from fairlead.apiserver.registry.conversion import shown
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.storage import Storage
 

@@ -19,40 +19,10 @@ from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.validation.scheduling import PREEMPT_LOWER_PRIORITY, SYSTEM_CLASSES
 
-PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
 DEFAULT_PRIORITY: Final = 0
 NOT_DELETABLE: Final = "this is a system priority class and cannot be deleted"
-
-
-def _system_class(name: str, value: int, description: str) -> Json:
-    return {
-        "apiVersion": PRIORITY_CLASS.api_version,
-        "kind": PRIORITY_CLASS.kind,
-        "metadata": {"name": name, "generation": 1},
-        "value": value,
-        "preemptionPolicy": PREEMPT_LOWER_PRIORITY,
-        "description": description,
-    }
-
-
-# upstream: pkg/apis/scheduling/v1/helpers.go:SystemPriorityClasses
-SYSTEM_CLASSES: Final = {
-    obj["metadata"]["name"]: obj
-    for obj in (
-        _system_class(
-            "system-node-critical",
-            2_000_001_000,
-            "Used for system critical pods that must not be moved from their current node.",
-        ),
-        _system_class(
-            "system-cluster-critical",
-            2_000_000_000,
-            "Used for system critical pods that must run in the cluster, "
-            "but can be moved to another node if necessary.",
-        ),
-    )
-}
 
 
 # What stays as it was when an update does not say it.

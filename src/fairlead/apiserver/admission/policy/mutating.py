@@ -20,6 +20,7 @@ from fairlead.apiserver.admission.cel.environment import Scope
 from fairlead.apiserver.admission.match import failing, is_exempt
 from fairlead.apiserver.admission.policy.match import Match, matches, scope_of
 from fairlead.apiserver.admission.policy.object_literal import as_map
+from fairlead.apiserver.conversion.kind_conversion import stored
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY,
@@ -30,7 +31,6 @@ from fairlead.apiserver.patch.jsonpatch.apply import TestFailedError, apply_json
 from fairlead.apiserver.patch.managedfields.path_element import inner_schema
 from fairlead.apiserver.patch.managedfields.typed import merged
 from fairlead.apiserver.patch.managedfields.typed_validation import validation_errors
-from fairlead.apiserver.registry.conversion import stored
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, schema_of
 from fairlead.apiserver.storage.storage import Storage
 

@@ -36,6 +36,7 @@ from fairlead.apiserver.admission.match import (
 )
 from fairlead.apiserver.admission.webhooks.client_config import authority_of, place_of
 from fairlead.apiserver.admission.webhooks.review import review_of, verified
+from fairlead.apiserver.conversion.kind_conversion import stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request, forbidden
 from fairlead.apiserver.kind import (
     MUTATING_WEBHOOK_CONFIGURATION,
@@ -43,7 +44,6 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
-from fairlead.apiserver.registry.conversion import stored
 from fairlead.apiserver.request import NO_ANSWERS, Request, WebhookAnswer
 from fairlead.apiserver.schema.json_text import parse_json
 from fairlead.apiserver.storage.storage import Storage

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.registry.condition import with_conditions
+from fairlead.apiserver.condition import with_conditions
 
 # The names, what a conflict over them is called, and whether kinds are called so.
 _NAMES: Final = (

@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.registry.condition import with_conditions
+from fairlead.apiserver.condition import with_conditions
 
 # Keeps a definition until the last of its objects is gone.
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -40,18 +40,6 @@ _ENDING: Final = {
     "reason": "InstanceDeletionInProgress",
     "message": "CustomResource deletion is in progress",
 }
-
-
-def completed(definition: Json) -> Json:
-    """`definition` with what its author left out."""
-    spec = definition.get("spec") or {}
-    names = dict(spec.get("names") or {})
-    kind = str(names.get("kind", ""))
-    if kind:
-        names.setdefault("singular", kind.lower())
-        names.setdefault("listKind", f"{kind}List")
-    conversion = spec.get("conversion") or {"strategy": "None"}
-    return {**definition, "spec": {**spec, "names": names, "conversion": conversion}}
 
 
 def with_stored_versions(definition: Json) -> Json:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.request.body import decoded
 from fairlead.apiserver.endpoints.request.body_type import stated_type
 from fairlead.apiserver.endpoints.request.options import dry_run_causes, integer, is_true
@@ -21,7 +22,6 @@ from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.request_error import bad_option
 from fairlead.apiserver.registry.deletion import Deletion
-from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.schema.single import TypeMismatchError
 from fairlead.apiserver.validation.meta.field import invalid, not_supported

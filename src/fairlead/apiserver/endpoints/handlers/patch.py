@@ -6,6 +6,7 @@ upstream: apiserver/pkg/endpoints/handlers/patch.go
 from __future__ import annotations
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.handlers.patcher import Patcher, patcher_of
 from fairlead.apiserver.endpoints.handlers.rest import (
     in_request_namespace,
@@ -20,7 +21,6 @@ from fairlead.apiserver.endpoints.request.options import write_options
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import conflict, not_found
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.request import Response
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import invalid
 from fairlead.apiserver.error import ApiError, Cause
-from fairlead.apiserver.gotext.patched_document import document_text
 from fairlead.apiserver.gotext.value import format_v
+from fairlead.apiserver.patch.jsonpatch.patched_document import document_text
 from fairlead.apiserver.schema.model import Schema
 
 

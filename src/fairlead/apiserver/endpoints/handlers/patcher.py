@@ -23,6 +23,7 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.text.yaml_documents import YamlError
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.conversion.kind_conversion import shown, stored
 from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.endpoints.handlers.patch_error import (
     PatchBody,
@@ -45,12 +46,12 @@ from fairlead.apiserver.endpoints.request.typed_object import (
 )
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import ApiError, bad_request
-from fairlead.apiserver.gotext.patched_document import merged_part
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import APPLY_PATCH
 from fairlead.apiserver.negotiation.request_error import unknown_body, unknown_patch
 from fairlead.apiserver.patch.jsonpatch.apply import json_of_document, patched_document
 from fairlead.apiserver.patch.jsonpatch.operation import operations_of
+from fairlead.apiserver.patch.jsonpatch.patched_document import merged_part
 from fairlead.apiserver.patch.managedfields.server_side_apply import (
     ApplyRequest,
     object_name,
@@ -59,7 +60,6 @@ from fairlead.apiserver.patch.managedfields.server_side_apply import (
 )
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
-from fairlead.apiserver.registry.conversion import shown, stored
 from fairlead.apiserver.schema.declared import as_declared
 from fairlead.apiserver.schema.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.schema.restoring import restored

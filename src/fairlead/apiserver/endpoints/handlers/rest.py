@@ -10,6 +10,9 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
+from fairlead.apiserver.admission.write import Write
+from fairlead.apiserver.conversion.kind_conversion import is_converted
+from fairlead.apiserver.conversion.kind_conversion import stored as as_stored
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.request.body import decoded, media_type_of, parsed_yaml
 from fairlead.apiserver.endpoints.request.body_type import require_type
@@ -21,9 +24,6 @@ from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import JSON, YAML
 from fairlead.apiserver.negotiation.request_error import unreadable
-from fairlead.apiserver.registry.conversion import is_converted
-from fairlead.apiserver.registry.conversion import stored as as_stored
-from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.schema.spelled import with_spelled_data
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.conversion.kind_conversion import is_converted, shown
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.serializer import encode
-from fairlead.apiserver.registry.conversion import is_converted, shown
 from fairlead.apiserver.storage.storage import ChangeType, Kept, Storage, StorageChange, value_of
 
 Key = tuple[str, str]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.conversion.kind_conversion import shown
 from fairlead.apiserver.endpoints.collection.list_page import ListPage
 from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects
 from fairlead.apiserver.error import ApiError
@@ -22,7 +23,6 @@ from fairlead.apiserver.negotiation.media_type import (
     MediaTypeOptions,
 )
 from fairlead.apiserver.negotiation.serializer import encode, text_of
-from fairlead.apiserver.registry.conversion import shown
 from fairlead.apiserver.storage.storage import Kept, value_of
 
 # A long list is joined in this many parts, so that no two copies of all of it exist at once.

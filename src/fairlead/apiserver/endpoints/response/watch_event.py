@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fairlead.api.json import Json
+from fairlead.apiserver.conversion.kind_conversion import shown
 from fairlead.apiserver.endpoints.request.typed_object import zero_object
 from fairlead.apiserver.endpoints.response.encoded_objects import preamble, rest_of
 from fairlead.apiserver.endpoints.response.renderer import Renderer, partial
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import MediaTypeOptions
 from fairlead.apiserver.negotiation.serializer import encode
-from fairlead.apiserver.registry.conversion import shown
 from fairlead.apiserver.storage.storage import Kept, value_of
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.handlers.patcher import patcher_of
 from fairlead.apiserver.endpoints.handlers.rest import (
     decoded_object,
@@ -20,7 +21,6 @@ from fairlead.apiserver.endpoints.request.options import WriteOptions, write_opt
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry.write import Write
 
 
 def posted_body(scope: RequestScope, kind: Kind) -> Json:

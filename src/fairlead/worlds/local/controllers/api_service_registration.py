@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.bootstrap import MANAGER, create_as_apiserver
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.status_reconcilers import API_SERVICE
@@ -21,7 +22,6 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.storage.storage import StorageChange
 from fairlead.engine.core.instant import Instant
 

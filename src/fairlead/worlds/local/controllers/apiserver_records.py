@@ -25,12 +25,12 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time, format_timestamp
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.bootstrap import MANAGER, create_as_apiserver
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import LEASE, NAMESPACE, Kind, kind_of
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.instant import Instant
 

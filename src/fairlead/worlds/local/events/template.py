@@ -15,10 +15,10 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import already_exists
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.write import Write
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component
 from fairlead.worlds.local.field_manager import FieldManagers

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.registry.condition import with_conditions
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.command import Condition, PatchStatus

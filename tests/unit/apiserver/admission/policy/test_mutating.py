@@ -6,10 +6,10 @@ import pytest
 
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.policy.mutating import MutatingPolicies
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.write import Write
 
 ALICE = authenticated("alice")
 GROUP = "admissionregistration.k8s.io/v1"

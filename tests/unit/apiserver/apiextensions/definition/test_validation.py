@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from fairlead.apiserver.apiextensions.definition.rule_cost import Reading
-from fairlead.apiserver.apiextensions.definition.status import completed, with_stored_versions
+from fairlead.apiserver.apiextensions.definition.status import with_stored_versions
 from fairlead.apiserver.apiextensions.definition.validation import causes
+from fairlead.apiserver.defaulting.definition import with_definition_defaults
 
 ROWS = yaml.safe_load((Path(__file__).parent / "refusals.yaml").read_text(encoding="utf-8"))
 
@@ -40,7 +41,9 @@ def problems(row):
     """The causes, as texts."""
     return [
         str(cause)
-        for cause in causes(with_stored_versions(completed(definition_of(row))), Reading())
+        for cause in causes(
+            with_stored_versions(with_definition_defaults(definition_of(row))), Reading()
+        )
     ]
 
 

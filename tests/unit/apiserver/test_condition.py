@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.apiserver.registry.condition import with_conditions
+from fairlead.apiserver.condition import with_conditions
 
 READY = {"type": "Ready", "status": "True", "lastTransitionTime": "t0"}
 OTHER = {"type": "Other", "status": "False", "reason": "Why", "message": "m", "probe": 1}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.conversion.kind_conversion import is_converted, shown, stored
 from fairlead.apiserver.kind import KINDS, POD, Kind
-from fairlead.apiserver.registry.conversion import is_converted, shown, stored
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 REGISTRY = ServedKinds()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.apiserver.apiextensions.definition.controller import Definitions
+from fairlead.apiserver.endpoints.definition_controller import Definitions
 from fairlead.apiserver.endpoints.request.body_type import require_type
 from fairlead.apiserver.endpoints.request.typed_object import of_another_version
 from fairlead.apiserver.endpoints.server import ApiServer

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.registry.autoscaler_metric_conversion import (
+from fairlead.apiserver.conversion.autoscaler_metric import (
     new_current,
     new_target,
     old_current,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.apiserver.registry.autoscaler_conversion import new_autoscaler, old_autoscaler
+from fairlead.apiserver.conversion.autoscaler import new_autoscaler, old_autoscaler
 
 INGRESS = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "i"}
 CPU = {

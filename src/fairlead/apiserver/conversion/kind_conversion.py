@@ -16,8 +16,8 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.schema.pruning import pruned_object
+from fairlead.apiserver.conversion.autoscaler import new_autoscaler, old_autoscaler
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry.autoscaler_conversion import new_autoscaler, old_autoscaler
 
 Form = Callable[[Json], Json]
 
