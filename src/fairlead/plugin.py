@@ -33,6 +33,7 @@ from fairlead.engine.core.status import (
     unresolvable,
     unschedulable,
 )
+from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.cluster_event import (
     ClusterEvent,
     EventKind,
@@ -41,6 +42,7 @@ from fairlead.engine.framework.cluster_event import (
 )
 from fairlead.engine.framework.cycle_state import Cloneable, CycleState
 from fairlead.engine.framework.diagnosis import Diagnosis
+from fairlead.engine.framework.fault import PluginFault
 from fairlead.engine.framework.interface import (
     SCORE_MAX,
     BindPlugin,
@@ -73,7 +75,6 @@ from fairlead.engine.framework.interface import (
     ShapeRelevance,
     Verdicts,
 )
-from fairlead.engine.framework.preemption.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.preemption.disruption_budget import split_by_budget
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.preemption.policy import (
@@ -83,7 +84,6 @@ from fairlead.engine.framework.preemption.policy import (
 )
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.framework.trial import Trial
-from fairlead.engine.framework.user_plugin.fault import PluginFault
 from fairlead.engine.framework.waiting_pods import Wait, WaitingPod, WaitingPods
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo

@@ -14,7 +14,7 @@ from fairlead.conformance.comparison import Difference, Remark, first_difference
 from fairlead.conformance.kubebatch import compare_with_defaults, compare_with_defects
 from fairlead.conformance.kubebatch_outcome import project, replay
 from fairlead.conformance.kubebatch_scenario import jobs_of_tasks
-from fairlead.engine.batch.configuration.defect import UPSTREAM, Defect
+from fairlead.engine.batch.defect import UPSTREAM, Defect
 
 RECORDED = Path(__file__).parent / "data" / "kubebatch"
 # How many sessions there are, and how many of them depend on something that the defaults correct.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.engine.batch.configuration.configuration import shipped_configuration
+from fairlead.engine.batch.configuration_file import shipped_configuration
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds

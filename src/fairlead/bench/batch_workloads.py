@@ -14,7 +14,7 @@ from fairlead.api.codec import decode_as
 from fairlead.api.objects import ApiObject, Pod, PodGroup, Queue
 from fairlead.bench.templates import nodes, pods, requests
 from fairlead.bench.workload import Setting, Workload
-from fairlead.engine.batch.configuration.configuration import shipped_configuration
+from fairlead.engine.batch.configuration_file import shipped_configuration
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.info.job_table import KUBE_BATCH

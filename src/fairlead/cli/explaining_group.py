@@ -8,7 +8,7 @@ from fairlead.api.resource_amount import amount_text
 from fairlead.cli.jobs_summary import amounts_text
 from fairlead.cli.terminal import print_line, print_table
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle
-from fairlead.engine.batch.session.queue_share import QueueStanding
+from fairlead.engine.batch.queue_share import QueueStanding
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.explaining_group import ExplainedGroup
 

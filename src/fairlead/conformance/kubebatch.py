@@ -19,7 +19,7 @@ from fairlead.api.json import Json
 from fairlead.conformance.comparison import Difference, Remark, first_difference
 from fairlead.conformance.kubebatch_outcome import project, replay
 from fairlead.conformance.kubebatch_scenario import jobs_of_tasks
-from fairlead.engine.batch.configuration.defect import FIXED, KEPT, UPSTREAM
+from fairlead.engine.batch.defect import FIXED, KEPT, UPSTREAM
 
 # A longer list may have been cut off, so that absence from it proves nothing.
 _VALUES_MAX: Final = 16

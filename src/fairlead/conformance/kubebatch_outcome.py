@@ -9,12 +9,12 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.conformance.kubebatch_scenario import configuration, objects
 from fairlead.engine.batch.compose import Composition, compose
-from fairlead.engine.batch.configuration.defect import Defects
+from fairlead.engine.batch.defect import Defects
 from fairlead.engine.batch.info.task import HOLDING_STATUSES, TaskInfo, TaskStatus
 from fairlead.engine.batch.plugins.drf import Drf
 from fairlead.engine.batch.plugins.proportion import Proportion, QueueShare, named_columns
+from fairlead.engine.batch.run_session import run_session
 from fairlead.engine.batch.session.close_session import JobReport
-from fairlead.engine.batch.session.run_session import run_session
 from fairlead.engine.batch.session.session import Session, Step
 from fairlead.engine.core.command import Command, PatchStatus, RecordEvent
 from fairlead.engine.core.stimulus import ObjectsLoaded

@@ -9,8 +9,8 @@ from typing import Final
 from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
-from fairlead.engine.batch.configuration.configuration import BatchConfig, read_configuration
-from fairlead.engine.batch.configuration.defect import Defects
+from fairlead.engine.batch.configuration_file import BatchConfig, read_configuration
+from fairlead.engine.batch.defect import Defects
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.info.job_table import KUBE_BATCH, Ownership
 from fairlead.engine.batch.info.queue import DEFAULT_QUEUE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fairlead.engine.batch.configuration.configuration import BatchConfig
+from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig

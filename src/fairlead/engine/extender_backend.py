@@ -18,10 +18,10 @@ from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.engine.core.status import Code, Status, unresolvable
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.fault import PluginFault
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import SCORE_MAX
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.framework.user_plugin.fault import PluginFault
 from fairlead.engine.scheduling.compose import Beliefs, Served, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairlead.engine.batch.compose import compose
-from fairlead.engine.batch.configuration.configuration import (
+from fairlead.engine.batch.configuration_file import (
     RECOMMENDED,
     SHIPPED,
     BatchConfig,
@@ -22,7 +22,7 @@ from fairlead.engine.batch.configuration.configuration import (
     read_configuration,
     shipped_configuration,
 )
-from fairlead.engine.batch.configuration.extension import Extensions
+from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.job_table import SCHEDULER_NAMES, Ownership
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.scheduling.config import SchedulerConfig

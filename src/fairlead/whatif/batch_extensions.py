@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from fairlead.engine.batch.actions.action import Action
-from fairlead.engine.batch.configuration.configuration import BatchConfig
-from fairlead.engine.batch.configuration.extension import Extensions
+from fairlead.engine.batch.configuration_file import BatchConfig
+from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.plugins.registry import Factory, PluginContext
 from fairlead.engine.batch.session import plugin as protocols
 from fairlead.engine.batch.session.plugin import BatchPlugin

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.engine.batch.configuration.configuration import BatchConfig
+from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig

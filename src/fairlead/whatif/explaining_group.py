@@ -15,9 +15,9 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.compose import Composition, compose
-from fairlead.engine.batch.configuration.configuration import BatchConfig
+from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, explain_group
-from fairlead.engine.batch.session.queue_share import QueueStanding
+from fairlead.engine.batch.queue_share import QueueStanding
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.scheduling.config import SchedulerConfig

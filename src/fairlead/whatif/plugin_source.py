@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
-from fairlead.engine.framework.user_plugin.fault import describe
+from fairlead.engine.framework.fault import describe
 from fairlead.whatif.input_error import known_names
 
 GROUP: Final = "fairlead.plugins"

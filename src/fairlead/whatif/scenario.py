@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.batch.configuration.configuration import SHIPPED
+from fairlead.engine.batch.configuration_file import SHIPPED
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.batch_config import AS_NEEDED, SINGLE_PODS, Jobs, with_jobs
 from fairlead.whatif.documents import Document, read, read_one

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.apiserver.kind import POD
-from fairlead.engine.batch.configuration.configuration import (
+from fairlead.engine.batch.configuration_file import (
     ConfigurationError,
     read_configuration,
     shipped_configuration,

@@ -6,7 +6,7 @@ import json
 
 from fairlead.api.codec import as_json
 from fairlead.apiserver.kind import POD, find_kind
-from fairlead.engine.batch.configuration.configuration import shipped_configuration
+from fairlead.engine.batch.configuration_file import shipped_configuration
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.engine.batch.configuration.configuration import KUBE_BATCH_DEFAULT
+from fairlead.engine.batch.configuration_file import KUBE_BATCH_DEFAULT
 from fairlead.engine.batch.info.job_table import SCHEDULER_NAMES
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig

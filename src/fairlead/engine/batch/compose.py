@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from fairlead.engine.batch.actions.action import Action
 from fairlead.engine.batch.actions.registry import ACTIONS
-from fairlead.engine.batch.configuration.configuration import BatchConfig, ConfigurationError
-from fairlead.engine.batch.configuration.defect import Defect
-from fairlead.engine.batch.configuration.extension import Extensions
+from fairlead.engine.batch.configuration_file import BatchConfig, ConfigurationError
+from fairlead.engine.batch.defect import Defect
+from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.job_table import JobTable
+from fairlead.engine.batch.info.request import RequestTable
 from fairlead.engine.batch.nodes.job_affinity import AffinityOfJobs
 from fairlead.engine.batch.nodes.node_choice import NodeChoice
 from fairlead.engine.batch.nodes.preparations import Preparations
-from fairlead.engine.batch.nodes.request import RequestTable
 from fairlead.engine.batch.nodes.room import Room, RoomView, RuleSums
 from fairlead.engine.batch.nodes.room_fit import FUTURE, LEAVING, NOW, NodePresence, RoomFit, Source
 from fairlead.engine.batch.plugins.registry import PLUGINS, Factory, PluginContext

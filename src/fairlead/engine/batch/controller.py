@@ -14,12 +14,12 @@ from typing import ClassVar, Final
 
 from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
 from fairlead.engine.batch.compose import compose
-from fairlead.engine.batch.configuration.configuration import BatchConfig
-from fairlead.engine.batch.configuration.extension import Extensions
+from fairlead.engine.batch.configuration_file import BatchConfig
+from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.task import TaskStatus
 from fairlead.engine.batch.nodes.preparations import Sent
-from fairlead.engine.batch.session.queue_share import QueueStanding, without_jobs
-from fairlead.engine.batch.session.run_session import run_session
+from fairlead.engine.batch.queue_share import QueueStanding, without_jobs
+from fairlead.engine.batch.run_session import run_session
 from fairlead.engine.core.command import Bind, Command, DeleteObject
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.issuer import SCHEDULER, Issuer

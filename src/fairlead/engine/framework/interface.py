@@ -28,9 +28,9 @@ from msgspec import Struct
 from fairlead.engine.core.command import Bind, CreateObject, DeleteObject, PatchObject, PatchStatus
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.core.status import Status
+from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import Diagnosis
-from fairlead.engine.framework.preemption.candidate import Candidate
 from fairlead.engine.framework.waiting_pods import Wait
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable

@@ -14,6 +14,7 @@ import numpy as np
 
 from fairlead.engine.core.status import SUCCESS, Status, error
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.fault import PluginFault, describe
 from fairlead.engine.framework.interface import (
     SCORE_MAX,
     ColumnFilterPlugin,
@@ -29,7 +30,6 @@ from fairlead.engine.framework.interface import (
     Scores,
     Verdicts,
 )
-from fairlead.engine.framework.user_plugin.fault import PluginFault, describe
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo

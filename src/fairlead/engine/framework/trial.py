@@ -18,7 +18,7 @@ from typing import Protocol
 
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.user_plugin.fault import PluginFault
+from fairlead.engine.framework.fault import PluginFault
 from fairlead.engine.state.fork import Fork, fork
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable

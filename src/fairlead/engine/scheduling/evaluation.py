@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from fairlead.engine.core.command import CallExtender
 from fairlead.engine.core.status import Code, Status, unschedulable
+from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
-from fairlead.engine.framework.preemption.candidate import Candidate
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Answer, settle
 from fairlead.engine.scheduling.extender.extender import Asker, askers

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.engine.state.domain_counts.domains import Domains
+from fairlead.engine.state.domains import Domains
 
 ABSENT: Final = -1
 

@@ -9,7 +9,7 @@ from fairlead.api.pods.facts import is_terminating, pod_priority
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.state.pod_index.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import Lookalikes
 from fairlead.engine.state.shape import Shape
 
 # A pod without startTime counts as started now, which is later than any recorded start

@@ -18,7 +18,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import WebhookAnswer
-from fairlead.engine.batch.configuration.configuration import RECOMMENDED, shipped_configuration
+from fairlead.engine.batch.configuration_file import RECOMMENDED, shipped_configuration
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import DurationNs, Instant, seconds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration.configuration import KUBE_BATCH_DEFAULT
-from fairlead.engine.batch.configuration.defect import FIXED, UPSTREAM, Defect, Defects
+from fairlead.engine.batch.configuration_file import KUBE_BATCH_DEFAULT
+from fairlead.engine.batch.defect import FIXED, UPSTREAM, Defect, Defects
 from fairlead.engine.core.command import PatchObject
 from fairlead.testing.batch_builders import (
     make_gang,

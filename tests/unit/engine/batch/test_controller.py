@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration.configuration import ConfigurationError, read_configuration
+from fairlead.engine.batch.configuration_file import ConfigurationError, read_configuration
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.batch.info.job_table import Ownership
 from fairlead.engine.core.command import Bind, DeleteObject, ObjectRef

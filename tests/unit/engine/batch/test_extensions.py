@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration.configuration import ConfigurationError
-from fairlead.engine.batch.configuration.extension import Extensions
+from fairlead.engine.batch.configuration_file import ConfigurationError
+from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.session.plugin import Unschedulable
 from fairlead.engine.core.status import unschedulable
 from fairlead.engine.framework.interface import Locality

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.kind import POD, kind_of
-from fairlead.engine.batch.configuration.configuration import shipped_configuration
+from fairlead.engine.batch.configuration_file import shipped_configuration
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration.defect import FIXED, UPSTREAM
+from fairlead.engine.batch.defect import FIXED, UPSTREAM
 from fairlead.testing.batch_builders import (
     make_gang,
     make_priority_class,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.engine.batch.configuration.defect import FIXED, UPSTREAM
-from fairlead.engine.batch.nodes.slack import KUBE_BATCH_SLACK
+from fairlead.engine.batch.defect import FIXED, UPSTREAM
+from fairlead.engine.batch.info.slack import KUBE_BATCH_SLACK
 from fairlead.engine.batch.shares.deserved import divide
 from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
 

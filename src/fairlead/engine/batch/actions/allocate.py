@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus

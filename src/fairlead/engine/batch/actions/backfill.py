@@ -8,7 +8,7 @@ the first half
 
 from __future__ import annotations
 
-from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskStatus
 from fairlead.engine.batch.session.reservation import Reservation, ends_in_time

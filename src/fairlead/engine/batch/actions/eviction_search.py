@@ -25,7 +25,7 @@ import numpy as np
 
 from fairlead.engine.batch.actions.eviction_kind import EvictionKind
 from fairlead.engine.batch.actions.victim_queue import Givers, Giving
-from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
 from fairlead.engine.batch.nodes.room import Bools

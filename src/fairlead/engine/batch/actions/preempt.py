@@ -13,7 +13,7 @@ from collections import deque
 from fairlead.engine.batch.actions.eviction_kind import PREEMPTION
 from fairlead.engine.batch.actions.eviction_search import RoomMaker, settle
 from fairlead.engine.batch.actions.victim_queue import Givers
-from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
 from fairlead.engine.batch.session.priority_queue import PriorityQueue

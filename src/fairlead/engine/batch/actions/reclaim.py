@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fairlead.engine.batch.actions.eviction_kind import RECLAIM
 from fairlead.engine.batch.actions.eviction_search import RoomMaker, settle
 from fairlead.engine.batch.actions.victim_queue import Givers
-from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlead.engine.batch.actions.eviction_kind import EvictionKind
-from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskStatus
 from fairlead.engine.batch.nodes.room import Ints

@@ -19,12 +19,7 @@ from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.explanation.start_estimate import estimate_starts
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
-from fairlead.engine.batch.session.queue_share import (
-    QueueStanding,
-    proportion_of,
-    standing,
-    standings,
-)
+from fairlead.engine.batch.queue_share import QueueStanding, proportion_of, standing, standings
 from fairlead.engine.batch.session.reservation import plan, reserve
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Statement

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo, add_amounts
 from fairlead.engine.batch.info.runtime import runtime_of
 from fairlead.engine.batch.info.task import TaskInfo
 from fairlead.engine.batch.nodes.room import Ints
-from fairlead.engine.batch.session.queue_share import proportion_of
+from fairlead.engine.batch.queue_share import proportion_of
 from fairlead.engine.batch.session.reservation import lacking_tasks, occupants, place
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.shares.share import share

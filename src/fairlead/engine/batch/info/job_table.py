@@ -26,8 +26,8 @@ from fairlead.engine.batch.info.group import (
 )
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.queue import DEFAULT_QUEUE, QueueInfo, queue_info
+from fairlead.engine.batch.info.request import RequestTable
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus, status_of
-from fairlead.engine.batch.nodes.request import RequestTable
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.cluster import Cluster, PodChange
 from fairlead.engine.state.pod_info import PodInfo

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.api.objects import Pod
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.batch.nodes.request import TaskRequest
+from fairlead.engine.batch.info.request import TaskRequest
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.pod_info import PodInfo

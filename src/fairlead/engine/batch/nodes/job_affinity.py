@@ -23,13 +23,13 @@ from fairlead.engine.plugins.inter_pod_affinity.filter import (
 )
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_class import Lookalikes
 from fairlead.engine.state.pod_index.affinity_term import (
     AffinityTerm,
     TermKind,
     affinity_terms,
     has_pod_affinity,
 )
-from fairlead.engine.state.pod_index.pod_class import Lookalikes
 from fairlead.engine.state.pod_info import PodInfo
 
 # Namespace selectors came later.

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from fairlead.engine.batch.nodes.request import RequestTable, TaskRequest
+from fairlead.engine.batch.info.request import RequestTable, TaskRequest
 from fairlead.engine.batch.nodes.room import Ints, Room, RoomView
 from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.engine.framework.cycle_state import CycleState

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.engine.batch.configuration.rules import Rules
+from fairlead.engine.batch.rules import Rules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Scores

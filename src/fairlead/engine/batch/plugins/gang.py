@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.engine.batch.configuration.defect import Defect, Defects
+from fairlead.engine.batch.defect import Defect, Defects
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskInfo
 from fairlead.engine.batch.session.plugin import Unschedulable

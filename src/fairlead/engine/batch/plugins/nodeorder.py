@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.engine.batch.configuration.rules import Rules
 from fairlead.engine.batch.plugins.facet import score_facet
 from fairlead.engine.batch.plugins.scheduler_plugin import build_scheduler_plugin
+from fairlead.engine.batch.rules import Rules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.engine.batch.configuration.rules import PRESSURE_CHECKS, Rules
 from fairlead.engine.batch.nodes.room_fit import MaxPods
 from fairlead.engine.batch.plugins.facet import filter_facet
 from fairlead.engine.batch.plugins.scheduler_plugin import build_scheduler_plugin
+from fairlead.engine.batch.rules import PRESSURE_CHECKS, Rules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 

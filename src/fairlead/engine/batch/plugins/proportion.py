@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairlead.engine.batch.configuration.defect import Defect, Defects
+from fairlead.engine.batch.defect import Defect, Defects
 from fairlead.engine.batch.info.job import JobInfo, add_amounts
 from fairlead.engine.batch.info.queue import QueueInfo
+from fairlead.engine.batch.info.slack import NO_SLACK, Slack
 from fairlead.engine.batch.info.task import ALLOCATED_STATUSES, TaskInfo, TaskStatus
-from fairlead.engine.batch.nodes.slack import NO_SLACK, Slack
 from fairlead.engine.batch.shares.deserved import divide
 from fairlead.engine.batch.shares.minimum_resources import needs_of, outstanding
 from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.engine.batch.configuration.defect import Defects
-from fairlead.engine.batch.configuration.rules import Rules
+from fairlead.engine.batch.defect import Defects
 from fairlead.engine.batch.plugins.binpack import Binpack
 from fairlead.engine.batch.plugins.conformance import Conformance
 from fairlead.engine.batch.plugins.drf import Drf
@@ -17,6 +16,7 @@ from fairlead.engine.batch.plugins.overcommit import Overcommit
 from fairlead.engine.batch.plugins.predicates import Predicates
 from fairlead.engine.batch.plugins.priority import Priority
 from fairlead.engine.batch.plugins.proportion import Proportion
+from fairlead.engine.batch.rules import Rules
 from fairlead.engine.batch.session.plugin import BatchPlugin
 
 

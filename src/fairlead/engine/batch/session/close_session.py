@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from fairlead.api.objects import PodGroupCondition
 from fairlead.api.pods.facts import condition
-from fairlead.engine.batch.configuration.defect import Defect
+from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.group import UPSTREAM_API
 from fairlead.engine.batch.info.job import INQUEUE, JobInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fairlead.api.pods.facts import workload
-from fairlead.engine.batch.configuration.defect import Defect, Defects
-from fairlead.engine.batch.configuration.rules import Rules
+from fairlead.engine.batch.defect import Defect, Defects
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.job_table import JobTable
 from fairlead.engine.batch.info.queue import QueueInfo
@@ -26,6 +25,7 @@ from fairlead.engine.batch.info.task import HOLDS, TaskInfo, TaskStatus
 from fairlead.engine.batch.nodes.node_choice import NodeChoice
 from fairlead.engine.batch.nodes.preparations import Preparations
 from fairlead.engine.batch.nodes.room import Room, RoomView
+from fairlead.engine.batch.rules import Rules
 from fairlead.engine.batch.session.plugin import Listens, Opens, Unschedulable
 from fairlead.engine.batch.session.tier import Tiers
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, RecordEvent

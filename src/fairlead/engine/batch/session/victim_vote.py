@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fairlead.engine.batch.configuration.defect import Defect, Defects
+from fairlead.engine.batch.defect import Defect, Defects
 from fairlead.engine.batch.info.task import TaskInfo
 
 Ask = Callable[[Any], Sequence[TaskInfo]]

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.engine.batch.configuration.defect import Defect, Defects
-from fairlead.engine.batch.nodes.slack import Slack
+from fairlead.engine.batch.defect import Defect, Defects
+from fairlead.engine.batch.info.slack import Slack
 from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
 from fairlead.engine.state.shape import Amounts
 

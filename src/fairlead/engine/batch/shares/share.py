@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.engine.batch.configuration.rules import Rules
 from fairlead.engine.batch.nodes.room import Room
+from fairlead.engine.batch.rules import Rules
 from fairlead.engine.state.node_table import NodeTable
 
 Total = tuple[tuple[int, int], ...]

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import Plugin
-from fairlead.engine.framework.preemption.candidate import CandidateRule
 from fairlead.engine.state.pod_info import PodInfo
 
 

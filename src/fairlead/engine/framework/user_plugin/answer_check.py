@@ -16,6 +16,7 @@ import numpy as np
 
 from fairlead.engine.core.command import Bind, PatchStatus
 from fairlead.engine.core.status import REJECTING, Code, Status
+from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import (
     PostFilterResult,
     PreFilterResult,
@@ -23,7 +24,6 @@ from fairlead.engine.framework.interface import (
     Scores,
     Verdicts,
 )
-from fairlead.engine.framework.preemption.candidate import CandidateRule
 from fairlead.engine.framework.waiting_pods import Wait
 from fairlead.engine.state.pod_info import PodInfo
 

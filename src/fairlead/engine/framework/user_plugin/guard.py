@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fairlead.engine.core.reporter import PluginFailed, Reporter
+from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.extension_point import Method
+from fairlead.engine.framework.fault import PluginFault, fault_in, fault_of
 from fairlead.engine.framework.interface import Plugin
-from fairlead.engine.framework.preemption.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.user_plugin.answer_check import CHECKS, Check
-from fairlead.engine.framework.user_plugin.fault import PluginFault, fault_in, fault_of
 from fairlead.engine.framework.user_plugin.method_wrapper import Ask, rewired
 from fairlead.engine.state.pod_info import PodInfo
 

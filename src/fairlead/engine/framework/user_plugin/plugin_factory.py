@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.engine.framework.fault import describe
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.runtime import Handle
-from fairlead.engine.framework.user_plugin.fault import describe
 
 Factory = Callable[[Handle, Mapping[str, Any]], Plugin]
 

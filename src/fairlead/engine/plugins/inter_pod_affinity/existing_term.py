@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.engine.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
-from fairlead.engine.state.domain_counts.counts_cache import CountsCache
-from fairlead.engine.state.domain_counts.keyed_counts import KeyedCounts
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_class import Lookalikes
 from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, PlacedTerm, TermKind
-from fairlead.engine.state.pod_index.pod_class import Lookalikes
+from fairlead.engine.state.topology_counts.counts_cache import CountsCache
+from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts
 
 _MATCHES_MAX: Final = 1 << 14
 

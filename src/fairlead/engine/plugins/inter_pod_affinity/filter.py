@@ -19,9 +19,9 @@ import numpy.typing as npt
 from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.plugins.inter_pod_affinity.own_term import OwnTerms
-from fairlead.engine.state.domain_counts.keyed_counts import KeyedCounts, SupposedKeyedCounts
+from fairlead.engine.state.pod_class import Lookalikes
 from fairlead.engine.state.pod_index.affinity_term import PlacedTerm, TermKind
-from fairlead.engine.state.pod_index.pod_class import Lookalikes
+from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts, SupposedKeyedCounts
 
 NAME: Final = "InterPodAffinity"
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.engine.plugins.inter_pod_affinity.filter import AffinityState
-from fairlead.engine.state.domain_counts.keyed_counts import KeyedCounts
 from fairlead.engine.state.label_column import ABSENT
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts
 
 Codes = npt.NDArray[np.int32]
 

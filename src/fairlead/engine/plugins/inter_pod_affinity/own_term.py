@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.engine.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
-from fairlead.engine.state.domain_counts.counts_cache import CountsCache
-from fairlead.engine.state.domain_counts.keyed_counts import KeyedCounts
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, PlacedTerm, TermKind
 from fairlead.engine.state.pod_index.pod_index import Census
 from fairlead.engine.state.pod_index.pod_selector import PodSelector
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.topology_counts.counts_cache import CountsCache
+from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts
 
 
 class OwnTerms:

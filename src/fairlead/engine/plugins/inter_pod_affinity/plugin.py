@@ -18,11 +18,11 @@ from fairlead.engine.plugins.inter_pod_affinity.namespace_labels import Namespac
 from fairlead.engine.plugins.inter_pod_affinity.own_term import OwnTerms, OwnTermsCache
 from fairlead.engine.plugins.inter_pod_affinity.queueing_hint import EVENTS, is_worth_a_try
 from fairlead.engine.plugins.inter_pod_affinity.score import PreferenceState, normalize
-from fairlead.engine.state.domain_counts.keyed_counts import KeyedCounts, SupposedKeyedCounts
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, TermKind, has_pod_affinity
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts, SupposedKeyedCounts
 
 _NO_ARGS: Final = InterPodAffinityArgs()
 

@@ -13,8 +13,8 @@ from typing import Final
 
 from fairlead.api.objects import Node
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.state.pod_class import Lookalikes
 from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, TermKind
-from fairlead.engine.state.pod_index.pod_class import Lookalikes
 from fairlead.engine.state.pod_index.pod_index import Census
 from fairlead.engine.state.pod_info import PodInfo
 

@@ -17,8 +17,8 @@ from fairlead.api.selector import selector_matches
 from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import ConstraintCounts, SpreadCounts
-from fairlead.engine.state.domain_counts.domain_counts import SupposedCounts
-from fairlead.engine.state.pod_index.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_index.domain_counts import SupposedCounts
 
 NAME: Final = "PodTopologySpread"
 _MISMATCH: Final = "node(s) didn't match pod topology spread constraints"

@@ -32,11 +32,11 @@ from fairlead.engine.plugins.pod_topology_spread.filter import (
 from fairlead.engine.plugins.pod_topology_spread.queueing_hint import EVENTS, is_worth_a_try
 from fairlead.engine.plugins.pod_topology_spread.score import HOSTNAME, SpreadScoreState
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import SpreadCounts
-from fairlead.engine.state.domain_counts.counts_cache import CountsCache
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
+from fairlead.engine.state.topology_counts.counts_cache import CountsCache
 
 _NO_ARGS: Final = PodTopologySpreadArgs()
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fairlead.engine.framework.interface import SCORE_MAX, Rows, Scores
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import ConstraintCounts, SpreadCounts
-from fairlead.engine.state.domain_counts.domains import Ids
+from fairlead.engine.state.domains import Ids
 from fairlead.engine.state.label_column import ABSENT
 
 HOSTNAME: Final = "kubernetes.io/hostname"

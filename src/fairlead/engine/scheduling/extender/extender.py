@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.api.objects import Container
 from fairlead.engine.core.command import CallExtender, ExtenderVerb, NodeVictims
 from fairlead.engine.core.instant import DurationNs, seconds
-from fairlead.engine.framework.preemption.candidate import Candidate
+from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.state.pod_info import PodInfo
 
 TIMEOUT_DEFAULT: Final = seconds(5)

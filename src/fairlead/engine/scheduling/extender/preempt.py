@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from fairlead.api.extender import MetaVictims, PreemptResult
 from fairlead.engine.core.status import Status, error
-from fairlead.engine.framework.preemption.candidate import Candidate
+from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.engine.scheduling.extender.consultation import Answer, Consultation
 from fairlead.engine.scheduling.extender.extender import Asker

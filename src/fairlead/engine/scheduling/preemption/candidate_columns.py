@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.engine.core.status import SUCCESS, Status
+from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.interface import Rows
-from fairlead.engine.framework.preemption.candidate import Candidate, CandidateRule
 
 Ints = npt.NDArray[np.int64]
 

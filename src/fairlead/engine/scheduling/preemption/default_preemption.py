@@ -13,13 +13,13 @@ import numpy as np
 
 from fairlead.engine.core.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.cluster_event import EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import Diagnosis, histogram
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.plan.plan_cache import PlanCache
-from fairlead.engine.framework.preemption.candidate import Candidate
 from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
 from fairlead.engine.scheduling.preemption.dry_run import DryRun, DryRuns, Sample

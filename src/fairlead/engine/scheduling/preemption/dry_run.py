@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 
 from fairlead.engine.core.status import Status
+from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
-from fairlead.engine.framework.preemption.candidate import Candidate, CandidateRule
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.scheduling.preemption.victims import select_victims_on_node

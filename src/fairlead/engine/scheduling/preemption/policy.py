@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import Plugin
-from fairlead.engine.framework.preemption.candidate import CandidateRule
 from fairlead.engine.framework.preemption.policy import (
     CandidateRanking,
     VictimEligibility,

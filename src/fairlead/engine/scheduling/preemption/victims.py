@@ -10,12 +10,12 @@ from typing import Final
 
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.engine.core.status import Status, error, unresolvable
+from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.preemption.candidate import Candidate
+from fairlead.engine.framework.fault import PluginFault
 from fairlead.engine.framework.preemption.disruption_budget import split_by_budget
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.framework.trial import Trial
-from fairlead.engine.framework.user_plugin.fault import PluginFault
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo

@@ -14,8 +14,8 @@ import msgspec
 
 from fairlead.api.objects import LabelSelector, PodAffinity, PodAffinityTerm, PodSpec
 from fairlead.api.selector import selector_matches
-from fairlead.engine.state.pod_index.pod_class import Lookalikes
-from fairlead.engine.state.pod_index.pod_locations import Whereabouts
+from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_locations import Whereabouts
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 

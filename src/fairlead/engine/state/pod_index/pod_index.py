@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from fairlead.engine.state.domain_counts.domain_counts import DomainCounts, NodeEpoch
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_class import Lookalikes
 from fairlead.engine.state.pod_index.affinity_term import (
     PlacedTerm,
     TermKind,
@@ -27,7 +27,7 @@ from fairlead.engine.state.pod_index.affinity_term import (
     has_pod_affinity,
 )
 from fairlead.engine.state.pod_index.anchor_index import AnchorIndex, anchor_of
-from fairlead.engine.state.pod_index.pod_class import Lookalikes
+from fairlead.engine.state.pod_index.domain_counts import DomainCounts, NodeEpoch
 from fairlead.engine.state.pod_index.pod_selector import PodSelector
 from fairlead.engine.state.pod_info import PodInfo
 

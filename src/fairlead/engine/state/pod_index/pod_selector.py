@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
+from fairlead.engine.state.pod_class import Lookalikes
 from fairlead.engine.state.pod_index.anchor_index import Anchor, anchor_of
-from fairlead.engine.state.pod_index.pod_class import Lookalikes
 
 Namespaces = frozenset[str] | None
 Demand = tuple[Namespaces, LabelSelector | None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.api.pods.run_duration import RUN_DURATION
-from fairlead.engine.batch.configuration.defect import FIXED, UPSTREAM, Defect, Defects
+from fairlead.engine.batch.defect import FIXED, UPSTREAM, Defect, Defects
 from fairlead.engine.batch.explanation.explanation import Obstacle, survey
 from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.testing.batch_builders import make_gang, make_queue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration.defect import UPSTREAM
+from fairlead.engine.batch.defect import UPSTREAM
 from fairlead.engine.batch.session.statement import Statement
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.testing.batch_builders import make_gang, make_queue, make_task

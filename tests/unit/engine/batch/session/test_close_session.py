@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration.defect import UPSTREAM
+from fairlead.engine.batch.defect import UPSTREAM
 from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
 from fairlead.testing.builders import make_node
 

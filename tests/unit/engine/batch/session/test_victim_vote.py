@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration.defect import FIXED, UPSTREAM, Defect
+from fairlead.engine.batch.defect import FIXED, UPSTREAM, Defect
 from fairlead.engine.batch.session.victim_vote import vote
 
 FIRST_WINS = Defect.TIER_FIRST_WINS

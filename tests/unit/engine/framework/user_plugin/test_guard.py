@@ -11,7 +11,7 @@ from fairlead import plugin as typed
 from fairlead.engine.core.command import Bind
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.framework.extension_point import METHODS
-from fairlead.engine.framework.user_plugin.fault import PluginFault
+from fairlead.engine.framework.fault import PluginFault
 from fairlead.engine.framework.user_plugin.guard import guarded
 from fairlead.testing import PluginScene, make_node, make_pod
 

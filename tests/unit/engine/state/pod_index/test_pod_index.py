@@ -8,9 +8,9 @@ from fairlead.api.codec import decode
 from fairlead.api.objects import LabelSelector
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.state.domain_counts.domain_counts import DomainCounts
 from fairlead.engine.state.fork import fork
 from fairlead.engine.state.pod_index.affinity_term import TermKind
+from fairlead.engine.state.pod_index.domain_counts import DomainCounts
 from fairlead.engine.state.pod_index.pod_selector import PodSelector
 
 WEB, DB = {"app": "web"}, {"app": "db"}

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from fairlead.api.objects import LabelSelector, LabelSelectorRequirement
 from fairlead.api.selector import selector_matches
+from fairlead.engine.state.pod_class import Lookalikes
 from fairlead.engine.state.pod_index.anchor_index import AnchorIndex, anchor_of
-from fairlead.engine.state.pod_index.pod_class import Lookalikes
 from fairlead.engine.state.pod_index.pod_selector import PodSelector
 
 WEB = LabelSelector(match_labels={"app": "web"})

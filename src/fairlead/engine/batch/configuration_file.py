@@ -29,10 +29,10 @@ import yaml
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_duration
-from fairlead.engine.batch.configuration.defect import DEFECTS, FIXED, Defects
-from fairlead.engine.batch.configuration.extension import Extensions
-from fairlead.engine.batch.configuration.rules import KUBE_BATCH_RULES, RULES, Rules
+from fairlead.engine.batch.defect import DEFECTS, FIXED, Defects
+from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.job_table import Ownership
+from fairlead.engine.batch.rules import KUBE_BATCH_RULES, RULES, Rules
 from fairlead.engine.batch.session.tier import SWITCHES, PluginOption, Tier
 from fairlead.engine.core.instant import to_seconds
 

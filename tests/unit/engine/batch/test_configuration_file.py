@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.batch.compose import compose
-from fairlead.engine.batch.configuration.configuration import (
+from fairlead.engine.batch.configuration_file import (
     SHIPPED,
     ConfigurationError,
     read_configuration,
     shipped_configuration,
 )
-from fairlead.engine.batch.configuration.defect import FIXED, UPSTREAM
-from fairlead.engine.batch.configuration.rules import FAIRLEAD_RULES, KUBE_BATCH_RULES
+from fairlead.engine.batch.defect import FIXED, UPSTREAM
+from fairlead.engine.batch.rules import FAIRLEAD_RULES, KUBE_BATCH_RULES
 from fairlead.engine.state.cluster import Cluster
 
 SHIPPED_EXAMPLE = """\

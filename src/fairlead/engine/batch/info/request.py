@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.api.objects import Container, Pod
 from fairlead.api.pods.requests import DEFAULT_MEMORY_BYTES, DEFAULT_MILLI_CPU
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.engine.batch.nodes.slack import Slack
+from fairlead.engine.batch.info.slack import Slack
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import PODS, ResourceColumns
 from fairlead.engine.state.shape import Amounts, Shape

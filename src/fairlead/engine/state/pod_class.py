@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.engine.state.pod_index.pod_locations import Whereabouts
+from fairlead.engine.state.pod_locations import Whereabouts
 
 
 class Lookalikes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from fairlead.engine.state.domain_counts.domain_counts import DomainCounts, SupposedCounts
-from fairlead.engine.state.domain_counts.domains import Ids
+from fairlead.engine.state.domains import Ids
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_index.domain_counts import DomainCounts, SupposedCounts
 from fairlead.engine.state.pod_index.pod_index import Census
 
 _UNCHANGED: Final[Mapping[str, SupposedCounts]] = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.state.domain_counts.counts_cache import CountsCache
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.topology_counts.counts_cache import CountsCache
 
 
 class Entry:

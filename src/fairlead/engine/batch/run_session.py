@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairlead.engine.batch.compose import Composition
+from fairlead.engine.batch.queue_share import QueueStanding, standings
 from fairlead.engine.batch.session.broken_gang import release_broken_gangs
 from fairlead.engine.batch.session.close_session import JobReport, closing_commands, report_on
-from fairlead.engine.batch.session.queue_share import QueueStanding, standings
 from fairlead.engine.batch.session.reservation import reserve
 from fairlead.engine.batch.session.session import NOBODY, Observer, Session
 from fairlead.engine.core.command import Command

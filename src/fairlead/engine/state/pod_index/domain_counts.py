@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.engine.state.change_log import ChangeLog
-from fairlead.engine.state.domain_counts.domains import Domains, Ids
+from fairlead.engine.state.domains import Domains, Ids
 from fairlead.engine.state.label_column import ABSENT
-from fairlead.engine.state.pod_index.pod_locations import Whereabouts
+from fairlead.engine.state.pod_locations import Whereabouts
 
 Ints = npt.NDArray[np.int64]
 _LOWEST_KEPT: Final = 8

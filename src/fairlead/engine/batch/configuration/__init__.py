@@ -1,1 +1,0 @@
-"""Batch configuration files, and what they select: rules, defects, extensions."""

@@ -1,1 +1,0 @@
-"""Pod counts per topology domain, kept up to date as pods and nodes change."""

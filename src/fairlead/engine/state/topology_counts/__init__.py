@@ -1,0 +1,1 @@
+"""Pod counts per topology domain and key, cached for the pods that ask for them most often."""
