@@ -1,9 +1,8 @@
-"""Defaulting: everything that a served object says although its author did not.
+"""Defaulting: everything that an object says although its author did not.
 
-Law: pure; where nothing is missing the same object comes back. A simulated cluster does with the
-few defaults that its rules read (`fairlead.apiserver.defaults`); what clients read from a server
-has all of them, in every kind.
+Law: pure; where nothing is missing the same object comes back.
 
-`completion` walks an object by its schema and asks the rule of each type on its way: `constants`
-for those that only fill in values, the other modules for those that look around.
+`defaulter` completes an object by its schema: first the defaults of single fields, which are rows
+of `schema.facts`, then the rules of types whose defaults depend on several fields. `simulation`
+applies those few that a simulated cluster needs.
 """

@@ -14,19 +14,8 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
-from fairlead.apiserver.pod_resources import with_pod_level_requests
+from fairlead.apiserver.defaulting.pod_resources import with_pod_level_requests
 
-_SPEC: Final = {
-    "dnsPolicy": "ClusterFirst",
-    "restartPolicy": "Always",
-    "securityContext": {},
-    "terminationGracePeriodSeconds": 30,
-    "schedulerName": "default-scheduler",
-}
-_CONTAINER: Final = {
-    "terminationMessagePath": "/dev/termination-log",
-    "terminationMessagePolicy": "File",
-}
 _CONTAINERS: Final = ("containers", "initContainers")
 
 
@@ -34,15 +23,15 @@ def _pod(pod: Json) -> Json:
     spec = filled(pod["spec"], {"enableServiceLinks": True})
     for key in _CONTAINERS:
         if spec.get(key):
-            spec = replaced(spec, key, [_with_requests(container) for container in spec[key]])
+            spec = replaced(spec, key, [with_requests(container) for container in spec[key]])
     if spec.get("resources"):
         spec = with_pod_level_requests(spec)
     status = filled(pod.get("status", {}), {"phase": "Pending"})
     return replaced(replaced(pod, "spec", spec), "status", status)
 
 
-def _with_requests(container: Json) -> Json:
-    """What is limited is requested."""
+def with_requests(container: Json) -> Json:
+    """A limit without a request is requested."""
     resources = container.get("resources", {})
     limits = resources.get("limits")
     if not limits:
@@ -52,7 +41,7 @@ def _with_requests(container: Json) -> Json:
 
 
 def _pod_spec(spec: Json) -> Json:
-    spec = _with_account(filled(spec, _SPEC))
+    spec = _with_account(spec)
     if spec["terminationGracePeriodSeconds"] < 0:
         spec = replaced(spec, "terminationGracePeriodSeconds", 1)
     if spec.get("hostNetwork"):
@@ -76,17 +65,17 @@ def _on_host(container: Json) -> Json:
     ports = container.get("ports")
     if not ports:
         return container
-    return replaced(container, "ports", [_host_port(port) for port in ports])
+    return replaced(container, "ports", [on_host(port) for port in ports])
 
 
-def _host_port(port: Json) -> Json:
+def on_host(port: Json) -> Json:
+    """A port of a pod in the host's network is the same port of the host."""
     if port.get("hostPort") or not port.get("containerPort"):
         return port
     return replaced(port, "hostPort", port["containerPort"])
 
 
 def _container(container: Json) -> Json:
-    container = filled(container, _CONTAINER)
     if container.get("imagePullPolicy"):
         return container
     return {**container, "imagePullPolicy": pull_policy(container.get("image", ""))}

@@ -12,8 +12,12 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 
+OWN_NAME: Final = "kubernetes.io/metadata.name"
 GENERATION: Final = "deprecated.daemonset.template.generation"
 _ROLLING: Final = "RollingUpdate"
+PARALLELISM: Final = 1
+BACKOFF_LIMIT: Final = 6
+COMPLETION_MODE: Final = "NonIndexed"
 _BACKOFF_MAX: Final = 2**31 - 1
 _PERIOD_S: Final = 15
 _CPU: Final = {
@@ -35,13 +39,11 @@ def _rolled(spec: Json, key: str, defaults: Mapping[str, Any]) -> Json:
 
 
 def _deployment(spec: Json) -> Json:
-    spec = filled(spec, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
     return _rolled(spec, "strategy", {"maxUnavailable": "25%", "maxSurge": "25%"})
 
 
 def _stateful_set(spec: Json) -> Json:
-    defaults = {"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady"}
-    spec = _rolled(filled(spec, defaults), "updateStrategy", {"partition": 0})
+    spec = _rolled(spec, "updateStrategy", {"partition": 0})
     kept = {"whenDeleted": "Retain", "whenScaled": "Retain"}
     retention = filled(spec.get("persistentVolumeClaimRetentionPolicy") or {}, kept)
     spec = replaced(spec, "persistentVolumeClaimRetentionPolicy", retention)
@@ -54,7 +56,6 @@ def _stateful_set(spec: Json) -> Json:
 
 
 def _daemon_set(spec: Json) -> Json:
-    spec = filled(spec, {"revisionHistoryLimit": 10})
     return _rolled(spec, "updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
 
 
@@ -70,12 +71,22 @@ def _daemon_set_object(obj: Json) -> Json:
 
 def _replication_controller(obj: Json) -> Json:
     """Selector and labels are the template's unless they say otherwise."""
-    spec = filled(obj["spec"], {"replicas": 1})
+    spec = obj["spec"]
     labels = (spec.get("template") or {}).get("metadata", {}).get("labels", {})
     if labels:
         spec = spec if spec.get("selector") else {**spec, "selector": labels}
         obj = _labelled(obj, labels)
     return replaced(obj, "spec", spec)
+
+
+def with_own_name(namespace: Json) -> Json:
+    """`namespace` with its name as a label, by which selectors find it."""
+    # upstream: pkg/apis/core/v1/defaults.go:SetDefaults_Namespace
+    meta = namespace.get("metadata", {})
+    labels = meta.get("labels") or {}
+    if not meta.get("name") or labels.get(OWN_NAME) == meta["name"]:
+        return namespace
+    return {**namespace, "metadata": {**meta, "labels": {**labels, OWN_NAME: meta["name"]}}}
 
 
 def _labelled(obj: Json, labels: Json) -> Json:
@@ -84,15 +95,12 @@ def _labelled(obj: Json, labels: Json) -> Json:
 
 
 def _job(obj: Json) -> Json:
-    """Without completions and parallelism one pod runs; parallelism alone is a queue of work."""
-    spec = obj["spec"]
-    if "completions" not in spec and "parallelism" not in spec:
-        spec = {**spec, "completions": 1}
+    spec = with_completions(obj["spec"])
     replacement = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
     defaults = {
-        "parallelism": 1,
-        "backoffLimit": _BACKOFF_MAX if "backoffLimitPerIndex" in spec else 6,
-        "completionMode": "NonIndexed",
+        "parallelism": PARALLELISM,
+        "backoffLimit": _BACKOFF_MAX if "backoffLimitPerIndex" in spec else BACKOFF_LIMIT,
+        "completionMode": COMPLETION_MODE,
         "suspend": False,
         "podReplacementPolicy": replacement,
         "manualSelector": False,
@@ -101,8 +109,14 @@ def _job(obj: Json) -> Json:
     return replaced(_labelled(obj, labels) if labels else obj, "spec", filled(spec, defaults))
 
 
+def with_completions(spec: Json) -> Json:
+    """A Job without completions and parallelism runs one pod; parallelism alone is a work queue."""
+    if "completions" in spec or "parallelism" in spec:
+        return spec
+    return {**spec, "completions": 1}
+
+
 def _autoscaler(spec: Json) -> Json:
-    spec = filled(spec, {"minReplicas": 1})
     if not spec.get("metrics"):
         spec = {**spec, "metrics": [_CPU]}
     behavior = spec.get("behavior")
@@ -123,7 +137,6 @@ def _autoscaler(spec: Json) -> Json:
 
 def _secret(secret: Json) -> Json:
     """Texts are stored as data."""
-    secret = filled(secret, {"type": "Opaque"})
     texts = secret.get("stringData")
     if texts is None:
         return secret
@@ -141,6 +154,6 @@ WORKLOAD_RULES: Final[Mapping[str, Rule]] = {
     "v1.ReplicationController": _replication_controller,
     "v1.Job": _job,
     "v2.HorizontalPodAutoscalerSpec": _autoscaler,
-    "v1.HorizontalPodAutoscalerSpec": lambda spec: filled(spec, {"minReplicas": 1}),
     "v1.Secret": _secret,
+    "v1.Namespace": with_own_name,
 }

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.openapi.enumeration import values_of
-from fairlead.apiserver.openapi.stated_default import stated_default
+from fairlead.apiserver.schema.facts import facts_of
 from fairlead.apiserver.schema.model import Field, Schema, Topology, Type, Zero, schemas, words
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -139,12 +138,11 @@ class Types:
         document: Json = {**_words(definition, name, self.described)}
         if member.zero is Zero.EMIT and member.schema.type in _ZEROS:
             document["default"] = _ZEROS[member.schema.type]
-        stated = stated_default(definition, name)
-        if stated is not None:
-            document["default"] = stated
-        values = values_of(definition, name)
-        if values:
-            document["enum"] = values
+        facts = facts_of(".".join(definition.split(".")[-3:]))
+        if name in facts.published_defaults:
+            document["default"] = facts.published_defaults[name]
+        if name in facts.fields and facts.fields[name].published_values:
+            document["enum"] = list(facts.fields[name].published_values)
         if member.merge_key:
             document["x-kubernetes-patch-merge-key"] = member.merge_key
         if member.strategies:

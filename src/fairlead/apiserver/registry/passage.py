@@ -15,11 +15,11 @@ from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import STALE, ApiError, already_exists, conflict
 from fairlead.apiserver.kind import POD, Kind, kind_of
-from fairlead.apiserver.label_key import with_label_keys
 from fairlead.apiserver.registry import snapshot_load
 from fairlead.apiserver.registry.deletion import require_no_new_finalizers, require_same_end
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.stations import Stations
+from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys
 from fairlead.apiserver.registry.strategy import (
     prepared_for_create,
     prepared_for_status,

@@ -22,8 +22,8 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import AdmissionPlugin, Asked, Operation
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import KINDS, POD, PRIORITY_CLASS, Kind, kind_of
-from fairlead.apiserver.label_key import with_label_keys
 from fairlead.apiserver.registry.id_source import IdSource
+from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.meta.field import duplicate
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES

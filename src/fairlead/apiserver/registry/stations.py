@@ -23,7 +23,6 @@ from fairlead.apiserver.admission.attributes import (
     Rounds,
 )
 from fairlead.apiserver.admission.write import PLAIN, Write
-from fairlead.apiserver.defaults import with_defaults
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.id_source import (
     ATTEMPTS_MAX,
@@ -71,7 +70,7 @@ class Stations:
         """`obj` in its kind's form (`is_read`: it is), with its defaults. Raises ApiError 400."""
         if self.strategies is None:
             return defaulted(kind, obj)
-        return with_defaults(kind, self.strategies.completed(kind, obj, is_read=is_read))
+        return self.strategies.completed(kind, obj, is_read=is_read)
 
     def named(self, kind: Kind, obj: Json) -> Json:
         """`obj` with a generated name if it asks for one."""

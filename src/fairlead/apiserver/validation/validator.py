@@ -17,7 +17,7 @@ from fairlead.api.codec import DecodeError, decode, decode_stored
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
 from fairlead.api.quantity import QuantityError
-from fairlead.apiserver.defaults import with_defaults
+from fairlead.apiserver.defaulting.simulation import with_defaults
 from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
 from fairlead.apiserver.validation import rules, simulation

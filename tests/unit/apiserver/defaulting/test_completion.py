@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.defaulting.completion import completed
+from fairlead.apiserver.defaulting.defaulter import completed
 from fairlead.apiserver.defaulting.pod import pull_policy
 from fairlead.apiserver.schema.decoding import decoded
 from fairlead.apiserver.schema.model import schema_of, schemas

@@ -12,7 +12,7 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.api.pods.qos import qos_class
 from fairlead.apiserver.apiextensions.definition.strategy import changed_definition, new_definition
-from fairlead.apiserver.defaulting.completion import completed
+from fairlead.apiserver.defaulting.defaulter import completed
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, NODE, POD, SERVICE, Kind
 from fairlead.apiserver.registry.strategies.apps import counted_template, first_template

@@ -23,7 +23,7 @@ from fairlead.api.quantity import (
     parse_quantity,
 )
 from fairlead.api.resource_name import is_extended_resource, is_native_resource
-from fairlead.apiserver.pod_resources import is_supported
+from fairlead.apiserver.defaulting.pod_resources import is_supported
 from fairlead.apiserver.validation.meta.field import (
     Causes,
     forbidden,

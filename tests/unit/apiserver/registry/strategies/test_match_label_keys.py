@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.label_key import with_label_keys
+from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys
 
 IN = {"key": "app", "operator": "In", "values": ["web"]}
 NOT_IN = {"key": "tenant", "operator": "NotIn", "values": ["t1"]}

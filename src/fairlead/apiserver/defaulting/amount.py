@@ -53,13 +53,17 @@ def _limit_range_item(item: Json) -> Json:
 
 
 def _node_status(status: Json) -> Json:
-    status = rounding("capacity", "allocatable")(status)
+    return with_allocatable(rounding("capacity", "allocatable")(status))
+
+
+def with_allocatable(status: Json) -> Json:
+    """`status`, of a Node, with all of its capacity allocatable unless it says otherwise."""
     if status.get("capacity") and not status.get("allocatable"):
         return {**status, "allocatable": status["capacity"]}
     return status
 
 
-LIMIT_RULES: Final[Mapping[str, Rule]] = {
+AMOUNT_RULES: Final[Mapping[str, Rule]] = {
     "v1.LimitRangeItem": _limit_range_item,
     "v1.NodeStatus": _node_status,
     "v1.ResourceRequirements": rounding("limits", "requests"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.defaults import with_defaults
+from fairlead.apiserver.defaulting.simulation import with_defaults
 from fairlead.apiserver.kind import kind_of
 
 

@@ -1,23 +1,41 @@
-"""Completion: an object in canonical form becomes one with all its defaults.
+"""The defaulter: an object in stored form becomes one with all its defaults.
 
-Types are completed from the outside in, as upstream's generated functions do it, so that a rule
-may count on what the rules of the types around it have filled in.
+Each type first gets the defaults of its single fields (`schema.facts`), then what its rule makes
+of it (`RULES`). Types are visited from the outside in, as upstream's generated functions do, so a
+rule may rely on the defaults of the types around it.
 
 upstream: pkg/apis/*/*/zz_generated.defaults.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from operator import is_
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.defaulting.rule import RULES
+from fairlead.apiserver.defaulting.amount import AMOUNT_RULES
+from fairlead.apiserver.defaulting.definition import DEFINITION_RULES
+from fairlead.apiserver.defaulting.device import DEVICE_RULES
+from fairlead.apiserver.defaulting.fill import Rule, filled
+from fairlead.apiserver.defaulting.pod import POD_RULES
+from fairlead.apiserver.defaulting.service import SERVICE_RULES
+from fairlead.apiserver.defaulting.workload import WORKLOAD_RULES
+from fairlead.apiserver.schema.facts import facts_of
 from fairlead.apiserver.schema.model import Schema, Type
 
 Complete = Callable[[Any], Any]
+
+# By the type's name: `v1.Container`, or `core.v1.Event` where two groups have a type of that name.
+RULES: Final[Mapping[str, Rule]] = {
+    **POD_RULES,
+    **AMOUNT_RULES,
+    **SERVICE_RULES,
+    **WORKLOAD_RULES,
+    **DEVICE_RULES,
+    **DEFINITION_RULES,
+}
 
 
 def completed(schema: Schema, obj: Json) -> Json:
@@ -46,12 +64,15 @@ def _completer(schema: Schema) -> Complete | None:
 
 
 def _of_object(schema: Schema) -> Complete:
-    rule = RULES.get(schema.short_name) or RULES.get(schema.long_name)
+    defaults = facts_of(schema.long_name).defaults
+    rule = _rule_of(schema)
     fields: list[tuple[str, Complete]] = []
 
     def complete(value: Json | None) -> Json | None:
         if value is None:
             return None
+        if defaults:
+            value = filled(value, defaults)
         if rule is not None:
             value = rule(value)
         made = value
@@ -103,6 +124,10 @@ def _inner(schema: Schema) -> Complete:
     return inner
 
 
+def _rule_of(schema: Schema) -> Rule | None:
+    return RULES.get(schema.short_name) or RULES.get(schema.long_name)
+
+
 @cache
 def _concerned(schema: Schema) -> bool:
     """Whether a rule concerns this type or any inside."""
@@ -113,7 +138,7 @@ def _concerned(schema: Schema) -> bool:
         if id(one) in seen:
             continue
         seen.add(id(one))
-        if one.type is Type.OBJECT and {one.short_name, one.long_name} & RULES.keys():
+        if one.type is Type.OBJECT and (_rule_of(one) or facts_of(one.long_name).defaults):
             return True
         rest += [field.schema for field in one.fields.values()]
         if one.items:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.pod_resources import with_pod_level_requests
+from fairlead.apiserver.defaulting.pod_resources import with_pod_level_requests
 
 
 def container(requests=None, limits=None, **more):

@@ -18,7 +18,6 @@ _OUTWARD: Final = ("NodePort", "LoadBalancer")
 
 
 def _service_spec(spec: Json) -> Json:
-    spec = filled(spec, {"sessionAffinity": "None", "type": "ClusterIP"})
     spec = _with_affinity(spec)
     sort = spec["type"]
     if sort in _OUTWARD or (sort == "ClusterIP" and spec.get("externalIPs")):
@@ -41,7 +40,6 @@ def _with_affinity(spec: Json) -> Json:
 
 
 def _service_port(port: Json) -> Json:
-    port = filled(port, {"protocol": "TCP"})
     if port.get("targetPort") in (None, "", 0):
         return {**port, "targetPort": port["port"]}
     return port
@@ -60,10 +58,9 @@ def _subject(subject: Json) -> Json:
     return subject
 
 
-NETWORK_RULES: Final[Mapping[str, Rule]] = {
+SERVICE_RULES: Final[Mapping[str, Rule]] = {
     "v1.ServiceSpec": _service_spec,
     "v1.ServicePort": _service_port,
     "v1.NetworkPolicySpec": _network_policy_spec,
-    "v1.RoleRef": lambda reference: filled(reference, {"apiGroup": RBAC}),
     "rbac.v1.Subject": _subject,
 }

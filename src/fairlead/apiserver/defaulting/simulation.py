@@ -1,0 +1,156 @@
+"""The defaults that simulations need: those that some controller or the scheduler reads.
+
+A simulated cluster keeps objects as scenario authors write them, so that reports and snapshots
+stay short. The values and rules are those of the API server's defaulter; only fewer are applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.apiserver.defaulting.amount import with_allocatable
+from fairlead.apiserver.defaulting.definition import with_definition_defaults
+from fairlead.apiserver.defaulting.fill import filled, replaced
+from fairlead.apiserver.defaulting.pod import on_host, with_requests
+from fairlead.apiserver.defaulting.pod_resources import with_pod_level_requests
+from fairlead.apiserver.defaulting.workload import (
+    BACKOFF_LIMIT,
+    COMPLETION_MODE,
+    PARALLELISM,
+    with_completions,
+    with_own_name,
+)
+from fairlead.apiserver.kind import (
+    CRON_JOB,
+    CUSTOM_RESOURCE_DEFINITION,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    NAMESPACE,
+    NODE,
+    POD,
+    PRIORITY_CLASS,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+    Kind,
+)
+from fairlead.apiserver.schema.facts import default_of
+
+
+def _defaults(type_name: str, *names: str) -> Json:
+    return {name: default_of(type_name, name) for name in names}
+
+
+_POD_SPEC: Final = _defaults(
+    "core.v1.PodSpec", "restartPolicy", "terminationGracePeriodSeconds", "schedulerName"
+)
+_PORT: Final = _defaults("core.v1.ContainerPort", "protocol")
+_PRIORITY_CLASS: Final = {
+    "value": 0,
+    **_defaults("scheduling.v1.PriorityClass", "preemptionPolicy"),
+}
+_JOB: Final = {
+    "parallelism": PARALLELISM,
+    "backoffLimit": BACKOFF_LIMIT,
+    "completionMode": COMPLETION_MODE,
+}
+
+
+def with_defaults(kind: Kind, obj: Json) -> Json:
+    """`obj` with the defaults of its kind; the same object where none is missing.
+
+    Raises QuantityError where pod-level sums need a quantity that is malformed.
+    """
+    rule = _RULES.get(kind.resource)
+    return rule(obj) if rule else obj
+
+
+def _pod(pod: Json) -> Json:
+    spec = filled(pod.get("spec", {}), _POD_SPEC)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec = replaced(spec, "terminationGracePeriodSeconds", 1)
+    is_on_host = spec.get("hostNetwork", False)
+    for key in ("containers", "initContainers"):
+        if spec.get(key):
+            spec = replaced(spec, key, _containers(spec[key], is_on_host=is_on_host))
+    if "resources" in spec:
+        spec = with_pod_level_requests(spec)
+    status = filled(pod.get("status", {}), {"phase": "Pending"})
+    return replaced(replaced(pod, "spec", spec), "status", status)
+
+
+def _containers(containers: list[Json], *, is_on_host: bool) -> list[Json]:
+    made = [_container(container, is_on_host=is_on_host) for container in containers]
+    same = all(new is old for new, old in zip(made, containers, strict=True))
+    return containers if same else made
+
+
+def _container(container: Json, *, is_on_host: bool) -> Json:
+    container = with_requests(container)
+    if container.get("ports"):
+        ports = [filled(port, _PORT) for port in container["ports"]]
+        if is_on_host:
+            ports = [on_host(port) for port in ports]
+        if ports != container["ports"]:
+            container = replaced(container, "ports", ports)
+    return container
+
+
+def _node(node: Json) -> Json:
+    return replaced(node, "status", with_allocatable(node["status"])) if "status" in node else node
+
+
+def _namespace(namespace: Json) -> Json:
+    status = filled(namespace.get("status", {}), _defaults("core.v1.NamespaceStatus", "phase"))
+    return replaced(with_own_name(namespace), "status", status)
+
+
+def _spec(defaults: Json) -> Callable[[Json], Json]:
+    """The rule that fills `defaults` into spec."""
+
+    def rule(obj: Json) -> Json:
+        return replaced(obj, "spec", filled(obj.get("spec", {}), defaults))
+
+    return rule
+
+
+def _replication_controller(obj: Json) -> Json:
+    replicas = _defaults("core.v1.ReplicationControllerSpec", "replicas")
+    spec = filled(obj.get("spec", {}), replicas)
+    if not spec.get("selector"):
+        spec = {**spec, "selector": _template_labels(spec.get("template", {}))}
+    return replaced(obj, "spec", spec)
+
+
+def _template_labels(template: Json) -> dict[str, str]:
+    try:
+        return decode_as(Pod, template).metadata.labels
+    except DecodeError:
+        return {}  # validation names the field
+
+
+def _job(obj: Json) -> Json:
+    return replaced(obj, "spec", filled(with_completions(obj.get("spec", {})), _JOB))
+
+
+_RULES: Final[dict[str, Callable[[Json], Json]]] = {
+    POD.resource: _pod,
+    NODE.resource: _node,
+    NAMESPACE.resource: _namespace,
+    PRIORITY_CLASS.resource: lambda obj: filled(obj, _PRIORITY_CLASS),
+    REPLICATION_CONTROLLER.resource: _replication_controller,
+    DEPLOYMENT.resource: _spec(_defaults("apps.v1.DeploymentSpec", "replicas")),
+    REPLICA_SET.resource: _spec(_defaults("apps.v1.ReplicaSetSpec", "replicas")),
+    STATEFUL_SET.resource: _spec(
+        _defaults("apps.v1.StatefulSetSpec", "replicas", "podManagementPolicy")
+    ),
+    DAEMON_SET.resource: _spec({}),
+    JOB.resource: _job,
+    CRON_JOB.resource: _spec(_defaults("batch.v1.CronJobSpec", "suspend")),
+    CUSTOM_RESOURCE_DEFINITION.resource: with_definition_defaults,
+}

@@ -1,0 +1,130 @@
+"""Facts about single fields that the published schemas leave out: values, defaults, bounds.
+
+They are rows of the text files in `data/facts`, one file per API group, one block per type:
+
+    core.v1.ContainerPort
+      protocol +enum=TCP,UDP,SCTP +default="TCP"
+
+Defaulting, validation and the OpenAPI documents read the same rows. A `+` marks what upstream's
+Go types state with a marker of that name and OpenAPI therefore publishes; the others follow from
+upstream's defaults.go and validation.go.
+
+    +enum, enum          values; `enum` is what validation takes where it differs from `+enum`
+    +default, default    what an absent field becomes, as JSON; `unfilled`: published only
+    required             must say something; ="..." is the explanation in the refusal
+    listed               an empty text is refused as a value that is not in `enum`
+    pointer              an empty text counts as a value
+    minimum, maximum     bounds of a number; words="..." replaces the standard explanation
+    format               the form of a text, see `validation.meta.format`
+    maxLength, maxItems  bounds of a text in bytes, and of a list
+
+upstream: staging/src/k8s.io/api/*/*/types.go, pkg/apis/*/*/defaults.go,
+pkg/apis/*/validation/validation.go
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+
+_WORD: Final = re.compile(r'(\+?[A-Za-z]+)(?:=("(?:[^"\\]|\\.)*"|\S+))?')
+_LISTS: Final = ("+enum", "enum")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldFacts:
+    """The facts about one field; `values` are those that validation takes, in its order."""
+
+    values: tuple[str, ...] = ()
+    published_values: tuple[str, ...] = ()
+    required: str | None = None
+    is_listed: bool = False
+    is_pointer: bool = False
+    minimum: int | None = None
+    maximum: int | None = None
+    words: str = ""
+    format: str = ""
+    max_length: int | None = None
+    max_items: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFacts:
+    """The facts about a type: its fields, the defaults to fill in, the defaults to publish."""
+
+    fields: dict[str, FieldFacts]
+    defaults: dict[str, Any]
+    published_defaults: dict[str, Any]
+
+
+_UNKNOWN: Final = TypeFacts({}, {}, {})
+
+
+def facts_of(type_name: str) -> TypeFacts:
+    """The facts about `type_name`, such as `core.v1.Container`; empty where there are none."""
+    return _all_facts().get(type_name, _UNKNOWN)
+
+
+def values_of(type_name: str, name: str) -> tuple[str, ...]:
+    """The values that field `name` of that type may have. Raises KeyError."""
+    return _all_facts()[type_name].fields[name].values
+
+
+def default_of(type_name: str, name: str) -> Any:
+    """What the absent field `name` of that type becomes. Raises KeyError."""
+    return _all_facts()[type_name].defaults[name]
+
+
+@cache
+def _all_facts() -> Mapping[str, TypeFacts]:
+    made: dict[str, TypeFacts] = {}
+    folder = files("fairlead.apiserver.schema").joinpath("data", "facts")
+    for file in sorted(folder.iterdir(), key=lambda one: one.name):
+        facts = _UNKNOWN
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line.startswith(" "):
+                name, _, rest = line.strip().partition(" ")
+                _add(facts, name, dict(_words(rest)))
+            elif line and not line.startswith("#"):
+                facts = made[line] = TypeFacts({}, {}, {})
+    return made
+
+
+def _words(text: str) -> Iterator[tuple[str, Any]]:
+    """The words of a row with what they say: lists of values, or JSON; True for a word alone."""
+    for word, said in _WORD.findall(text):
+        if word in _LISTS:
+            yield word, tuple(said.split(","))
+        elif word == "format":
+            yield word, said
+        else:
+            yield word, msgspec.json.decode(said) if said else True
+
+
+def _add(facts: TypeFacts, name: str, words: dict[str, Any]) -> None:
+    """Enter the row of field `name`."""
+    stated = words.get("+default", words.get("default"))
+    if stated is not None and "unfilled" not in words:
+        facts.defaults[name] = stated
+    if "+default" in words:
+        facts.published_defaults[name] = stated
+    needed = words.get("required")
+    facts.fields[name] = FieldFacts(
+        values=words.get("enum", words.get("+enum", ())),
+        published_values=tuple(sorted(words.get("+enum", ()))),
+        required="" if needed is True else needed,
+        is_listed="listed" in words,
+        is_pointer="pointer" in words,
+        minimum=words.get("minimum"),
+        maximum=words.get("maximum"),
+        words=words.get("words", ""),
+        format=words.get("format", ""),
+        max_length=words.get("maxLength"),
+        max_items=words.get("maxItems"),
+    )
