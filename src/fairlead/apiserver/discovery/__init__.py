@@ -1,1 +1,1 @@
-"""Discovery: what a server serves, in the forms in which clients ask for it."""
+"""Discovery: documents that list the served groups, versions and resources."""

@@ -1,4 +1,4 @@
-"""Discovery in one document: APIGroupDiscoveryList of apidiscovery.k8s.io/v2.
+"""Aggregated discovery: APIGroupDiscoveryList of apidiscovery.k8s.io/v2.
 
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go
 """
@@ -17,7 +17,7 @@ MEDIA_TYPE_PARAMETERS: Final = f"g=apidiscovery.k8s.io;v=v2;as={LIST}"
 
 
 def api_group_discovery_list(registry: ServedKinds, *, is_core: bool) -> Json:
-    """`/api` (the core group, `is_core`) or `/apis` (all others) with all that is in them."""
+    """The document at `/api` (the core group, `is_core`) or `/apis` (all others)."""
     groups = [group for group in registry.groups() if is_core != bool(group)]
     return {
         "kind": LIST,
@@ -65,7 +65,7 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
-    """Built-in kinds leave out what the document says already; custom resources do not."""
+    """Built-in kinds omit group and version, which the document states; custom resources do not."""
     if kind.is_custom and not group:
         group, version = kind.group, kind.version
     return {"group": group, "version": version, "kind": name}

@@ -1,11 +1,11 @@
-"""Documents: what is answered on paths that name no resource.
+"""Documents at paths that name no resource.
 
-    /api  /apis                    in one document, or group by group, as Accept asks
+    /api  /apis                    aggregated discovery, or a list of groups, as Accept asks
     /api/v1  /apis/G  /apis/G/V    one group, one version
-    /version  /                    what this is, and what there is
-    /healthz  /livez  /readyz      whether it is well
+    /version  /                    the version, all paths
+    /healthz  /livez  /readyz      health
 
-Each is written once and kept until the registry changes.
+Each is encoded once and cached until the served kinds change.
 
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery
 """
@@ -56,17 +56,17 @@ _PUBLIC: Final = (("Cache-Control", "public"), ("Vary", "Accept"))
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A written document and the text by which clients know it again."""
+    """An encoded document and its ETag."""
 
     body: bytes
     etag: str
 
 
 class Documents:
-    """A Document (see `serving.server`) for everything above."""
+    """A Document (see `endpoints.server`) for everything above."""
 
     def __init__(self, registry: ServedKinds, server_address: str, fairlead_version: str) -> None:
-        """`server_address` is the host and port that clients are told."""
+        """`server_address` is the host and port in the documents."""
         self._registry = registry
         self._server_address = server_address
         self._version = version_info(fairlead_version)
@@ -74,7 +74,7 @@ class Documents:
         self._revision = registry.revision
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """The document at the request's path, None when there is none; `now` is no matter.
+        """The document at the request's path, None if there is none; `now` is ignored.
 
         Raises ApiError: 404 no such version of a group, 405, 406.
         """
@@ -97,7 +97,7 @@ class Documents:
         return Response(200, (self._written(path, media_type, document).body,), media_type)
 
     def _document(self, path: Path) -> Callable[[], Json | None] | None:
-        """What makes the document at `path`. Raises ApiError 404."""
+        """A function that makes the document at `path`. Raises ApiError 404."""
         registry = self._registry
         match path:
             case () | ("index.html",):
@@ -122,7 +122,7 @@ class Documents:
                 return None
 
     def _media_type(self, path: Path, accept: str) -> str:
-        """What the document at `path` is written in. Raises ApiError 406."""
+        """The media type of the document at `path`. Raises ApiError 406."""
         if path[:1] not in (("api",), ("apis",)):
             if path == ("version",):
                 require_produced(accept, (JSON,))
@@ -131,7 +131,7 @@ class Documents:
         return negotiated_media_type(accept, is_routed=is_routed, has_views=False).media_type
 
     def _is_only_got(self, path: Path) -> bool:
-        """Whether a route of a web service leads there: other documents ask for no method."""
+        """Whether only GET is allowed; other documents ignore the method."""
         # upstream: apiserver/pkg/server/handler.go:director; not so kube-aggregator/pkg/apiserver/
         # handler_apis.go and apiextensions-apiserver/pkg/apiserver/customresource_handler.go
         match path:
@@ -166,9 +166,9 @@ class Documents:
 
 
 def _aggregated_clause(accept: str) -> Clause | None:
-    """The clause of Accept that asks for one document, None where another is wanted before.
+    """The Accept clause that asks for aggregated discovery, None if another one comes first.
 
-    Raises ApiError 406 where nothing else would do than what there is not.
+    Raises ApiError 406 if the client accepts nothing that is served.
     """
     wanted = clauses(accept)
     for clause in wanted:
@@ -192,7 +192,7 @@ def _asks_for_list(clause: Clause) -> bool:
 
 
 def _health(path: Path, request: Request) -> Response | None:
-    """A report on all checks of an endpoint, or on one."""
+    """The report of all checks of a health endpoint, or of one check."""
     endpoint, check = path[0], "/".join(path[1:])
     if check:
         return Response(200, (b"ok",), _TEXT) if check in CHECKS[endpoint] else None

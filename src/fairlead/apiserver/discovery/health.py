@@ -1,7 +1,7 @@
-"""`/healthz`, `/livez` and `/readyz`: the checks have upstream's names, since probes exclude some.
+"""`/healthz`, `/livez` and `/readyz`, with upstream's check names, as probes may exclude some.
 
-All of this server is in one process: what answers at all is healthy. Upstream's start hooks are
-done before the first request is taken.
+The server is one process, so if it answers it is healthy. Everything that upstream's post-start
+hooks do is done before the first request.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go:handleRootHealth
 """
@@ -54,7 +54,7 @@ CHECKS: Final = {
 
 
 def health_report(endpoint: str, *, verbose: bool, excluded: Collection[str] = ()) -> str:
-    """The text for `endpoint`, a key of CHECKS; `excluded` are names of checks to leave out."""
+    """The text for `endpoint`, a key of CHECKS; `excluded` are the checks to leave out."""
     if not verbose:
         return "ok"
     checks = CHECKS[endpoint]

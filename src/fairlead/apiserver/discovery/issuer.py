@@ -1,4 +1,4 @@
-"""Who issues the tokens of service accounts, and by which keys others can tell.
+"""OpenID discovery: the issuer of service account tokens, and its public keys.
 
 upstream: pkg/routes/openidmetadata.go, pkg/serviceaccount/openidmetadata.go
 """
@@ -20,15 +20,15 @@ _CACHED: Final = (("Cache-Control", "public, max-age=3600"),)
 
 
 class IssuerDocuments:
-    """A Document (see `serving.server`) for both paths."""
+    """A Document (see `endpoints.server`) for both paths."""
 
     def __init__(self, identity: Identity, address: str) -> None:
-        """`address` is the host and port that clients are told."""
+        """`address` is the host and port in the documents."""
         self._identity = identity
         self._keys_url = f"https://{address}{KEYS}"
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """The document at the request's path, None when there is none.
+        """The document at the request's path, None if there is none.
 
         Raises ApiError: 405, 406.
         """

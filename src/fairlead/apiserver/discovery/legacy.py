@@ -1,4 +1,4 @@
-"""Discovery group by group: APIVersions, APIGroupList, APIGroup and APIResourceList.
+"""Legacy discovery: APIVersions, APIGroupList, APIGroup and APIResourceList.
 
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery/*.go
 """
@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
-# Where upstream still stores an older version, and its hash says so. Here nobody can tell.
+# Resources whose storage version upstream still has as an older one, which its hash shows.
 _HASHED_VERSIONS: Final = {
     "CustomResourceDefinition": "v1beta1",
     "MutatingAdmissionPolicy": "v1beta1",
@@ -35,18 +35,18 @@ def api_group_list(registry: ServedKinds) -> Json:
 
 
 def api_group(registry: ServedKinds, group: str) -> Json | None:
-    """`/apis/<group>`: None when it is not served."""
+    """`/apis/<group>`: None if it is not served."""
     if not group or not registry.versions(group):
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(registry, group)}
 
 
 def api_resource_list(registry: ServedKinds, group: str, version: str) -> Json | None:
-    """`/apis/<group>/<version>` or `/api/v1`: None when it is not served."""
+    """`/apis/<group>/<version>` or `/api/v1`: None if it is not served."""
     kinds = registry.kinds(group, version)
     if not kinds:
         return None
-    # The core group's list is the only one that does not name its own apiVersion.
+    # Only the core group's list has no apiVersion.
     head: Json = {"kind": "APIResourceList"} | ({"apiVersion": "v1"} if group else {})
     resources = [resource for kind in kinds for resource in _resources(kind)]
     return {**head, "groupVersion": kinds[0].api_version, "resources": resources}
@@ -61,7 +61,7 @@ def _group(registry: ServedKinds, group: str) -> Json:
 
 
 def _resources(kind: Kind) -> Iterator[Json]:
-    """The kind itself, then its subresources."""
+    """The resource of a kind, then its subresources."""
     row: Json = {
         "name": kind.plural,
         "singularName": kind.singular,

@@ -1,4 +1,4 @@
-"""The answer of `/`: every path that is served, but those of objects.
+"""The document at `/`: all served paths except those of objects.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/routes/index.go
 """
@@ -29,7 +29,7 @@ _FIXED: Final = (
 
 
 def paths(registry: ServedKinds) -> dict[str, list[str]]:
-    """The paths in order of their bytes."""
+    """The paths, sorted bytewise."""
     groups = [group for group in registry.groups() if group]
     versions = [
         f"/apis/{group}/{version}" for group in groups for version in registry.versions(group)

@@ -1,4 +1,4 @@
-"""The answer of `/version`.
+"""The document at `/version`.
 
 upstream: apimachinery/pkg/version/types.go:Info
 """
@@ -15,7 +15,7 @@ _NO_BUILD: Final = "1970-01-01T00:00:00Z"
 
 
 def version_info(fairlead_version: str) -> dict[str, str]:
-    """Which Kubernetes is spoken, and by what; `gitVersion` is a semantic version."""
+    """The Kubernetes version, and Fairlead's own in `gitVersion` (a semantic version)."""
     return {
         "major": MAJOR,
         "minor": MINOR,

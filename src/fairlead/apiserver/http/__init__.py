@@ -1,5 +1,5 @@
-"""HTTP: the API server on a socket.
+"""HTTP: serves an ApiServer on a socket.
 
-Law: nothing is decided here. Bytes become requests, answers become bytes; time, sockets and
-tasks are this package's, and no other part of the API server's but its files'.
+Law: nothing is decided here. Bytes become requests, answers become bytes. Together with the log on
+disk, this is the only part of the API server that uses clocks, sockets and tasks.
 """

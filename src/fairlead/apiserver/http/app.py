@@ -1,10 +1,10 @@
-"""ApiApp: an ApiServer behind HTTP, as an ASGI application.
+"""ApiApp: an ApiServer as an ASGI application.
 
-    who is it?  ->  the whole body, in bounded size and time  ->  ApiServer.handle  ->  bytes
-
-An answer leaves in parts, compressed where the client asks and it is long; a watch leaves line by
-line until it is over, its time is up, the client has gone, or the server is about to stop. What
-happens within one `SEND_INTERVAL_S` after that leaves together, so that busy watches cost little.
+    1. authenticate   by client certificate or bearer token, before the body is read
+    2. read the body  bounded in size and time
+    3. handle         `ApiServer.handle`, again after each webhook that it needs
+    4. settle         wait until what the answer tells is durable
+    5. send           in chunks, compressed if long; a watch line by line
 
 upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/writers,watch}.go
 """
@@ -40,34 +40,34 @@ GZIP_BYTES_MIN: Final = 128 << 10  # upstream: responsewriters/writers.go:defaul
 GZIP_LEVEL: Final = 1
 PARAMETERS_MAX: Final = 256
 _MALFORMED: Final = re.compile(";|%(?![0-9A-Fa-f]{2})")
-WEBHOOKS_MAX: Final = 4_096  # about one object
+WEBHOOKS_MAX: Final = 4_096  # per object
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 _WITHOUT_BODY: Final = ("GET", "HEAD")
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-# The user of a request's headers. Raises ApiError 401.
+# Finds the user by the headers. Raises ApiError 401.
 Authenticate = Callable[[Mapping[str, str]], User]
-# Waits until everything that was answered so far can no longer be lost.
+# Waits until all changes so far are durable.
 Settle = Callable[[], Awaitable[None]]
 
-Act = Callable[[Request], Awaitable[Response]]
-# Keeps a line of the audit log.
+PathHandler = Callable[[Request], Awaitable[Response]]
+# Writes a line of the audit log.
 Audit = Callable[[bytes], object]
-NO_ACTS: Final[Mapping[str, Act]] = {}
+NO_HANDLERS: Final[Mapping[str, PathHandler]] = {}
 NO_STATE: Final[Mapping[str, Any]] = {}
-NOBODY: Final = User(name="")  # whose credentials mean nothing
+UNKNOWN_USER: Final = User(name="")  # in the audit log, after failed authentication
 Parts = tuple[bytes, ...]
 Answer = TypeVar("Answer", bound=Response | Watch)
 
 
-class _UnreadError(ApiError):
-    """A refusal of a body before its end, which nobody will read any more."""
+class _UnreadBodyError(ApiError):
+    """A body refused before its end: the connection must be closed after the answer."""
 
 
 class ApiApp:
-    """Answers requests with `server`; `clock` tells the time in ns since 1970."""
+    """Serves `server`; `clock` returns ns since 1970."""
 
     def __init__(
         self,
@@ -75,19 +75,18 @@ class ApiApp:
         authenticate: Authenticate,
         clock: Callable[[], int],
         settle: Settle | None = None,
-        acts: Mapping[str, Act] = NO_ACTS,
+        handlers: Mapping[str, PathHandler] = NO_HANDLERS,
         audit: Audit | None = None,
     ) -> None:
-        """`settle` is waited for before anything that happened is told, changed or only read.
+        """`settle` is awaited before every answer, also to a read, and before watch events.
 
-        Else a client could know of a version that a crash takes back and that comes again with
-        other contents, and its watch from there would miss them.
-        `acts` answer paths that are not Kubernetes', for users who may ask there. `audit` is given
-        a line about each request that was answered.
+        Otherwise a client could see a resourceVersion that a crash takes back. The version would
+        then be given to another change, and a watch from there would miss that change.
+        `handlers` serve further paths, after authorization. `audit` gets one line per answer.
         """
-        self._acts = acts
+        self._handlers = handlers
         self._audit = audit
-        self._asked = 0
+        self._requests = 0
         self._id_prefix = id_prefix(clock())
         self._server = server
         self._authenticate = authenticate
@@ -96,19 +95,19 @@ class ApiApp:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request (ASGI)."""
-        headers, user = headers_of(scope["headers"]), NOBODY
-        # upstream: apiserver/pkg/endpoints/filters/audit_init.go: who asks may choose it
+        headers, user = headers_of(scope["headers"]), UNKNOWN_USER
+        # upstream: apiserver/pkg/endpoints/filters/audit_init.go: the client may choose it
         if not headers.get(AUDIT_ID):
-            self._asked += 1
-            headers[AUDIT_ID] = f"{self._id_prefix}{self._asked:012x}"
+            self._requests += 1
+            headers[AUDIT_ID] = f"{self._id_prefix}{self._requests:012x}"
         try:
-            # A certificate says more than any token, as upstream has it.
+            # As upstream, a client certificate takes precedence over a token.
             user = scope.get("state", NO_STATE).get(PEER) or self._authenticate(headers)
             answer = await self._answer(scope, headers, user, receive)
         except ApiError as refusal:
-            asked = Request(scope["method"], scope["path"], headers=headers, user=user)
-            answer = self._noted(asked, refused(refusal, asked))
-            if isinstance(refusal, _UnreadError):
+            request = Request(scope["method"], scope["path"], headers=headers, user=user)
+            answer = self._audited(request, refused(refusal, request))
+            if isinstance(refusal, _UnreadBodyError):
                 answer = replace(answer, headers=(("Connection", "close"),))
         except ClientGone:
             return
@@ -128,37 +127,37 @@ class ApiApp:
         query = scope["query_string"]
         parameters = _parameters(query.decode("latin-1")) if query else ()
         request = Request(method, path, parameters, headers, body, user)
-        act = self._acts.get(path)
-        if act is not None:
+        handler = self._handlers.get(path)
+        if handler is not None:
             self._server.authorize(request)
-            return self._noted(request, await act(request))
+            return self._audited(request, await handler(request))
         answer = await self._handled(request)
         if self._settle is not None:
             await self._settle()
         return answer
 
     async def _handled(self, request: Request) -> Response | Watch:
-        """The answer, after all webhooks that want to be asked."""
+        """Handle a request, and again with the answer of each webhook that it needs."""
         while len(request.webhooks) < WEBHOOKS_MAX:
             try:
-                return self._noted(request, self._server.handle(request, self._clock()))
+                return self._audited(request, self._server.handle(request, self._clock()))
             except WebhookNeeded as needed:
-                said = await ask_webhook(needed.call)
-                request = needed.answered(request, said)
+                webhook_answer = await ask_webhook(needed.call)
+                request = needed.answered(request, webhook_answer)
         raise ApiError("InternalError", 500, f"more than {WEBHOOKS_MAX} webhooks")
 
-    def _noted(self, request: Request, answer: Answer) -> Answer:
+    def _audited(self, request: Request, answer: Answer) -> Answer:
         if self._audit is not None:
             self._audit(audit_line(request, answer, self._clock()))
         return answer
 
     def close(self) -> None:
-        """End all watches in good order: the server is about to stop."""
+        """End all watches before the server stops."""
         self._server.watches.close_all()
 
 
 def _pretty(query: bytes) -> str:
-    """The parameter of that name, "" where it is not given."""
+    """The `pretty` parameter, "" if there is none."""
     if b"pretty=" not in query:
         return ""
     parts = query.decode("latin-1").split("&", PARAMETERS_MAX)
@@ -166,8 +165,8 @@ def _pretty(query: bytes) -> str:
 
 
 def _parameters(query: str) -> tuple[tuple[str, str], ...]:
-    """What a query says; what is no parameter in it says nothing. Raises ApiError 400."""
-    # upstream: net/url/url.go:parseQuery, whose errors nobody looks at
+    """The parameters of a query; malformed ones are ignored. Raises ApiError 400."""
+    # upstream: net/url/url.go:parseQuery, whose errors upstream ignores
     parts = query.split("&", PARAMETERS_MAX)
     if len(parts) > PARAMETERS_MAX:
         raise ApiError("BadRequest", 400, "too many query parameters")
@@ -176,21 +175,21 @@ def _parameters(query: str) -> tuple[tuple[str, str], ...]:
 
 
 async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
-    """The whole body. Raises ApiError for one that is too long or too slow, and ClientGone."""
+    """The whole body. Raises ApiError if it is too long or too slow, and ClientGone."""
     try:
         return await read_body(
             headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX
         )
     except BodyTooLongError:
         text = f"Request entity too large: limit is {BODY_BYTES_MAX}"
-        raise _UnreadError("RequestEntityTooLarge", 413, text) from None
+        raise _UnreadBodyError("RequestEntityTooLarge", 413, text) from None
     except TimeoutError:
         text = f"the body took longer than {BODY_SECONDS_MAX:g} seconds"
-        raise _UnreadError("Timeout", 408, text) from None
+        raise _UnreadBodyError("Timeout", 408, text) from None
 
 
 def _with_header(send: Send, asked: Mapping[str, str]) -> Send:
-    """`send`, that says under which id it has noted the request."""
+    """`send`, adding the audit-id header."""
     header = (b"audit-id", asked[AUDIT_ID].encode("latin-1"))
 
     async def marked(message: Message) -> None:
@@ -204,7 +203,7 @@ def _with_header(send: Send, asked: Mapping[str, str]) -> Send:
 async def _send(
     send: Send, method: str, asked: Mapping[str, str], response: Response, body: Parts
 ) -> None:
-    """Send the answer to a request with the headers `asked`, of which `body` is the text."""
+    """Send `body` as the answer to a request with the headers `asked`."""
     parts = body if method != "HEAD" else ()
     length = sum(map(len, body))
     headers = [NO_CACHE, (b"audit-id", asked[AUDIT_ID].encode("latin-1"))]
@@ -217,23 +216,23 @@ async def _send(
     if response.warnings:
         headers += warning_headers(response.warnings)
     if length > GZIP_BYTES_MIN and _takes_gzip(asked.get("accept-encoding", "")):
-        parts = _zipped(parts)
+        parts = _gzipped(parts)
         length = sum(map(len, parts))
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
     headers.append((b"content-length", str(length).encode()))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     *before, last = chunks_of(parts or (b"",))
-    for piece in before:
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    for chunk in before:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": last})
 
 
 def _takes_gzip(accepted: str) -> bool:
-    # upstream: responsewriters/writers.go:negotiateContentEncoding, which knows of no q
+    # upstream: responsewriters/writers.go:negotiateContentEncoding, which ignores q values
     return any(coding.strip() == "gzip" for coding in accepted.split(","))
 
 
-def _zipped(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+def _gzipped(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
     packer = zlib.compressobj(GZIP_LEVEL, wbits=31)
     packed = [packer.compress(part) for part in parts]
     return (*packed, packer.flush())

@@ -1,8 +1,8 @@
-"""Pieces: long answers leave one after the other, so that a client who does not read is noticed.
+"""Splits long answers into chunks, so that a client that does not read is noticed.
 
-A socket says that it is full only when it is asked to take more. What TLS has taken at once, of
-whatever length, stays in memory unnoticed for as long as the client likes; of pieces, no more than
-a megabyte does before the connection is told to wait (`PunctualProtocol` has the rest).
+asyncio pauses writing only between writes. A single long write would stay in the TLS buffer for as
+long as the client likes. With chunks at most a megabyte does, before writing is paused and
+`TimeoutHttpProtocol` starts its timeout.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CHUNK_BYTES_MAX: Final = 256 << 10
 
 
 def chunks_of(parts: Iterable[bytes]) -> Iterator[bytes | memoryview]:
-    """The bytes of `parts` in order, so many at most at a time; nothing is copied."""
+    """The bytes of `parts` in order, at most CHUNK_BYTES_MAX at a time, without copying."""
     for part in parts:
         if len(part) <= CHUNK_BYTES_MAX:
             yield part

@@ -1,7 +1,7 @@
-"""CoalescingTransport: the head of an answer leaves together with the beginning of its body.
+"""CoalescingTransport: sends the head of an answer together with the first part of its body.
 
-As ASGI means it: a head is not sent before the first part of a body is there. uvicorn writes it at
-once, which costs every answer a second call of the kernel and a second record of TLS.
+uvicorn writes the head at once, which costs every answer a second system call and a second TLS
+record. ASGI allows a server to wait for the body.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-# Written before any answer, to clients who wait for it with their body.
+# An interim response, for clients that wait for it before they send the body.
 _CONTINUE: Final = b"HTTP/1.1 100 "
 
 
 class CoalescingTransport(asyncio.Transport):
-    """What the one answer to a request is written to: `transport`, but for the head.
+    """Wraps `transport` for one answer, and holds its head back until the body begins.
 
-    Not for answers to HEAD, to whose body nothing is ever written.
+    Not for HEAD requests, whose answers have no body.
     """
 
-    __slots__ = ("_head", "_is_begun", "_transport")
+    __slots__ = ("_head", "_is_head_sent", "_transport")
 
     def __init__(self, transport: asyncio.Transport) -> None:
-        """Nothing has been written."""
+        """Wrap `transport` before anything is written."""
         self._transport = transport
         self._head: bytes | None = None
-        self._is_begun = False
+        self._is_head_sent = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send `data`, a head when more comes."""
-        if self._is_begun:
+        """Send `data`; the first write is the head, and waits for the second."""
+        if self._is_head_sent:
             self._transport.write(data)
         elif self._head is not None:
-            self._is_begun = True
+            self._is_head_sent = True
             self._transport.write(self._head + data)
         elif bytes(data).startswith(_CONTINUE):
             self._transport.write(data)
@@ -40,9 +40,9 @@ class CoalescingTransport(asyncio.Transport):
             self._head = bytes(data)
 
     def close(self) -> None:
-        """Hang up when all that was sent has left."""
+        """Close after all written data is sent."""
         self._transport.close()
 
     def is_closing(self) -> bool:
-        """Whether that has begun."""
+        """Whether the transport is closing or closed."""
         return self._transport.is_closing()

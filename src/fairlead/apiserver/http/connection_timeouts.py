@@ -1,8 +1,10 @@
-"""TimeoutHttpProtocol: HTTP with clients that are in time, and no longer than they should be.
+"""TimeoutHttpProtocol: disconnects clients that are too slow, or send too much.
 
-uvicorn ends connections on which nothing begins. Here those end too whose request line and headers
-do not come to their end in time, or grow beyond all measure, those whose client does not read its
-answer, and those whose client sends on though its request was refused.
+uvicorn closes idle connections. This protocol also closes connections
+
+    whose request head is incomplete after HEAD_SECONDS_MAX, or longer than HEAD_BYTES_MAX
+    whose client does not read its answer for READING_SECONDS_MAX
+    whose client keeps sending a body after its request was refused
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ from fairlead.apiserver.http.peer_certificate import PEER, peer_of
 HEAD_SECONDS_MAX: Final = 10.0
 HEAD_BYTES_MAX: Final = 64 << 10
 READING_SECONDS_MAX: Final = 30.0
-LINGER_SECONDS_MAX: Final = 1.0  # for a refusal to arrive before the connection is cut
-IDLE_SECONDS_MAX: Final = 120  # longer than Go's clients keep theirs (90 s)
+LINGER_SECONDS_MAX: Final = 1.0  # lets a refusal arrive before the connection is aborted
+IDLE_SECONDS_MAX: Final = 120  # more than the 90 s for which Go clients keep connections
 
 
 def uvicorn_config(app: Any, **more: Any) -> uvicorn.Config:
-    """How uvicorn is to serve `app` (ASGI) to such clients, HTTP alone; `more` as it has it.
+    """uvicorn's configuration for `app` (ASGI) with these timeouts; `more` are its other options.
 
-    It writes no logs, tells nobody who it is, and believes no headers of proxies.
+    HTTP only, without logs and Server header, ignoring proxy headers.
     """
     return uvicorn.Config(
         app,
@@ -44,10 +46,10 @@ def uvicorn_config(app: Any, **more: Any) -> uvicorn.Config:
 
 
 class TimeoutHttpProtocol(HttpToolsProtocol):
-    """One connection."""
+    """One connection with its timeouts."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """As uvicorn makes it."""
+        """Takes uvicorn's arguments."""
         super().__init__(*arguments, **options)
         self._head = _Deadline()
         self._reading = _Deadline()
@@ -55,15 +57,15 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody has called, and should say what for."""
+        """New connection: read the client certificate, start the head timeout."""
         super().connection_made(transport)  # type: ignore[arg-type] # uvicorn narrows it
         peer = peer_of(transport)
         if peer is not None:
-            self.app_state = {**self.app_state, PEER: peer}  # of this connection alone
+            self.app_state = {**self.app_state, PEER: peer}  # a copy: app_state is shared
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
-        """More of a request, or of several."""
+        """Receive data; abort when the head is too long."""
         is_idle = self.cycle is None or self.cycle.response_complete
         if is_idle and not self._head.is_set:
             self._expect_head()
@@ -73,36 +75,36 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def on_message_begin(self) -> None:
-        """Another request begins."""
+        """A request line arrives: start the head timeout."""
         super().on_message_begin()
-        if not self._head.is_set:  # nor did what came first tell of it
+        if not self._head.is_set:  # a pipelined request
             self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """Only the body is due now, which is the application's part."""
+        """The head is complete: the application bounds the body."""
         self._head.clear()
         super().on_headers_complete()
         if self.scope["method"] != "HEAD":
             self.cycle.transport = CoalescingTransport(self.transport)
 
     def on_response_complete(self) -> None:
-        """The answer has left; the end of its request may never come."""
+        """The answer is sent; if the body is still incomplete, abort soon."""
         super().on_response_complete()
         if self.transport.is_closing() and self.cycle.more_body:
             self._linger.set(self.loop, LINGER_SECONDS_MAX, self.transport)
 
     def pause_writing(self) -> None:
-        """The client does not read as fast as it is answered."""
+        """The client reads too slowly: start the reading timeout."""
         super().pause_writing()
         self._reading.set(self.loop, READING_SECONDS_MAX, self.transport)
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The client reads again."""
         self._reading.clear()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """Cancel all timeouts."""
         self._head.clear()
         self._reading.clear()
         self._linger.clear()
@@ -114,7 +116,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
 
 
 class _Deadline:
-    """When a connection is given up."""
+    """Aborts a connection after some seconds, unless cleared."""
 
     def __init__(self) -> None:
         self._timer: asyncio.TimerHandle | None = None

@@ -1,6 +1,6 @@
-"""Headers as a request has them: each name once, whatever the client has sent.
+"""Request headers as a mapping: the first of repeated headers counts, or they are a list.
 
-upstream: net/http's Header.Get; apiserver/pkg/endpoints/filters/impersonation, which reads lists
+upstream: net/http's Header.Get; apiserver/pkg/endpoints/filters/impersonation
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Final
 
 from fairlead.apiserver.request import SEPARATOR
 
-# These say one thing each time that they come.
+# Repeated headers with this prefix are lists.
 _LISTS: Final = "impersonate-"
 
 
 def headers_of(sent: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
-    """`sent` (names in lower case) by their names."""
+    """The headers `sent`, whose names are in lower case."""
     found = {name.decode("latin-1"): text.decode("latin-1") for name, text in sent}
     return found if len(found) == len(sent) else _gathered(sent)
 

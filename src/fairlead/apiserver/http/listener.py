@@ -1,4 +1,4 @@
-"""Listener: an ApiApp on a socket, in a running event loop.
+"""Listener: serves an ApiApp on a socket, in a running event loop.
 
 upstream: apiserver/pkg/server/secure_serving.go
 """
@@ -22,9 +22,9 @@ BACKLOG: Final = 2_048
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Where the server's certificate chain and its key are.
+    """The files of the server's certificate chain and key.
 
-    Clients may show certificates of the authority in `clients_file`, "" for none.
+    Client certificates are accepted from the authority in `clients_file`; "" accepts none.
     """
 
     chain_file: str
@@ -32,24 +32,24 @@ class Certificate:
     clients_file: str = ""
 
 
-def _asking(certificate: Certificate | None) -> int:
-    """Whether clients are asked for certificates."""
-    is_asking = certificate is not None and certificate.clients_file
-    return ssl.CERT_OPTIONAL if is_asking else ssl.CERT_NONE
+def _client_certificates(certificate: Certificate | None) -> int:
+    """Whether to request client certificates."""
+    is_requested = certificate is not None and certificate.clients_file
+    return ssl.CERT_OPTIONAL if is_requested else ssl.CERT_NONE
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to whoever runs the loop."""
+    """A uvicorn server that leaves signals to the owner of the event loop."""
 
     def install_signal_handlers(self) -> None:
-        """Nothing to install."""
+        """Install none."""
 
 
 class Listener:
-    """Serves `app` on a socket that listens already; TLS with a `certificate`."""
+    """Serves `app` on a listening socket; with a `certificate`, over TLS."""
 
     def __init__(self, app: ApiApp, listening: socket, certificate: Certificate | None) -> None:
-        """Nothing happens before `start`."""
+        """Configure; `start` begins to accept connections."""
         config = uvicorn_config(
             app,
             backlog=BACKLOG,
@@ -57,10 +57,10 @@ class Listener:
             ssl_certfile=certificate.chain_file if certificate else None,
             ssl_keyfile=certificate.key_file if certificate else None,
             ssl_ca_certs=(certificate.clients_file or None) if certificate else None,
-            ssl_cert_reqs=_asking(certificate),
+            ssl_cert_reqs=_client_certificates(certificate),
         )
-        # Sockets inherit it. An answer leaves as head and body: without it the body would wait
-        # until the client's kernel acknowledges the head, which takes it 40 ms.
+        # Connections inherit TCP_NODELAY. Without it, later parts of an answer would wait for
+        # the client's delayed ACK, which takes 40 ms.
         listening.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         self._app = app
         self._listening = listening
@@ -68,7 +68,7 @@ class Listener:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to accept; comes back when connections are."""
+        """Start to accept connections; returns when the server is ready."""
         config = self._server.config
         if not config.loaded:
             config.load()
@@ -77,20 +77,20 @@ class Listener:
         self._task = asyncio.create_task(self._server.main_loop())
 
     async def stop(self) -> None:
-        """End the watches in good order, finish what is under way, hang up."""
+        """End the watches, finish open requests, and close all connections."""
         self._app.close()
         self._server.should_exit = True
         if self._task is not None:
             await self._task
             await self._server.shutdown([self._listening])
-            await self._hang_up()
+            await self._abort_connections()
 
-    async def _hang_up(self) -> None:
-        """End what clients still hold open: a closing handshake of TLS may wait for them long."""
+    async def _abort_connections(self) -> None:
+        """Abort connections that clients keep open: a TLS close waits for their reply."""
         for connection in list(self._server.server_state.connections):
             transport = getattr(connection, "transport", None)
             if transport is not None:
                 transport.abort()
-        # Transports close their sockets when the loop comes round, those of TLS one turn later.
+        # Sockets are closed in the next turn of the event loop, those of TLS one turn later.
         await asyncio.sleep(0)
         await asyncio.sleep(0)

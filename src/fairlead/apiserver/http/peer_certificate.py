@@ -1,7 +1,6 @@
-"""Peer: who a client is by the certificate that it shows, if it shows one.
+"""Authenticates clients by certificate.
 
-The authority that signed it was checked when the connection was made. The common name is the
-user's, organizations are groups.
+TLS has verified the certificate. Its common name is the user, its organizations are groups.
 
 upstream: apiserver/pkg/authentication/request/x509/x509.go:CommonNameUserConversion
 """
@@ -17,7 +16,7 @@ from msgspec import structs
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.request import User
 
-# Where a connection's state holds it.
+# The key of the user in the state of a connection.
 PEER: Final = "fairlead.peer"
 CREDENTIAL: Final = "authentication.kubernetes.io/credential-id"
 _NAME: Final = "commonName"
@@ -25,15 +24,15 @@ _GROUP: Final = "organizationName"
 
 
 class Connection(Protocol):
-    """As an event loop holds it."""
+    """A transport of asyncio."""
 
     def get_extra_info(self, name: str) -> Any:
-        """What is known of it under `name`, None where that is nothing."""
+        """A property of the transport, None if it has none."""
         ...
 
 
 def peer_of(transport: Connection) -> User | None:
-    """Who is at the other end; None where no certificate says it."""
+    """The user of a client certificate, None without one."""
     user = user_of_certificate(transport.get_extra_info("peercert") or {})
     shown = transport.get_extra_info("ssl_object")
     if user is None or shown is None:
@@ -43,7 +42,7 @@ def peer_of(transport: Connection) -> User | None:
 
 
 def user_of_certificate(certificate: Mapping[str, Any]) -> User | None:
-    """The user that a certificate, as the module ssl shows it, names; None where it names none."""
+    """The user in a certificate as decoded by ssl, None if it has no common name."""
     subject = [pair for names in certificate.get("subject", ()) for pair in names]
     name = next((text for kind, text in subject if kind == _NAME), "")
     if not name:

@@ -1,7 +1,8 @@
-"""Layout: how the text of an answer stands on the page.
+"""Formats JSON answers: HTML-escaped, and either one line or indented.
 
-Objects end with the end of a line. Who asks for it, and who reads with their own eyes, gets them
-laid out over several lines, which end with nothing; so does who is refused and takes no Status.
+Objects are indented for `?pretty=true`, and by default for curl, wget and browsers; so is a
+Status for a client that does not accept objects. Compact objects end with a newline, indented ones
+do not.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go:isPrettyPrint, handlers/
 responsewriters/writers.go:WriteObjectNegotiated,
@@ -30,14 +31,14 @@ _SPECIAL: Final = (
 )
 _ALWAYS: Final = ("/version", "/version/")
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
-_READERS: Final = ("curl", "Wget", "Mozilla/5.0")
+_INTERACTIVE_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
 _INDENT: Final = 2
 
 
 def formatted_body(
     response: Response, path: str, pretty: str, headers: Mapping[str, str]
 ) -> tuple[bytes, ...]:
-    """The body of `response` to a request, in parts; `pretty` is a parameter, "" if not given."""
+    """The body of `response`, in parts; `pretty` is the parameter, "" if not given."""
     parts = response.body
     if not parts or not response.content_type.startswith(_JSON):
         return parts
@@ -45,24 +46,24 @@ def formatted_body(
         return _indented(parts) if path in _ALWAYS else parts
     if any(map(_may_need_escapes, parts)):
         parts = tuple(map(_escaped, parts))
-    if response.content_type == _JSON and _is_for_eyes(pretty, headers.get("user-agent", "")):
+    if response.content_type == _JSON and _is_pretty(pretty, headers.get("user-agent", "")):
         return _indented(parts)
     if parts[0].startswith(_STATUS) and not takes_objects(headers.get("accept", "")):
         return _indented(parts)
     return (*parts[:-1], parts[-1] + b"\n")
 
 
-def _is_for_eyes(pretty: str, agent: str) -> bool:
-    return pretty in _TRUE if pretty else agent.startswith(_READERS)
+def _is_pretty(pretty: str, agent: str) -> bool:
+    return pretty in _TRUE if pretty else agent.startswith(_INTERACTIVE_AGENTS)
 
 
 def _may_need_escapes(part: bytes) -> bool:
-    """Cheap to tell, even of a long list: it is looked through for single bytes."""
+    """Quick check for single bytes, as a list may be long."""
     return b"<" in part or b">" in part or b"&" in part or b"\xe2" in part
 
 
 def _escaped(part: bytes) -> bytes:
-    """Text that may stand in a page, too; what is special there only stands in JSON's strings."""
+    """Escape for HTML, as Go does; these characters occur in JSON strings only."""
     # upstream: encoding/json/encode.go:appendHTMLEscape
     for mark, written in _SPECIAL:
         part = part.replace(mark, written)

@@ -1,4 +1,4 @@
-"""Reading the body of a request: all of it, in bounded size and time."""
+"""Reads the body of a request, bounded in size and time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
-class ClientGone(Exception):  # noqa: N818 - an event, not an error of ours
-    """Whoever asked has left."""
+class ClientGone(Exception):  # noqa: N818 - an event, not an error
+    """The client disconnected before the end of the body."""
 
 
 class BodyTooLongError(Exception):
-    """The body is longer than it may be, or says so."""
+    """The body, or its Content-Length, is too long."""
 
 
 async def read_body(

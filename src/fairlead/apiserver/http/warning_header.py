@@ -1,9 +1,8 @@
-"""Warning headers: what a client is told besides its answer.
+"""Warning headers of an answer.
 
-Each warning is told once. Clients read headers up to some length only, so that all of them together
-stay within 4,096 characters: where they would not, each is cut to 256, and those that still have
-no room are left out. A warning with control characters in it (names of fields are warned of as
-they were sent) would end its header and begin another; it is left out, too.
+Duplicates are dropped. If the warnings have more than 4,096 characters together, each is cut to
+256, and those that still exceed the total are dropped. Warnings with control characters are
+dropped too, as a newline in a field name would start another header.
 
 upstream: apiserver/pkg/endpoints/filters/warning.go:AddWarning,
 apimachinery/pkg/util/net/http.go:NewWarningHeader
@@ -20,11 +19,11 @@ CUT_CHARACTERS: Final = 256
 
 
 def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
-    """The headers that tell `texts`, in their order."""
-    told = [text for text in dict.fromkeys(texts) if text and not _has_controls(text)]
-    if sum(map(len, told)) > TOTAL_CHARACTERS_MAX:
-        told = list(_within(text[:CUT_CHARACTERS] for text in told))
-    return [(b"warning", _header(text).encode()) for text in told]
+    """The Warning headers for `texts`, in order."""
+    shown = [text for text in dict.fromkeys(texts) if text and not _has_controls(text)]
+    if sum(map(len, shown)) > TOTAL_CHARACTERS_MAX:
+        shown = list(_within(text[:CUT_CHARACTERS] for text in shown))
+    return [(b"warning", _header(text).encode()) for text in shown]
 
 
 def _has_controls(text: str) -> bool:

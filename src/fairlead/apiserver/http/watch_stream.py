@@ -1,4 +1,7 @@
-"""Streaming: the lines of a watch, as they come, to a client that may leave at any time."""
+"""Streams the events of a watch until it ends or the client disconnects.
+
+After a send it waits SEND_INTERVAL_S, so that the events of a busy watch are sent together.
+"""
 
 from __future__ import annotations
 
@@ -22,99 +25,99 @@ Settle = Callable[[], Awaitable[None]]
 async def stream(
     watch: Watch, watches: Watches, receive: Receive, send: Send, settle: Settle | None = None
 ) -> None:
-    """Send the lines of `watch` until it is over or the client has left.
+    """Send the events of `watch` until it ends or the client disconnects.
 
-    `settle` comes back when what happened so far can no longer be lost: nobody is told of anything
-    else, since it could be undone. When it raises ApiError the watch is over.
+    `settle` waits until all changes so far are durable; only then events are sent, as a crash
+    could undo the changes. If it raises ApiError, the watch ends.
     """
     headers = [NO_CACHE, (b"content-type", watch.content_type.encode())]
-    leaving: asyncio.Task[Message] | None = None
+    disconnect: asyncio.Task[Message] | None = None
     try:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"", "more_body": True})
-        leaving = asyncio.ensure_future(_left(receive))
-        await _Streaming(watch, watches, send, leaving, settle).run()
+        disconnect = asyncio.ensure_future(_disconnected(receive))
+        await _Stream(watch, watches, send, disconnect, settle).run()
     finally:
         watch.on_data = None
         watch.close()
-        if leaving is not None:
-            leaving.cancel()
+        if disconnect is not None:
+            disconnect.cancel()
 
 
-async def _left(receive: Receive) -> Message:
-    """Come back when the client has left."""
+async def _disconnected(receive: Receive) -> Message:
+    """Return when the client disconnects."""
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             return message
 
 
-class _Streaming:
-    """One watch on its way; `_woken` is what it waits for."""
+class _Stream:
+    """One stream; `_woken` is set when there may be something to do."""
 
     def __init__(
         self,
         watch: Watch,
         watches: Watches,
         send: Send,
-        leaving: asyncio.Task[Message],
+        disconnect: asyncio.Task[Message],
         settle: Settle | None,
     ) -> None:
         self._watch = watch
         self._watches = watches
         self._send = send
-        self._leaving = leaving
+        self._disconnect = disconnect
         self._settle = settle
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
-        self._marking: asyncio.TimerHandle | None = None
+        self._bookmark_timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Send until the end, and say that it is the end if the client is still there."""
+        """Send until the end, then finish the response if the client is still connected."""
         ending = self._loop.call_later(self._watch.timeout_s, self._end)
-        self._mark_later(0.0)
+        self._schedule_bookmark(0.0)
         self._watch.on_data = self._woken.set
-        self._leaving.add_done_callback(lambda _: self._woken.set())
+        self._disconnect.add_done_callback(lambda _: self._woken.set())
         try:
             while await self._send_lines():
                 await self._woken.wait()
         finally:
             ending.cancel()
-            if self._marking is not None:
-                self._marking.cancel()
-        if not self._leaving.done():
+            if self._bookmark_timer is not None:
+                self._bookmark_timer.cancel()
+        if not self._disconnect.done():
             await self._send({"type": "http.response.body", "body": b""})
 
     def _end(self) -> None:
         self._watch.end()
 
-    def _mark_later(self, elapsed_s: float) -> None:
+    def _schedule_bookmark(self, elapsed_s: float) -> None:
         wait_s = self._watch.bookmark_in_s(elapsed_s)
         if wait_s is not None:
-            self._marking = self._loop.call_later(wait_s, self._mark, elapsed_s + wait_s)
+            self._bookmark_timer = self._loop.call_later(wait_s, self._bookmark, elapsed_s + wait_s)
 
-    def _mark(self, elapsed_s: float) -> None:
+    def _bookmark(self, elapsed_s: float) -> None:
         self._watch.bookmark(self._watches.version)
-        self._mark_later(elapsed_s)
+        self._schedule_bookmark(elapsed_s)
 
     async def _send_lines(self) -> bool:
-        """Send what there is; whether there may be more."""
+        """Send the queued events. Returns whether there may be more."""
         self._woken.clear()
         is_over = self._watch.is_over
         lines = self._watch.take()
-        if self._leaving.done():
+        if self._disconnect.done():
             return False
-        if lines and not await self._is_safe():
+        if lines and not await self._is_durable():
             return False
         if lines:
-            for piece in chunks_of((b"".join(lines),)):
-                await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+            for chunk in chunks_of((b"".join(lines),)):
+                await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
             if not is_over:
                 await asyncio.sleep(SEND_INTERVAL_S)
         return not is_over
 
-    async def _is_safe(self) -> bool:
-        """Wait until what happened cannot be undone; False if it may be."""
+    async def _is_durable(self) -> bool:
+        """Wait until the changes are durable; False if they may be lost."""
         if self._settle is not None:
             try:
                 await self._settle()

@@ -1,4 +1,4 @@
-"""Asking admission webhooks, over HTTP.
+"""Calls admission webhooks over HTTP.
 
 upstream: apiserver/pkg/util/webhook/client.go
 """
@@ -18,7 +18,7 @@ from fairlead.apiserver.request import WebhookAnswer
 ANSWER_BYTES_MAX: Final = 3 << 20
 TEXT_BYTES_MAX: Final = 2_048
 AUTHORITY_CHARACTERS_MAX: Final = 16_384
-CONTEXTS_MAX: Final = 32  # reading what the system trusts takes 20 ms
+CONTEXTS_MAX: Final = 32  # loading the trusted authorities of the system takes 20 ms
 _REFUSALS: Final[Mapping[int, str]] = {
     400: "the server rejected our request for an unknown reason",
     401: "the server has asked for the client to provide credentials",
@@ -34,7 +34,7 @@ _REFUSALS: Final[Mapping[int, str]] = {
 
 
 async def ask_webhook(call: WebhookCall) -> WebhookAnswer:
-    """The answer, or why there is none, as upstream's HTTP client words it where it can."""
+    """The webhook's answer, or the error in the words of upstream's client."""
     timeout = aiohttp.ClientTimeout(total=call.timeout_s)
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     try:
@@ -54,9 +54,9 @@ async def ask_webhook(call: WebhookCall) -> WebhookAnswer:
                 return WebhookAnswer(failure=_refused(response, body), is_reached=True)
             return WebhookAnswer(body=body)
     except aiohttp.ClientConnectorCertificateError as cause:
-        return WebhookAnswer(failure=_distrusted(cause))
+        return WebhookAnswer(failure=_certificate_error(cause))
     except aiohttp.ClientConnectorError as cause:
-        return WebhookAnswer(failure=_worded(cause))
+        return WebhookAnswer(failure=_dial_error(cause))
     except TimeoutError:
         return WebhookAnswer(failure="context deadline exceeded")
     except (aiohttp.ClientError, ssl.SSLError, ValueError) as cause:
@@ -64,7 +64,7 @@ async def ask_webhook(call: WebhookCall) -> WebhookAnswer:
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """All of an answer's body. Raises ValueError for one without end."""
+    """The whole body. Raises ValueError if it is too long."""
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
@@ -74,7 +74,7 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _refused(response: aiohttp.ClientResponse, body: bytes) -> str:
-    """An answer that is none, as upstream's client words it."""
+    """The error for an HTTP status that is not 2xx."""
     # upstream: client-go/rest/request.go:newUnstructuredResponseError,
     # apimachinery/pkg/api/errors/errors.go:NewGenericServerResponse
     is_text = response.content_type.startswith("text/")
@@ -93,7 +93,7 @@ def _refused(response: aiohttp.ClientResponse, body: bytes) -> str:
     )
 
 
-def _distrusted(cause: aiohttp.ClientConnectorCertificateError) -> str:
+def _certificate_error(cause: aiohttp.ClientConnectorCertificateError) -> str:
     found = cause.certificate_error
     why = "certificate signed by unknown authority"
     if isinstance(found, ssl.SSLCertVerificationError) and "mismatch" in found.verify_message:
@@ -102,12 +102,12 @@ def _distrusted(cause: aiohttp.ClientConnectorCertificateError) -> str:
 
 
 def _context(call: WebhookCall) -> ssl.SSLContext | bool:
-    return _trusting(call.ca) if call.url.startswith("https:") else True
+    return _ssl_context_for(call.ca) if call.url.startswith("https:") else True
 
 
 @text_cache(maxsize=CONTEXTS_MAX, characters_max=AUTHORITY_CHARACTERS_MAX)
-def _trusting(authority: str) -> ssl.SSLContext:
-    """Where that authority vouches for others, or those that the system trusts."""
+def _ssl_context_for(authority: str) -> ssl.SSLContext:
+    """A context that trusts this authority, or the system's if "" is given."""
     try:
         return ssl.create_default_context(cadata=authority or None)
     except (ssl.SSLError, TypeError):
@@ -116,7 +116,7 @@ def _trusting(authority: str) -> ssl.SSLContext:
         raise ValueError(why) from None
 
 
-def _worded(cause: aiohttp.ClientConnectorError) -> str:
+def _dial_error(cause: aiohttp.ClientConnectorError) -> str:
     if isinstance(cause.os_error, ConnectionRefusedError):
         return f"dial tcp {cause.host}:{cause.port}: connect: connection refused"
     return f"dial tcp {cause.host}:{cause.port}: {cause.os_error.strerror or cause.os_error}"

@@ -1,6 +1,6 @@
-"""OpenAPI: what is served, described for `kubectl explain`, `kubectl apply` and code generators.
+"""OpenAPI v2 and v3 documents, for `kubectl explain`, `kubectl apply` and code generators.
 
-Documents are made from the registry and the schema tables when somebody first asks for them.
+Documents are built from the served kinds and the schema tables on the first request.
 
 upstream: k8s.io/kube-openapi/pkg/{builder3,handler3}, apiserver/pkg/endpoints/installer.go
 """

@@ -1,10 +1,10 @@
-"""Documents: OpenAPI as clients ask for it.
+"""OpenAPI documents by path.
 
-    /openapi/v3                 which documents there are, each with a hash of what is in it
-    /openapi/v3/apis/GROUP/V    one of them; with the right hash it may be kept for ever
-    /openapi/v2                 everything at once
+    /openapi/v3                 the index: each document with a hash
+    /openapi/v3/apis/GROUP/V    one document; with its hash in the query it never expires
+    /openapi/v2                 everything in one document
 
-A hash is made of what a document is made from, so that the index needs no document.
+Hashes are of the inputs of a document, so that the index needs no documents.
 
 upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, pkg/handler/handler.go
 """
@@ -45,18 +45,18 @@ _PLAIN: Final = (".well-known/openid-configuration", "openid/v1/jwks", "version"
 
 
 class OpenApi:
-    """A Document (see `serving.server`) for everything under /openapi."""
+    """A Document (see `endpoints.server`) for everything under /openapi."""
 
     def __init__(self, registry: ServedKinds, fairlead_version: str) -> None:
-        """Describe what `registry` has, whenever somebody asks."""
+        """Describe the kinds in `registry`."""
         self._registry = registry
         self._fairlead_version = fairlead_version
         self._kept: dict[str, tuple[str, bytes]] = {}
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """The document at the request's path, None when that is elsewhere; `now` is no matter.
+        """The document at the request's path, None if it is no OpenAPI path; `now` is ignored.
 
-        It answers every method.
+        All methods are answered alike.
         """
         parts = tuple(request.path.split("/")[1:])
         if parts[0] != "openapi":
@@ -110,7 +110,7 @@ class OpenApi:
         return Response(200, (self._written(name, current),), _V2_FORMS[name], headers)
 
     def _written(self, name: str, current: str) -> bytes:
-        """A document as text; the last one of each name is kept."""
+        """An encoded document; the last version of each is cached."""
         kept = self._kept.get(name)
         if kept is None or kept[0] != current:
             kept = self._kept[name] = (current, self._text(name))
@@ -139,7 +139,7 @@ class OpenApi:
                 return plain_document(name)
 
     def _hash(self, name: str) -> str:
-        """In upper case, as upstream writes it; equal for equal documents."""
+        """A hash in upper-case hex, as upstream writes it."""
         made_of = [VERSION, self._fairlead_version, name]
         match name.split("/"):
             case ["api", version]:
@@ -159,6 +159,6 @@ class OpenApi:
 
 
 def _v2_form(accept: str) -> str:
-    """The form of everything that a client wants first, "" where there is none of them."""
+    """The media type of /openapi/v2 that the client prefers, "" if it accepts none."""
     wanted = [clause.media_type for clause in clauses(accept)] or [JSON]
     return next((_ASKED[one] for one in wanted if one in _ASKED), "")

@@ -1,4 +1,4 @@
-"""The types of measurements, which are not among Kubernetes' own.
+"""Types of metrics.k8s.io, which the schema tables do not have.
 
 upstream: staging/src/k8s.io/metrics/pkg/apis/metrics/v1beta1/types.go
 """
@@ -46,12 +46,12 @@ _MEASUREMENTS: Final[Mapping[Kind, tuple[str, Json]]] = {
 
 
 def measured_name(kind: Kind) -> str | None:
-    """What the type of a measurement is called; None for all other kinds."""
+    """The name of the type of NodeMetrics or PodMetrics, None for all other kinds."""
     return f"{_PACKAGE}.{kind.kind}" if kind in _MEASUREMENTS else None
 
 
 def measured_type(kind: Kind) -> dict[str, Json]:
-    """The types of a measurement and of lists of it, with those they need beside `META`'s."""
+    """The types of a metrics kind and its list, with the types they refer to."""
     name = f"{_PACKAGE}.{kind.kind}"
     description, own = _MEASUREMENTS[kind]
     listed = {"type": "array", "items": {"$ref": f"{_SCHEMAS}/{name}"}}

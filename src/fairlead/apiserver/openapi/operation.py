@@ -1,4 +1,4 @@
-"""Operations: what can be done at a path, as OpenAPI v3 describes it.
+"""Operations of a path in OpenAPI v3.
 
 upstream: apiserver/pkg/endpoints/installer.go:registerResourceHandlers
 """
@@ -14,7 +14,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.openapi import parameter
 from fairlead.apiserver.openapi.schema_document import META, PATCH, V3
 
-# Group, version and kind, where they are not the subject's.
+# Group, version and kind, if they differ from the subject's.
 About = tuple[str, str, str]
 
 JSON: Final = "application/json"
@@ -38,7 +38,7 @@ _DELETE_OPTIONS: Final = f"{META}.DeleteOptions"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What operations are about: a kind, and the types of its objects and lists by name."""
+    """The kind of an operation, and the names of its object and list types."""
 
     kind: Kind
     object_type: str
@@ -46,17 +46,17 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """`CoreV1`, `RbacAuthorizationV1`: what operations of a version are called after."""
+        """`CoreV1`, `RbacAuthorizationV1`: the prefix of operation ids of a version."""
         return f"{_capitalized(group_title(self.kind.group))}{_capitalized(self.kind.version)}"
 
     @property
     def scope(self) -> str:
-        """`Namespaced`, where that is so."""
+        """`Namespaced` or ""."""
         return "Namespaced" if self.kind.namespaced else ""
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The media types of objects."""
+        """The media types of answers with objects."""
         return CUSTOM_READ if self.kind.is_custom else READ
 
     def called(self, verb: str, part: str = "") -> str:
@@ -65,7 +65,7 @@ class Subject:
 
 
 def group_title(group: str) -> str:
-    """`core`, `policy`, `rbacAuthorization`: a group without its dots and its domain."""
+    """`core`, `policy`, `rbacAuthorization`: a group without dots and domain."""
     first, *more = (group.removesuffix(".k8s.io") or "core").split(".")
     return first + "".join(map(_capitalized, more))
 
@@ -90,7 +90,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
     body: Json | None = None,
     about: About | None = None,
 ) -> Json:
-    """One operation: `answers` are codes and types, `knows` its parameters in the query."""
+    """One operation: `answers` are codes and types, `knows` its query parameters."""
     kind = subject.kind
     group, version, title = about or (kind.group, kind.version, kind.kind)
     made: Json = {
@@ -108,7 +108,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
 
 
 def responses(answers: Iterable[tuple[str, str]], media_types: tuple[str, ...]) -> Json:
-    """Codes and what comes with them."""
+    """Status codes and the bodies of their answers."""
     made: Json = {
         code: {"description": _SAID[code], "content": content(definition, media_types)}
         for code, definition in answers
@@ -122,7 +122,7 @@ def content(definition: str, media_types: Iterable[str]) -> Json:
 
 
 def _sent(subject: Subject, definition: str) -> Json:
-    """A body that must be there."""
+    """A required body."""
     media_types = CUSTOM_READ if subject.kind.is_custom else ("*/*",)
     return {"content": content(definition, media_types), "required": True}
 
@@ -132,7 +132,7 @@ def _delete_options() -> Json:
 
 
 def listed(subject: Subject, *, everywhere: bool = False) -> Json:
-    """list: of one namespace, or `everywhere`."""
+    """list, in one namespace or `everywhere`."""
     name = subject.called("list")
     if everywhere:
         name = f"list{subject.title}{subject.kind.kind}ForAllNamespaces"
@@ -173,7 +173,7 @@ def collection_deleted(subject: Subject) -> Json:
 
 
 def deleted(subject: Subject, *, shows_object: bool) -> Json:
-    """delete: `shows_object` where the answer is the object."""
+    """delete; `shows_object`: the answer is the object rather than a Status."""
     answer = subject.object_type if shows_object else _STATUS
     return operation(
         subject,
@@ -187,7 +187,7 @@ def deleted(subject: Subject, *, shows_object: bool) -> Json:
 
 
 def read(subject: Subject, part: str = "", answer: str = "", about: About | None = None) -> Json:
-    """get: of an object or a part of it."""
+    """get of an object or a subresource."""
     return operation(
         subject,
         "get",
@@ -201,7 +201,7 @@ def read(subject: Subject, part: str = "", answer: str = "", about: About | None
 def replaced(
     subject: Subject, part: str = "", answer: str = "", about: About | None = None
 ) -> Json:
-    """update: of an object or a part of it."""
+    """update of an object or a subresource."""
     definition = answer or subject.object_type
     return operation(
         subject,
@@ -216,7 +216,7 @@ def replaced(
 
 
 def patched(subject: Subject, part: str = "", answer: str = "", about: About | None = None) -> Json:
-    """patch: of an object or a part of it."""
+    """patch of an object or a subresource."""
     definition = answer or subject.object_type
     patches = [one for one in _PATCHES if not (subject.kind.is_custom and one == _STRATEGIC)]
     codes = ("200",) if subject.kind.is_custom else ("200", "201")
@@ -233,7 +233,7 @@ def patched(subject: Subject, part: str = "", answer: str = "", about: About | N
 
 
 def posted(subject: Subject, part: str, definition: str, about: About) -> Json:
-    """create: of a part of an object, such as its binding."""
+    """create of a subresource, such as a binding."""
     return operation(
         subject,
         "post",
@@ -246,7 +246,7 @@ def posted(subject: Subject, part: str, definition: str, about: About) -> Json:
 
 
 def watched(subject: Subject, *, is_list: bool, everywhere: bool = False) -> Json:
-    """watch: the old way, by a path of its own."""
+    """watch by the deprecated path."""
     name = subject.called("watch", "List" if is_list else "")
     if everywhere:
         name = f"watch{subject.title}{subject.kind.kind}ListForAllNamespaces"

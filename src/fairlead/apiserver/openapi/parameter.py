@@ -1,4 +1,4 @@
-"""Parameters of operations: which verb knows which.
+"""Query and path parameters of operations, by verb.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:ListOptions, CreateOptions, DeleteOptions, ...
 """
@@ -95,5 +95,5 @@ def parameter(name: str) -> Json:
 
 
 def parameters(*names: str) -> list[Json]:
-    """Parameters in their order."""
+    """Several parameters, in order."""
     return [parameter(name) for name in names]

@@ -1,4 +1,4 @@
-"""Paths: where the objects of a kind and their parts are.
+"""Paths of a kind and its subresources.
 
 upstream: apiserver/pkg/endpoints/installer.go:registerResourceHandlers
 """
@@ -14,7 +14,7 @@ from fairlead.apiserver.kind import Subresource
 from fairlead.apiserver.openapi import operation, parameter
 from fairlead.apiserver.openapi.operation import Subject
 
-# The name of a type by apiVersion and kind.
+# (apiVersion, kind) -> name of the type
 TypeOf = Callable[[str, str], str | None]
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -28,7 +28,7 @@ def root(group: str, version: str) -> str:
 
 
 def paths_of(subject: Subject, type_of: TypeOf) -> Iterator[tuple[str, Json]]:
-    """Every path of a kind with what can be done there."""
+    """Every path of a kind with its operations."""
     kind = subject.kind
     base = root(kind.group, kind.version)
     scoped = f"{base}/namespaces/{{namespace}}" if kind.namespaced else base
@@ -92,7 +92,7 @@ def _object(subject: Subject) -> Json:
 
 
 def _part(subject: Subject, part: Subresource, type_of: TypeOf) -> Json:
-    """What can be done with a part; nothing where it is not served."""
+    """The operations of a subresource."""
     kind = subject.kind
     about = (part.group or kind.group, part.version or kind.version, part.kind)
     group = f"{about[0]}/" if about[0] else ""

@@ -1,7 +1,7 @@
-"""Types as OpenAPI describes them: what `components.schemas` (v3) or `definitions` (v2) hold.
+"""Types in OpenAPI: the entries of `components.schemas` (v3) or `definitions` (v2).
 
-What a type refers to is described along with it. Texts for people come from the words table, for
-whoever wants them.
+A type is added together with all types that it refers to. Descriptions are optional and come from
+the words table.
 
 upstream: k8s.io/kube-openapi/pkg/generators/openapi.go, pkg/builder3/util
 """
@@ -27,7 +27,7 @@ _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 
 _INTEGER_OR_TEXT: Final = [{"type": "integer"}, {"type": "string"}]
-# Types that are single values in JSON and have names all the same.
+# Named types that are scalars in JSON.
 _NAMED: Final[Mapping[str, Json]] = {
     PATCH: {"type": "object"},
     _RAW: {"type": "object"},
@@ -36,7 +36,7 @@ _NAMED: Final[Mapping[str, Json]] = {
     _TIME: {"type": "string", "format": "date-time"},
     _QUANTITY: {"oneOf": [{"type": "string"}, {"type": "number"}]},
     _INT_OR_STRING: {"format": "int-or-string", "oneOf": _INTEGER_OR_TEXT},
-    # Any value, or one of a few forms: such types say nothing of themselves.
+    # Types without a schema: any value is allowed.
     f"{_EXTENSIONS}.JSON": {},
     f"{_EXTENSIONS}.JSONSchemaPropsOrArray": {},
     f"{_EXTENSIONS}.JSONSchemaPropsOrBool": {},
@@ -65,25 +65,25 @@ _ZEROS: Final[Mapping[Type, Any]] = {
     Type.BOOLEAN: False,
     Type.OBJECT: {},
 }
-# Types whose fields stand in another order than that of their names.
+# Types whose fields are not sorted by name.
 _REQUIRED: Final[Mapping[str, list[str]]] = {
     f"{META}.APIResource": ["name", "singularName", "namespaced", "kind", "verbs"],
     f"{META}.Condition": ["type", "status", "lastTransitionTime", "reason", "message"],
     f"{META}.WatchEvent": ["type", "object"],
 }
-# Lists of whole objects and of verbs do not say how they are merged.
+# Lists of whole objects and of verbs have no merge strategy.
 _SILENT_LISTS: Final = ("items", "verbs")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a version of OpenAPI refers to types."""
+    """What differs between OpenAPI v2 and v3 in references to types."""
 
     prefix: str
     wraps_references: bool
 
     def reference(self, definition: str) -> Json:
-        """To the type called `definition`."""
+        """A reference to the type called `definition`."""
         return {"$ref": self.prefix + definition}
 
 
@@ -93,14 +93,14 @@ V2: Final = Dialect("#/definitions/", wraps_references=False)
 
 @dataclass(slots=True)
 class Types:
-    """Types that were asked for, with all that they refer to."""
+    """The added types, with all types that they refer to."""
 
     dialect: Dialect
     described: bool = True
     _made: dict[str, Json] = field(default_factory=dict)
 
     def add(self, definitions: Iterable[str]) -> None:
-        """Describe `definitions` and everything they refer to."""
+        """Add `definitions` and everything they refer to."""
         waiting = list(definitions)
         while waiting:
             definition = waiting.pop()
@@ -109,11 +109,11 @@ class Types:
                 waiting += _references(self._made[definition], self.dialect.prefix)
 
     def put(self, definition: str, document: Json) -> None:
-        """Take over a type that no table has."""
+        """Add a type that no table has."""
         self._made[definition] = document
 
     def documents(self) -> dict[str, Json]:
-        """All types by name, in order."""
+        """All types, sorted by name."""
         return {name: self._made[name] for name in sorted(self._made)}
 
     def _document(self, definition: str) -> Json:
@@ -152,7 +152,7 @@ class Types:
         return document | self._type(member.schema, name, wraps=self.dialect.wraps_references)
 
     def _type(self, schema: Schema, name: str, *, wraps: bool = False) -> Json:
-        """A type where it stands; `wraps`: a reference has company there."""
+        """A type in place; `wraps`: a reference there has siblings, and needs allOf."""
         target = schema.definition or _NAMES.get(schema.type)
         if schema.type is Type.LIST and schema.items is not None:
             return {"type": "array", "items": self._type(schema.items, ""), **_listed(schema, name)}
@@ -165,7 +165,7 @@ class Types:
 
 
 def _is_opened(schema: Schema) -> bool:
-    """Whether a field has owners of its parts, though its type has one of the whole."""
+    """Whether the field is granular although its type is atomic."""
     if schema.type is not Type.OBJECT or schema.topology is not Topology.GRANULAR:
         return False
     return schemas().of_definition(schema.definition).topology is Topology.ATOMIC

@@ -1,6 +1,6 @@
-"""OpenAPI v2: everything in one document, for clients that know no other.
+"""OpenAPI v2: one document for everything.
 
-It is made from the documents of v3: bodies become parameters, references lead to definitions.
+It is converted from the documents of v3: bodies become parameters, references point to definitions.
 
 upstream: k8s.io/kube-openapi/pkg/builder/openapi.go
 """
@@ -17,13 +17,13 @@ from fairlead.apiserver.openapi.v3 import document
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 _ANY_BODY: Final = ("*/*",)
-# What v2 cannot say of a custom resource's values is left out; of defaults it says nothing.
+# Keywords of custom resource schemas that v2 does not have; defaults are dropped, too.
 # Upstream prunes them: kube-openapi, pkg/handler/default_pruning.go.
 _UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable", "default")
 
 
 def swagger(registry: ServedKinds) -> Json:
-    """The document of all that is served."""
+    """The whole document."""
     paths: Json = {}
     definitions: Json = {}
     for group in registry.groups():
@@ -45,7 +45,7 @@ def swagger(registry: ServedKinds) -> Json:
 
 
 def _merge(definitions: Json, name: str, schema: Json) -> None:
-    """Versions share types: those know all kinds that they are."""
+    """Merge types that several versions share, with all their kinds."""
     kinds = "x-kubernetes-group-version-kind"
     known = definitions.get(name, {}).get(kinds, [])
     definitions[name] = schema
@@ -106,13 +106,13 @@ def _first_schema(content: Mapping[str, Json]) -> Json:
 
 
 def _schema(schema: Any) -> Any:
-    """A type without what v2 does not know."""
+    """A type without keywords that v2 does not have."""
     if isinstance(schema, list):
         return [_schema(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     made = {key: _schema(value) for key, value in schema.items() if key not in _UNSPEAKABLE}
-    if isinstance(schema.get("properties"), dict):  # whose names may be any words
+    if isinstance(schema.get("properties"), dict):  # property names may be any words
         made["properties"] = {name: _schema(one) for name, one in schema["properties"].items()}
     reference = made.get("$ref")
     if isinstance(reference, str):

@@ -32,18 +32,18 @@ _SECURITY: Final = {
 _TEXT: Final = {"type": "string"}
 _VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
 _PARTS: Final = re.compile(r"[^A-Za-z0-9]+")
-# Types that every version knows as its own.
+# Types that every version counts among its own.
 _COMMON: Final = ("DeleteOptions", "WatchEvent")
 _CORE: Final = ("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status")
 
 
 def head() -> Json:
-    """What every document begins with."""
+    """The head of every document."""
     return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": f"{MAJOR}.{MINOR}"}}
 
 
 def document(registry: ServedKinds, group: str, version: str, *, described: bool = True) -> Json:
-    """The document of a version that is served; `described`: with texts for people."""
+    """The document of a served version; `described`: with descriptions."""
     types = Types(V3, described=described)
     paths = {f"{root(group, version)}/": _resources(group, version)}
     kinds = registry.kinds(group, version)
@@ -60,7 +60,7 @@ def document(registry: ServedKinds, group: str, version: str, *, described: bool
 
 
 def _resources(group: str, version: str) -> Json:
-    """Discovery of the version itself."""
+    """The path of the version's discovery document."""
     name = f"get{_title(group)}{version.capitalize()}APIResources"
     return {"get": _get(name, tag(group, version), f"{META}.APIResourceList")}
 
@@ -89,7 +89,7 @@ def group_document(group: str, *, described: bool = True) -> Json:
 
 
 def plain_document(path: str) -> Json:
-    """The document of a path that is about no group, such as `version`."""
+    """The document of a path outside the groups, such as `version`."""
     types, definition = Types(V3), ""
     name = "get" + "".join(_title(part) for part in _PARTS.split(path) if part)
     answer: Json = {"description": "OK", "content": {"application/json": {"schema": _TEXT}}}
@@ -122,7 +122,7 @@ def _subject(kind: Kind, types: Types) -> Subject:
 
 
 def custom_name(kind: Kind) -> str:
-    """`com.example.v1.Widget`: what the type of a custom resource is called."""
+    """`com.example.v1.Widget`: the name of a custom resource's type."""
     reversed_group = ".".join(reversed(kind.group.split(".")))
     return f"{reversed_group}.{kind.version}.{kind.kind}"
 
@@ -145,7 +145,7 @@ def _referenced(value: Any) -> Iterator[str]:
 
 
 def _name_kinds(documents: Mapping[str, Json], kinds: Sequence[Kind]) -> None:
-    """Say of types which kinds they are."""
+    """Add x-kubernetes-group-version-kind to types."""
     group, version = kinds[0].group, kinds[0].version
     for definition, api_version, title in _kinds_with_types(kinds):
         if definition in documents:
@@ -160,7 +160,7 @@ def _name_kinds(documents: Mapping[str, Json], kinds: Sequence[Kind]) -> None:
 
 
 def _kinds_with_types(kinds: Iterable[Kind]) -> Iterator[tuple[str, str, str]]:
-    """Type, apiVersion and kind of all that is read or written of `kinds`."""
+    """Type, apiVersion and kind of all bodies of requests and answers of `kinds`."""
     for kind in kinds:
         known = _type_of(kind.api_version, kind.kind) or measured_name(kind)
         name = known or custom_name(kind)

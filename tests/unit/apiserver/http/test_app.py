@@ -211,7 +211,7 @@ def test_acts_answer_paths_that_are_not_kubernetes(server):
     async def act(request):
         return Response(200, (request.body,))
 
-    app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, acts={"/act": act})
+    app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, handlers={"/act": act})
     assert ask(app, "POST", "/act", b"hello").body == b"hello"
 
 

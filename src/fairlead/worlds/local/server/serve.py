@@ -60,7 +60,7 @@ async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Run
         door.authenticate,
         cluster.clock.now,
         None if cluster.journal is None else cluster.journal.settle,
-        acts={
+        handlers={
             clock_control.PATH: ClockControl(runner),
             metrics_endpoint.PATH: MetricsEndpoint(cluster.server, cluster.store),
         },
