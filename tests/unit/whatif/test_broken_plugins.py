@@ -48,7 +48,7 @@ for name in ("pre_score", "scores_alike", "normalize_scores"):
     COMPANIONS[name] = "def score(self, *a): return 1"
 
 METHOD_NAMES = [method.name for method in METHODS]
-# Asked while the profile is put together: then the run does not even begin.
+# AdmissionAttributes while the profile is put together: then the run does not even begin.
 AT_ONCE = "candidate_rules"
 ANY_ANSWER = (
     "add_pod", "remove_pod", "concerns", "scores_alike", "epoch", "is_woken_by", "unreserve",

@@ -1,11 +1,14 @@
-"""The shape of an admission plugin."""
+"""What an admission plugin is, and what it is told about a request.
+
+upstream: apiserver/pkg/admission/{interfaces,attributes,reinvocation}.go
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Protocol
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.write import PLAIN, Write
@@ -14,7 +17,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class Operation(StrEnum):
-    """What the request does; LOAD is an object of a snapshot, which a server let in before."""
+    """The operation of a request; LOAD reads an object of a snapshot."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -23,104 +26,96 @@ class Operation(StrEnum):
 
 
 @dataclass(slots=True)
-class Rounds:
-    """How often plugins that change objects are asked about one.
+class ReinvocationContext:
+    """Decides which mutating plugins run a second time on one request.
 
-    Once, and once more if somebody from outside has changed it (`again`). `complete` fills in
-    defaults; `asked` are those from outside who want to see what others made of it, `due` those
-    of them who have not seen it, and `last` what it was when the last of them was asked.
+    All mutating plugins run once. If a webhook or policy changed the object (`is_requested`), they
+    run again (`round` 1): built-in plugins always, a webhook or policy only if its reinvocation
+    policy is IfNeeded and the object has changed since it ran.
+
+    `previously_invoked` are the keys of those that want to run again, `due` those among them for
+    which the object has changed since, and `last_output` the object after the last webhook.
+    `apply_defaults` fills in the defaults of a changed object.
 
     upstream: apiserver/pkg/admission/reinvocation.go,
     plugin/webhook/mutating/reinvocationcontext.go
     """
 
-    complete: Callable[[Json], Json]
-    number: int = 0
-    again: bool = False
-    asked: list[str] = field(default_factory=list)
+    apply_defaults: Callable[[Json], Json]
+    round: int = 0
+    is_requested: bool = False
+    previously_invoked: list[str] = field(default_factory=list)
     due: list[str] = field(default_factory=list)
-    last: Json | None = None
+    last_output: Json | None = None
 
-    def note_change(self) -> None:
-        """Somebody from outside has changed it."""
-        self.again = True
-        self.call_again()
+    def record_change(self) -> None:
+        """A webhook or policy changed the object: all plugins run again."""
+        self.is_requested = True
+        self.require_previously_invoked()
 
-    def call_again(self) -> None:
-        """Whoever was asked before may look once more."""
-        self.due += self.asked
-        self.asked = []
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
-    """What else a plugin may want to know.
-
-    What was there, which part is written, by whom, and, while it may change, how often that is.
-    """
-
-    old: Json | None = None
-    subresource: str = ""
-    write: Write = PLAIN
-    rounds: Rounds | None = None
-
-
-ALONE: Final = Circumstances()
+    def require_previously_invoked(self) -> None:
+        """The object changed: webhooks and policies that ran before are due again."""
+        self.due += self.previously_invoked
+        self.previously_invoked = []
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request as admission sees it; `obj` is what is to be stored, for DELETE what is to go.
+class AdmissionAttributes:
+    """A request as admission plugins see it.
 
-    With a subresource `obj` is what was sent to it (a Binding, an Eviction) or, where it is the
-    object itself, that (status).
+    `obj` is the object to store, for DELETE the stored one. With a subresource it is the body that
+    was sent (a Binding, an Eviction) or, for status, the whole object. `old` is the stored object
+    of an update. `reinvocation` is None where nothing is mutated a second time.
     """
 
     operation: Operation
     kind: Kind
     obj: Json
-    about: Circumstances = ALONE
+    old: Json | None = None
+    subresource: str = ""
+    write: Write = PLAIN
+    reinvocation: ReinvocationContext | None = None
 
     @property
     def is_new(self) -> bool:
-        """Whether an object is to come into being, and not a part of one."""
-        return self.operation is Operation.CREATE and not self.about.subresource
+        """Whether a whole object is created, not a subresource of one."""
+        return self.operation is Operation.CREATE and not self.subresource
 
     @property
-    def is_resized(self) -> bool:
-        """Whether a running pod is to have other resources."""
-        is_part = self.about.subresource == "resize"
+    def is_resize(self) -> bool:
+        """Whether the resources of an existing pod are changed in place."""
+        is_part = self.subresource == "resize"
         return is_part and self.kind is POD and self.operation is Operation.UPDATE
 
     @property
     def name(self) -> str:
-        """Of the object, "" while it has none."""
+        """The name of the object; "" if it has none yet."""
         return str((self.obj.get("metadata") or {}).get("name") or "")
 
     @property
     def namespace(self) -> str:
-        """Of the object; a namespace is in itself."""
-        # as upstream's handlers/create.go has it
+        """The namespace of the object; a Namespace is in itself."""
+        # upstream: endpoints/handlers/create.go:createHandler
         if self.kind is NAMESPACE:
             return self.name
         return str((self.obj.get("metadata") or {}).get("namespace") or "")
 
-    def become(self, obj: Json) -> Asked:
-        """The same request after somebody has made `obj` of its object."""
-        return self if obj is self.obj else Asked(self.operation, self.kind, obj, self.about)
+    def with_object(self, obj: Json) -> AdmissionAttributes:
+        """The same request with another object."""
+        return self if obj is self.obj else replace(self, obj=obj)
 
 
 class AdmissionPlugin(Protocol):
-    """Lets objects in, changed or not, or refuses them.
+    """Admits an object, changed or unchanged, or refuses it.
 
-    One that never changes any may say so (`CHECKS_ONLY = True`): it is asked about objects that
-    are complete and valid.
+    A plugin that never changes objects sets `CHECKS_ONLY = True`. It runs after all others, on a
+    complete and valid object, as upstream's validating plugins do.
     """
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """The object as it may pass. Raises ApiError.
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """The object to go on with. Raises ApiError.
 
-        On LOAD everything of the snapshot but its pods is in storage already. The result counts
-        for CREATE, for UPDATE, and for pods on LOAD.
+        The result is used for CREATE, for UPDATE, and for pods on LOAD. On LOAD, `storage` has all
+        objects of the snapshot except its pods.
         """
         ...

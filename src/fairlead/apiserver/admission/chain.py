@@ -1,4 +1,7 @@
-"""Which admission plugins there are, in the order in which they are asked."""
+"""The admission plugins and their order.
+
+upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,21 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairlead.apiserver.admission.attributes import AdmissionPlugin
-from fairlead.apiserver.admission.plugins.certificate_signing_request import CertificateRequests
+from fairlead.apiserver.admission.plugins.certificate_signing_request import (
+    CertificateSigningRequests,
+)
 from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
 from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.apiserver.admission.plugins.limit_ranger import LimitRanger
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.admission.plugins.node_restriction import NodeRestriction
-from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import ClaimGrowth
+from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
+    PersistentVolumeClaimResize,
+)
 from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
 from fairlead.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
 from fairlead.apiserver.admission.plugins.priority import Priority
-from fairlead.apiserver.admission.plugins.role_escalation import RoleEscalation
+from fairlead.apiserver.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClass, RuntimeClassOverhead
 from fairlead.apiserver.admission.plugins.service_account import ServiceAccount
 from fairlead.apiserver.admission.plugins.storage import (
@@ -24,13 +31,16 @@ from fairlead.apiserver.admission.plugins.storage import (
     StorageObjectInUseProtection,
 )
 from fairlead.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
-from fairlead.apiserver.admission.policy.authorization import PolicyRights
-from fairlead.apiserver.admission.policy.mutating import MutatingPolicies
-from fairlead.apiserver.admission.policy.validating import ValidatingPolicies
+from fairlead.apiserver.admission.policy.authorization import PolicyAuthorization
+from fairlead.apiserver.admission.policy.mutating import MutatingAdmissionPolicy
+from fairlead.apiserver.admission.policy.validating import ValidatingAdmissionPolicy
 from fairlead.apiserver.admission.quota.resource_quota import LimitedResource, ResourceQuota
-from fairlead.apiserver.admission.webhooks.plugin import MutatingWebhooks, ValidatingWebhooks
+from fairlead.apiserver.admission.webhooks.plugin import (
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionWebhook,
+)
 
-# What a cluster needs that nobody but Fairlead writes to.
+# The plugins of a simulation, which only controllers write to.
 ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
     Priority(),  # before anything that looks at a pod's priority
     DefaultTolerationSeconds(),
@@ -43,14 +53,13 @@ def served_admission(
     limited: Sequence[LimitedResource] = (),
     authorities: Sequence[tuple[str, str]] = (),
 ) -> tuple[AdmissionPlugin, ...]:
-    """The plugins of a server that others write to.
+    """The plugins of a server that clients write to.
 
-    `suffix` gives five characters for a generated name; `limited` and `authorities` are as
-    ResourceQuota and ServiceAccount take them.
+    `suffix` returns five characters for generated names. `limited` are ResourceQuota's limited
+    resources; `authorities` are further CA ConfigMaps that ServiceAccount mounts.
     """
-    # upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
     return (
-        NamespaceLifecycle(),  # first: what is nowhere is nothing to anybody else
+        NamespaceLifecycle(),  # first: without its namespace nothing else can be checked
         LimitRanger(),
         ServiceAccount(suffix, authorities),
         NodeRestriction(),
@@ -59,17 +68,17 @@ def served_admission(
         *ADMISSION,
         DefaultStorageClass(),
         StorageObjectInUseProtection(),
-        CertificateRequests(),
-        ClaimGrowth(),
+        CertificateSigningRequests(),
+        PersistentVolumeClaimResize(),
         RuntimeClass(),
         RuntimeClassOverhead(),
         DefaultIngressClass(),
         PodTopologyLabels(),
-        MutatingPolicies(),
-        MutatingWebhooks(),
-        RoleEscalation(),
-        PolicyRights(),
-        ValidatingPolicies(),
-        ValidatingWebhooks(),
-        ResourceQuota(limited),  # last: what is charged must have passed everything else
+        MutatingAdmissionPolicy(),
+        MutatingAdmissionWebhook(),
+        RbacEscalation(),
+        PolicyAuthorization(),
+        ValidatingAdmissionPolicy(),
+        ValidatingAdmissionWebhook(),
+        ResourceQuota(limited),  # last: charges quotas, so no other plugin may refuse after it
     )

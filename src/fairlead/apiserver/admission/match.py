@@ -1,7 +1,7 @@
-"""Which requests a webhook or a policy is about: rules, selectors and conditions.
+"""Which requests a webhook or policy applies to: rules, selectors and match conditions.
 
-A rule that names another version of a kind is about this one too, unless the match policy is
-Exact: objects are then shown in that version.
+With match policy Equivalent (the default), a rule for another version of a kind applies too, and
+the webhook or policy sees the object in that version. With Exact it does not.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{generic/webhook,matchconditions/matcher}.go,
 predicates/{rules,namespace,object}
@@ -17,62 +17,65 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.cel.admission_request import (
+    admission_request,
+    converted_object,
+    converted_old_object,
     namespace_of,
-    new_of,
-    old_of,
-    request_of,
 )
-from fairlead.apiserver.admission.cel.authorizer import Judge, authorizer
-from fairlead.apiserver.admission.cel.environment import Scope
+from fairlead.apiserver.admission.cel.authorizer import RequesterAuthorizer, authorizer
+from fairlead.apiserver.admission.cel.environment import ExpressionContext
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, NAMESPACE, Kind
 from fairlead.apiserver.storage.storage import Storage
 
 ALL: Final = "*"
 EXACT: Final = "Exact"
-# upstream: predicates/rules: those who judge requests cannot keep each other from being changed
+# upstream: predicates/rules/rules.go: a webhook cannot prevent its own configuration's repair
 _EXEMPT_GROUP: Final = "admissionregistration.k8s.io"
 
 
 def is_exempt(kind: Kind) -> bool:
-    """Whether nobody from outside has a say in objects of `kind`."""
+    """Whether webhooks and policies never apply to objects of `kind`."""
     return kind.group == _EXEMPT_GROUP
 
 
 def matched_kind(
-    rules: Sequence[Json], asked: Asked, storage: Storage, *, is_exact: bool
+    rules: Sequence[Json], attributes: AdmissionAttributes, storage: Storage, *, is_exact: bool
 ) -> Kind | None:
-    """The kind that one of `rules` means, the request's own if there is one; else None."""
-    if any(_matches(rule, asked, asked.kind) for rule in rules):
-        return asked.kind
+    """The kind that a rule matches, preferably the request's own; None if no rule does."""
+    if any(_matches_rule(rule, attributes, attributes.kind) for rule in rules):
+        return attributes.kind
     if is_exact:
         return None
-    others = list(_equivalents(asked.kind, storage))
+    equivalents = list(_equivalent_kinds(attributes.kind, storage))
     for rule in rules:
-        for other in others:
-            if _matches(rule, asked, other):
+        for other in equivalents:
+            if _matches_rule(rule, attributes, other):
                 return other
     return None
 
 
-def selects(matching: Json, asked: Asked, storage: Storage) -> bool:
-    """Whether the selectors of `matching` (of namespaces, of objects) want the request."""
-    if not _is_in_namespace(matching.get("namespaceSelector"), asked, storage):
+def matches_selectors(matching: Json, attributes: AdmissionAttributes, storage: Storage) -> bool:
+    """Whether namespaceSelector and objectSelector of `matching` match the request."""
+    if not _matches_namespace(matching.get("namespaceSelector"), attributes, storage):
         return False
     selector = matching.get("objectSelector")
     if not selector:
         return True
-    is_deletion = asked.operation is Operation.DELETE
-    objects = (None if is_deletion else asked.obj, asked.obj if is_deletion else asked.about.old)
+    is_deletion = attributes.operation is Operation.DELETE
+    objects = (
+        None if is_deletion else attributes.obj,
+        attributes.obj if is_deletion else attributes.old,
+    )
     return any(_selects(selector, _labels(obj)) for obj in objects if obj is not None)
 
 
-def failing(conditions: Sequence[Json], scope: Scope) -> bool:
-    """Whether one of `conditions` does not hold. Raises ValueError where one cannot be told."""
+def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) -> bool:
+    """Whether a match condition is false. Raises ValueError if one fails to evaluate."""
     problems = []
     for condition in conditions:
-        found = scope.evaluated(condition["expression"])
+        found = context.evaluate(condition["expression"])
         if found.problem:
             problems.append(found.problem)
         elif found.value is False:
@@ -83,26 +86,26 @@ def failing(conditions: Sequence[Json], scope: Scope) -> bool:
     return False
 
 
-def known_of(asked: Asked, matched: Kind, storage: Storage) -> Json:
-    """What all expressions about a request can name, in the form of `matched`."""
-    request = request_of(asked, matched)
+def cel_variables(attributes: AdmissionAttributes, matched: Kind, storage: Storage) -> Json:
+    """The CEL variables that all expressions about a request have, with objects as `matched`."""
+    request = admission_request(attributes, matched)
     return {
-        "object": new_of(asked, matched),
-        "oldObject": old_of(asked, matched),
+        "object": converted_object(attributes, matched),
+        "oldObject": converted_old_object(attributes, matched),
         "request": request,
-        "namespaceObject": namespace_of(asked, storage),
+        "namespaceObject": namespace_of(attributes, storage),
         "authorizer": authorizer(request),
     }
 
 
-def judge_of(asked: Asked) -> Judge | None:
-    """Who can tell what else whoever asks may do."""
-    write = asked.about.write
-    return None if write.user is None else Judge(write.rights, write.user)
+def requester_authorizer(attributes: AdmissionAttributes) -> RequesterAuthorizer | None:
+    """The authorizer for the requesting user; None for the server itself."""
+    write = attributes.write
+    return None if write.user is None else RequesterAuthorizer(write.rights, write.user)
 
 
-def _equivalents(kind: Kind, storage: Storage) -> Iterator[Kind]:
-    """Other kinds that show the same objects."""
+def _equivalent_kinds(kind: Kind, storage: Storage) -> Iterator[Kind]:
+    """The kinds of other versions of the same objects."""
     if kind.custom is None:
         yield from (
             other
@@ -116,31 +119,31 @@ def _equivalents(kind: Kind, storage: Storage) -> Iterator[Kind]:
             yield replace(kind, version=version["name"])
 
 
-def _matches(rule: Json, asked: Asked, kind: Kind) -> bool:
-    scope = rule.get("scope", ALL)
-    is_in_scope = scope == ALL or (scope == "Namespaced") == kind.namespaced
+def _matches_rule(rule: Json, attributes: AdmissionAttributes, kind: Kind) -> bool:
+    context = rule.get("scope", ALL)
+    is_in_scope = context == ALL or (context == "Namespaced") == kind.namespaced
     names = rule.get("resourceNames")
     return (
         is_in_scope
-        and _has(rule.get("operations") or (), asked.operation.value)
-        and _has(rule.get("apiGroups") or (), kind.group)
-        and _has(rule.get("apiVersions") or (), kind.version)
+        and _contains(rule.get("operations") or (), attributes.operation.value)
+        and _contains(rule.get("apiGroups") or (), kind.group)
+        and _contains(rule.get("apiVersions") or (), kind.version)
         and any(
-            _is_resource(name, kind, asked.about.subresource)
+            _matches_resource(name, kind, attributes.subresource)
             for name in rule.get("resources") or ()
         )
-        and (not names or asked.name in names)
+        and (not names or attributes.name in names)
     )
 
 
-def _has(names: Sequence[str], name: str) -> bool:
+def _contains(names: Sequence[str], name: str) -> bool:
     return name in names or ALL in names
 
 
-def _is_resource(name: str, kind: Kind, subresource: str) -> bool:
-    resource, _, part = name.partition("/")
-    return resource in (ALL, kind.plural) and part in (
-        (ALL, subresource) if part else (subresource,)
+def _matches_resource(name: str, kind: Kind, subresource: str) -> bool:
+    resource, _, subresource_pattern = name.partition("/")
+    return resource in (ALL, kind.plural) and subresource_pattern in (
+        (ALL, subresource) if subresource_pattern else (subresource,)
     )
 
 
@@ -155,14 +158,16 @@ def _selects(selector: Json | None, labels: Json) -> bool:
     return selector_matches(decode_as(LabelSelector, selector), labels)
 
 
-def _is_in_namespace(selector: Json | None, asked: Asked, storage: Storage) -> bool:
+def _matches_namespace(
+    selector: Json | None, attributes: AdmissionAttributes, storage: Storage
+) -> bool:
     if not selector:
         return True
-    if asked.kind is NAMESPACE:
-        # upstream: predicates/namespace/matcher.go: a new namespace is judged by its own labels
-        is_new = asked.operation is Operation.CREATE
-        found = None if is_new else storage.find(NAMESPACE, "", asked.name)
-        return _selects(selector, _labels(found or asked.obj))
-    if not asked.kind.namespaced:
+    if attributes.kind is NAMESPACE:
+        # upstream: predicates/namespace/matcher.go: a new namespace is selected by its own labels
+        is_new = attributes.operation is Operation.CREATE
+        found = None if is_new else storage.find(NAMESPACE, "", attributes.name)
+        return _selects(selector, _labels(found or attributes.obj))
+    if not attributes.kind.namespaced:
         return True
-    return _selects(selector, _labels(storage.find(NAMESPACE, "", asked.namespace)))
+    return _selects(selector, _labels(storage.find(NAMESPACE, "", attributes.namespace)))

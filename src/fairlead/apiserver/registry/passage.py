@@ -11,7 +11,7 @@ from typing import Any, Final
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import STALE, ApiError, already_exists, conflict
 from fairlead.apiserver.kind import POD, Kind, kind_of
@@ -50,8 +50,8 @@ def created(
     if _is_version(meta.get("resourceVersion", "")):
         raise ApiError("", 500, RV_ON_CREATE)
     obj = write.tracked(None, obj)
-    asked = stations.changed(Asked(Operation.CREATE, kind, obj, stations.about(kind, write)))
-    obj = asked.obj
+    attributes = stations.changed(stations.attributes(Operation.CREATE, kind, obj, write))
+    obj = attributes.obj
     if stations.strategies is not None:
         stations.strategies.begun(kind, obj, stations.storage, is_tried=write.dry_run)
     stations.validate_new(kind, obj)
@@ -62,12 +62,12 @@ def created(
     if stations.strategies is not None:
         obj = stations.strategies.created(kind, obj, stations.storage, is_tried=write.dry_run)
     stations.warn(kind, None, obj, write)
-    stations.check(asked.become(obj))
+    stations.check(attributes.with_object(obj))
     if existing is not None:
         going = bool(existing["metadata"].get("deletionTimestamp"))
         is_generated = bool(obj["metadata"].get("generateName"))
         raise already_exists(kind, namespace, name, terminating=going, is_generated=is_generated)
-    return kind, asked.obj, obj
+    return kind, attributes.obj, obj
 
 
 def replaced(
@@ -80,9 +80,9 @@ def replaced(
     if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
         raise conflict(kind, namespace, name, STALE)
     new = write.tracked(old, stations.completed(kind, new, is_read=write.is_read))
-    about = stations.about(kind, write, old, subresource)
-    asked = stations.changed(Asked(Operation.UPDATE, kind, new, about))
-    new = asked.obj
+    attributes = stations.attributes(Operation.UPDATE, kind, new, write, old, subresource)
+    attributes = stations.changed(attributes)
+    new = attributes.obj
     require_no_new_finalizers(kind, old, new)
     if stations.strategies is not None:
         require_same_end(kind, old, new)
@@ -91,7 +91,7 @@ def replaced(
         new = stations.strategies.updated(kind, old, new, stations.storage, is_tried=write.dry_run)
     stations.validate_update(kind, old, new)
     stations.warn(kind, old, new, write)
-    stations.check(asked.become(new))
+    stations.check(attributes.with_object(new))
     return new
 
 

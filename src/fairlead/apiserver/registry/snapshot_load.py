@@ -19,7 +19,7 @@ from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
 from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.attributes import AdmissionPlugin, Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, AdmissionPlugin, Operation
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import KINDS, POD, PRIORITY_CLASS, Kind, kind_of
 from fairlead.apiserver.registry.id_source import IdSource
@@ -135,5 +135,5 @@ def _admitted(
     admission: Sequence[AdmissionPlugin], kind: Kind, obj: Json, storage: Storage
 ) -> Json:
     for plugin in admission:
-        obj = plugin.admit(Asked(Operation.LOAD, kind, obj), storage)
+        obj = plugin.admit(AdmissionAttributes(Operation.LOAD, kind, obj), storage)
     return obj

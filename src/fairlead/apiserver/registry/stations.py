@@ -15,12 +15,10 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import (
-    ALONE,
+    AdmissionAttributes,
     AdmissionPlugin,
-    Asked,
-    Circumstances,
     Operation,
-    Rounds,
+    ReinvocationContext,
 )
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import Kind
@@ -100,36 +98,42 @@ class Stations:
 
         Every verb here asks by itself; subresources written from elsewhere ask through this.
         """
-        about = self.about(kind, write, old, subresource)
-        asked = self.changed(Asked(operation, kind, obj, about))
-        self.check(asked)
-        return asked.obj
+        attributes = self.attributes(operation, kind, obj, write, old, subresource)
+        attributes = self.changed(attributes)
+        self.check(attributes)
+        return attributes.obj
 
-    def about(
-        self, kind: Kind, write: Write, old: Json | None = None, subresource: str = ""
-    ) -> Circumstances:
-        """What plugins may want to know; only what comes from outside may come round again."""
-        if old is None and not subresource and write is PLAIN:
-            return ALONE
-        rounds = None if write.user is None else Rounds(partial(self.completed, kind))
-        return Circumstances(old=old, subresource=subresource, write=write, rounds=rounds)
+    def attributes(
+        self,
+        operation: Operation,
+        kind: Kind,
+        obj: Json,
+        write: Write,
+        old: Json | None = None,
+        subresource: str = "",
+    ) -> AdmissionAttributes:
+        """The admission attributes of a request; only a client's request is reinvoked."""
+        reinvocation = None
+        if write.user is not None:
+            reinvocation = ReinvocationContext(partial(self.completed, kind))
+        return AdmissionAttributes(operation, kind, obj, old, subresource, write, reinvocation)
 
-    def changed(self, asked: Asked) -> Asked:
-        """`asked` after those plugins that may change its object. Raises ApiError."""
-        rounds = asked.about.rounds
+    def changed(self, attributes: AdmissionAttributes) -> AdmissionAttributes:
+        """`attributes` after those plugins that may change its object. Raises ApiError."""
+        reinvocation = attributes.reinvocation
         for number in range(ROUNDS_MAX):
-            if rounds is not None:
-                rounds.number = number
+            if reinvocation is not None:
+                reinvocation.round = number
             for plugin in self._changing:
-                asked = asked.become(plugin.admit(asked, self.storage))
-            if rounds is None or not rounds.again:
+                attributes = attributes.with_object(plugin.admit(attributes, self.storage))
+            if reinvocation is None or not reinvocation.is_requested:
                 break
-        return asked
+        return attributes
 
-    def check(self, asked: Asked) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         """Ask those plugins that change nothing. Raises ApiError."""
         for plugin in self._checking:
-            plugin.admit(asked, self.storage)
+            plugin.admit(attributes, self.storage)
 
     def shaped(self, kind: Kind, old: Json | None, new: Json) -> Json:
         """`new`, made of `old` by the server itself, in its kind's form."""

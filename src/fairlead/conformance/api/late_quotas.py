@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
 from fairlead.apiserver.kind import RESOURCE_QUOTA
 from fairlead.apiserver.storage.storage import ChangeType, Storage, StorageChange
@@ -38,12 +38,14 @@ class LateQuotas:
             heard_at = self._clock() + self._late
             self._before.setdefault(_key(change.object), (heard_at, change.previous))
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """See ResourceQuota."""
         heard = Storage()
-        quotas = [self._heard(quota) for quota in storage.items(RESOURCE_QUOTA, asked.namespace)]
+        quotas = [
+            self._heard(quota) for quota in storage.items(RESOURCE_QUOTA, attributes.namespace)
+        ]
         heard.restore(((RESOURCE_QUOTA, quota) for quota in quotas), storage.version)
-        admitted = self._plugin.admit(asked, heard)
+        admitted = self._plugin.admit(attributes, heard)
         self._is_charging = True
         for change in heard.changes_since(storage.version):
             storage.put(RESOURCE_QUOTA, change.object)

@@ -9,7 +9,7 @@ from typing import Final
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.admission.plugins.pod_bound import PodBound
+from fairlead.apiserver.admission.plugins.pod_count_limit import PodCountLimit
 from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.authentication.token import Tokens
 from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
@@ -92,7 +92,7 @@ class LocalCluster:
         ids = ReplayedIds(RandomIds())
         self.store = Store(
             ids,
-            admission=(*served_admission(ids.new_suffix), PodBound(options.pods_max)),
+            admission=(*served_admission(ids.new_suffix), PodCountLimit(options.pods_max)),
             strategies=LocalStrategies(),
             storage=CompactStorage(),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.admission.attributes import Asked, Circumstances, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
@@ -33,9 +33,8 @@ class Gate:
         }
         annotate = self.notes.__setitem__
         write = Write(warn=self.warnings.append, annotate=annotate, **settings)
-        circumstances = Circumstances(write=write, **about)
-        asked = Asked(operation, kind_of(obj), obj, circumstances)
-        return self.plugin.admit(asked, self.storage)
+        attributes = AdmissionAttributes(operation, kind_of(obj), obj, write=write, **about)
+        return self.plugin.admit(attributes, self.storage)
 
     def refusal(self, obj, *arguments, **about):
         """Why `obj` may not pass: the whole message."""

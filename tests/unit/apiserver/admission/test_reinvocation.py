@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from fairlead.apiserver.admission.webhooks.plugin import MutatingWebhooks, WebhookNeeded
+from fairlead.apiserver.admission.webhooks.plugin import MutatingAdmissionWebhook, WebhookNeeded
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.kind import find_kind
@@ -54,7 +54,7 @@ def labels():
 @pytest.fixture
 def store(labels):
     """With webhooks a and b, of which a wants to be asked again."""
-    store = Store(Ids(), admission=(labels, MutatingWebhooks()))
+    store = Store(Ids(), admission=(labels, MutatingAdmissionWebhook()))
     for name, policy in (("a", "IfNeeded"), ("b", "Never")):
         store.create(
             {

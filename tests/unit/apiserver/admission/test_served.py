@@ -12,7 +12,7 @@ from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLi
 from fairlead.apiserver.admission.plugins.node_restriction import NodeRestriction
 from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
 from fairlead.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
-from fairlead.apiserver.admission.plugins.role_escalation import RoleEscalation
+from fairlead.apiserver.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.apiserver.admission.plugins.service_account import MOUNT_PATH, ServiceAccount
 from fairlead.apiserver.admission.plugins.storage import (
     DefaultStorageClass,
@@ -252,7 +252,7 @@ def rights(gate, obj):
     """Where alice has these rights, in all namespaces, and nobody else has any."""
 
     def made(*rules):
-        found = gate(RoleEscalation())
+        found = gate(RbacEscalation())
         subject = {"kind": "User", "name": "alice"}
         reference = {"kind": "ClusterRole", "name": "own"}
         bound = obj("ClusterRoleBinding", "b", "", RBAC, roleRef=reference, subjects=[subject])

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.apiserver.admission.webhooks.plugin import ValidatingWebhooks, WebhookNeeded
+from fairlead.apiserver.admission.webhooks.plugin import ValidatingAdmissionWebhook, WebhookNeeded
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.served import ServedStrategies
@@ -54,7 +54,7 @@ class Counted(Store):
 @pytest.fixture
 def store():
     """With ten config maps and a webhook that wants to know of each that goes."""
-    return Counted(Ids(), admission=(ValidatingWebhooks(),), strategies=ServedStrategies())
+    return Counted(Ids(), admission=(ValidatingAdmissionWebhook(),), strategies=ServedStrategies())
 
 
 @pytest.fixture

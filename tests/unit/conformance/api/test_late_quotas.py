@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA
 from fairlead.apiserver.storage.storage import Storage
@@ -36,7 +36,9 @@ class Scene:
     def let_in(self, name):
         """Whether a pod may come; raises ApiError if it may not."""
         pod = {"metadata": {"name": name, "namespace": "default"}, "spec": {"containers": []}}
-        return self.plugin.admit(Asked(Operation.CREATE, POD, pod), self.storage) is pod
+        return (
+            self.plugin.admit(AdmissionAttributes(Operation.CREATE, POD, pod), self.storage) is pod
+        )
 
     @property
     def used(self):

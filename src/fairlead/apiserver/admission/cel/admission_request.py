@@ -1,4 +1,4 @@
-"""AdmissionRequest: what those outside who judge requests are told about one.
+"""The AdmissionRequest that webhooks receive and expressions see as `request`.
 
 upstream: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go,
 plugin/cel/condition.go:CreateAdmissionRequest
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.conversion.kind_conversion import shown
 from fairlead.apiserver.kind import NAMESPACE, Kind
 from fairlead.apiserver.request import User
@@ -23,43 +23,47 @@ _OPTIONS: Final = {
 }
 
 
-def new_of(asked: Asked, matched: Kind) -> Json | None:
-    """The object in the form of `matched`; None where it is to go."""
-    return None if asked.operation is Operation.DELETE else _shown(asked, matched, asked.obj)
+def converted_object(attributes: AdmissionAttributes, matched: Kind) -> Json | None:
+    """The object in the version of `matched`; None for DELETE."""
+    return (
+        None
+        if attributes.operation is Operation.DELETE
+        else _converted(attributes, matched, attributes.obj)
+    )
 
 
-def old_of(asked: Asked, matched: Kind) -> Json | None:
-    """What is there, in the form of `matched`; None where nothing is."""
-    before = asked.obj if asked.operation is Operation.DELETE else asked.about.old
-    return None if before is None else _shown(asked, matched, before)
+def converted_old_object(attributes: AdmissionAttributes, matched: Kind) -> Json | None:
+    """The stored object in the version of `matched`; None for CREATE."""
+    before = attributes.obj if attributes.operation is Operation.DELETE else attributes.old
+    return None if before is None else _converted(attributes, matched, before)
 
 
-def _shown(asked: Asked, matched: Kind, obj: Json) -> Json:
-    view, part = asked.about.write.view, matched.part(asked.about.subresource)
+def _converted(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Json:
+    view, subresource = attributes.write.view, matched.part(attributes.subresource)
     if view is not None:
         return view(obj)
-    if part is None or part.kind == matched.kind:
+    if subresource is None or subresource.kind == matched.kind:
         return {**shown(matched, obj), **_type(matched, "")}
-    return {**_type(matched, asked.about.subresource), **obj}
+    return {**_type(matched, attributes.subresource), **obj}
 
 
-def request_of(asked: Asked, matched: Kind) -> Json:
-    """The request without its objects and its uid, to one who is asked about `matched`."""
-    write, part = asked.about.write, asked.about.subresource
+def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
+    """The AdmissionRequest without objects and uid, for a rule that matched `matched`."""
+    write, subresource = attributes.write, attributes.subresource
     request: Json = {
-        "kind": _kind(matched, part),
+        "kind": _kind(matched, subresource),
         "resource": _resource(matched),
-        "subResource": part,
-        "requestKind": _kind(asked.kind, part),
-        "requestResource": _resource(asked.kind),
-        "requestSubResource": part,
-        "name": asked.name,
-        "namespace": asked.namespace,
-        "operation": asked.operation.value,
+        "subResource": subresource,
+        "requestKind": _kind(attributes.kind, subresource),
+        "requestResource": _resource(attributes.kind),
+        "requestSubResource": subresource,
+        "name": attributes.name,
+        "namespace": attributes.namespace,
+        "operation": attributes.operation.value,
         "userInfo": _user_info(write.user),
         "dryRun": write.dry_run,
         "options": {
-            "kind": _OPTIONS[asked.operation],
+            "kind": _OPTIONS[attributes.operation],
             "apiVersion": "meta.k8s.io/v1",
             **write.options,
         },
@@ -67,23 +71,25 @@ def request_of(asked: Asked, matched: Kind) -> Json:
     return {key: value for key, value in request.items() if value != ""}
 
 
-def namespace_of(asked: Asked, storage: Storage) -> Json | None:
-    """The namespace that the object is in, None where it is in none."""
-    if asked.kind is NAMESPACE or not asked.kind.namespaced:
+def namespace_of(attributes: AdmissionAttributes, storage: Storage) -> Json | None:
+    """The namespace of the object; None if it is cluster-scoped."""
+    if attributes.kind is NAMESPACE or not attributes.kind.namespaced:
         return None
-    return storage.find(NAMESPACE, "", asked.namespace)
+    return storage.find(NAMESPACE, "", attributes.namespace)
 
 
-def _kind(kind: Kind, part: str) -> Json:
-    found = kind.part(part)
-    if found is None:
+def _kind(kind: Kind, subresource: str) -> Json:
+    part_kind = kind.part(subresource)
+    if part_kind is None:
         return {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    group, version = (found.group, found.version) if found.version else (kind.group, kind.version)
-    return {"group": group, "version": version, "kind": found.kind}
+    group, version = (
+        (part_kind.group, part_kind.version) if part_kind.version else (kind.group, kind.version)
+    )
+    return {"group": group, "version": version, "kind": part_kind.kind}
 
 
-def _type(kind: Kind, part: str) -> Json:
-    named = _kind(kind, part)
+def _type(kind: Kind, subresource: str) -> Json:
+    named = _kind(kind, subresource)
     group = f"{named['group']}/" if named["group"] else ""
     return {"kind": named["kind"], "apiVersion": f"{group}{named['version']}"}
 

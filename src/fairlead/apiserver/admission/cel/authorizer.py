@@ -1,11 +1,11 @@
-"""`authorizer` in expressions: whether whoever asks may do something else.
+"""The CEL library `authorizer`: checks what the requesting user, or a service account, may do.
 
     authorizer.group("apps").resource("deployments").namespace("n").check("create").allowed()
     authorizer.requestResource.check("approve").allowed()
     authorizer.serviceAccount("n", "builder").path("/metrics").check("get").reason()
 
-What is asked about is put together as a map, step by step; `check` asks the server's authorizer,
-which is known while an expression is evaluated (`judging`) and at no other time.
+Each call returns a map with one more field of the check. `check` calls the server's authorizer,
+which is bound for the duration of an evaluation (`bound_authorizer`).
 
 upstream: apiserver/pkg/cel/library/authz.go
 """
@@ -28,34 +28,34 @@ _ACCOUNT: Final = "system:serviceaccount"
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    """Whom an authorizer is asked about, and which."""
+class RequesterAuthorizer:
+    """The requesting user and the authorizer to check; without one everything is allowed."""
 
     rights: Authorizer | None
     user: User
 
 
-# The one of the evaluation that is under way: the library calls functions without saying which.
-_JUDGES: Final[list[Judge]] = []
+# The authorizer of the current evaluation: CEL functions get only their arguments.
+_BOUND: Final[list[RequesterAuthorizer]] = []
 
 
 @contextmanager
-def judging(judge: Judge | None) -> Iterator[None]:
-    """Let `check` ask `judge` in the block; without one it answers nothing."""
-    if judge is None:
+def bound_authorizer(requester: RequesterAuthorizer | None) -> Iterator[None]:
+    """Binds the authorizer that `check` uses within the block; None binds none."""
+    if requester is None:
         yield
         return
-    _JUDGES.append(judge)
+    _BOUND.append(requester)
     try:
         yield
     finally:
-        _JUDGES.pop()
+        _BOUND.pop()
 
 
 def authorizer(request: Json) -> Value:
-    """The value of the variable, for a request as admission tells of it."""
+    """The value of the CEL variable, for an AdmissionRequest."""
     resource = request["requestResource"]
-    asked = {
+    resource_check = {
         "group": resource["group"],
         "version": resource["version"],
         "resource": resource["resource"],
@@ -63,53 +63,55 @@ def authorizer(request: Json) -> Value:
         "namespace": request.get("namespace", ""),
         "name": request.get("name", ""),
     }
-    return {"requestResource": asked}
+    return {"requestResource": resource_check}
 
 
-def _with(key: str) -> Callable[[Value, str], Value]:
-    """A step that says `key` of what is asked about."""
+def _set_field(key: str) -> Callable[[Value, str], Value]:
+    """A function that sets `key` of a check."""
     return lambda value, text: {**value, key: text}
 
 
-def _as_account(value: Value, namespace: str, name: str) -> Value:
+def _set_service_account(value: Value, namespace: str, name: str) -> Value:
     return {**value, "account": f"{namespace}:{name}"}
 
 
 def _check(value: Value, verb: str) -> Value:
-    if not _JUDGES:
-        raise ValueError("there is nobody to ask")
-    judge = _JUDGES[-1]
-    if judge.rights is None:
+    if not _BOUND:
+        raise ValueError("no authorizer is bound")
+    requester = _BOUND[-1]
+    if requester.rights is None:
         return {"allowed": True, "reason": ""}
     keys = ("path", "group", "version", "resource", "subresource", "namespace", "name")
-    about = {key: str(value[key]) for key in keys if value.get(key)}
-    if value.get("resource") and "version" not in about:
-        about["version"] = "*"
-    verdict = judge.rights.verdict(AuthorizationAttributes(_user(value, judge), verb, **about))
+    attributes = {key: str(value[key]) for key in keys if value.get(key)}
+    if value.get("resource") and "version" not in attributes:
+        attributes["version"] = "*"
+    verdict = requester.rights.verdict(
+        AuthorizationAttributes(_user(value, requester), verb, **attributes)
+    )
     return {"allowed": verdict.allowed, "reason": verdict.reason}
 
 
-def _user(value: Value, judge: Judge) -> User:
+def _user(value: Value, requester: RequesterAuthorizer) -> User:
     account = value.get("account")
     if not account:
-        return judge.user
+        return requester.user
     namespace = account.partition(":")[0]
     return authenticated(f"{_ACCOUNT}:{account}", (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}"))
 
 
-def _told(key: str, otherwise: Any) -> Callable[[Value], Any]:
+def _result_field(key: str, otherwise: Any) -> Callable[[Value], Any]:
     return lambda value: value.get(key, otherwise)
 
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *(
-        member(name, VALUE, (VALUE, TEXT), _with(name))
+        member(name, VALUE, (VALUE, TEXT), _set_field(name))
         for name in ("group", "resource", "subresource", "namespace", "name", "path")
     ),
-    member("serviceAccount", VALUE, (VALUE, TEXT, TEXT), _as_account),
+    member("serviceAccount", VALUE, (VALUE, TEXT, TEXT), _set_service_account),
     member("check", VALUE, (VALUE, TEXT), _check),
-    member("allowed", TRUTH, (VALUE,), _told("allowed", otherwise=False)),
-    member("reason", TEXT, (VALUE,), _told("reason", otherwise="")),
-    member("errored", TRUTH, (VALUE,), _told("error", otherwise=False)),
+    member("allowed", TRUTH, (VALUE,), _result_field("allowed", otherwise=False)),
+    member("reason", TEXT, (VALUE,), _result_field("reason", otherwise="")),
+    member("errored", TRUTH, (VALUE,), _result_field("error", otherwise=False)),
     member("error", TEXT, (VALUE,), lambda _: ""),
 )

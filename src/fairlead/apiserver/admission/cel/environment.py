@@ -1,11 +1,11 @@
-"""The language in which webhooks and policies say what they are about: CEL, over a request.
+"""CEL expressions of webhooks and policies, and the variables they can use.
 
-    object, oldObject     what is to be stored, what is there; null where there is none
-    request               who wants what: an AdmissionRequest without the objects
-    namespaceObject       the namespace of the object, null where it is in none
-    params                the parameters of a policy's binding
-    authorizer            what else whoever asks may do
-    variables             what a policy has named, worked out when somebody asks
+    object, oldObject     the new and the stored object; null for DELETE and CREATE respectively
+    request               the AdmissionRequest without the objects
+    namespaceObject       the namespace of the object; null if it is cluster-scoped
+    params                the parameters that the policy's binding selects
+    authorizer            checks of the requesting user's permissions
+    variables             the policy's own variables, evaluated when first used
 
 upstream: apiserver/pkg/admission/plugin/cel/{compile,activation,composition}.go
 """
@@ -21,7 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.api.json import Json
 from fairlead.api.text.nesting import is_too_deep
 from fairlead.api.text.text_cache import text_cache
-from fairlead.apiserver.admission.cel.authorizer import FUNCTIONS, Judge, judging
+from fairlead.apiserver.admission.cel.authorizer import (
+    FUNCTIONS,
+    RequesterAuthorizer,
+    bound_authorizer,
+)
 from fairlead.apiserver.apiextensions.cel import named_format
 from fairlead.cel.asking import OUT_OF_BUDGET, Budget, OutOfBudgetError, Program, Seen, program
 from fairlead.cel.expansion import ExpressionError
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
     from cel_expr_python import cel
 
 CACHE_SIZE: Final = 1_024
-# What one expression may hand to the next.
+# The maximal size of a policy variable's value.
 VARIABLE_CHARACTERS_MAX: Final = 2 << 20
 _NAMES: Final = (
     "object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer",
@@ -40,88 +44,90 @@ _VARIABLE: Final = re.compile(r"\bvariables\.([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What an expression comes to, or why it comes to nothing."""
+class ExpressionResult:
+    """The value of an expression, or why it has none."""
 
     value: Any = None
     problem: str = ""
-    is_none: bool = False  # it is no expression
+    is_compile_error: bool = False  # the expression does not compile
 
 
 @dataclass(slots=True)
-class Scope:
-    """What expressions about one request can name; `named` are a policy's variables in order.
+class ExpressionContext:
+    """The variables and the cost budget of the expressions about one request.
 
-    `judge` knows what else whoever asks may do.
+    `variable_definitions` are the policy's variables in the order of their definition.
     """
 
-    known: Mapping[str, Any]
-    named: Sequence[Json] = ()
-    judge: Judge | None = None
-    _values: dict[str, Evaluation] = field(default_factory=dict)
+    variables: Mapping[str, Any]
+    variable_definitions: Sequence[Json] = ()
+    authorizer: RequesterAuthorizer | None = None
+    _values: dict[str, ExpressionResult] = field(default_factory=dict)
     _budget: Budget = field(default_factory=Budget)
     _seen: Seen | None = None
 
-    def evaluated(self, expression: str) -> Evaluation:
-        """What `expression` comes to."""
-        self._work_out(_VARIABLE.findall(expression))
-        found = self._evaluated(expression)
-        if not found.problem or found.problem == OUT_OF_BUDGET or found.is_none:
-            return found
-        return Evaluation(problem=f"expression '{expression}' resulted in error: {found.problem}")
+    def evaluate(self, expression: str) -> ExpressionResult:
+        """Evaluates an expression, after the policy variables that it uses."""
+        self._evaluate_variables(_VARIABLE.findall(expression))
+        result = self._evaluate(expression)
+        if not result.problem or result.problem == OUT_OF_BUDGET or result.is_compile_error:
+            return result
+        return ExpressionResult(
+            problem=f"expression '{expression}' resulted in error: {result.problem}"
+        )
 
-    def _work_out(self, wanted: Iterable[str]) -> None:
-        """Have the variables `wanted`, and before them those that they name, which stand before."""
-        due, missing = [], set(wanted) - self._values.keys()
+    def _evaluate_variables(self, names: Iterable[str]) -> None:
+        """Evaluates the variables `names`, and first those that they use themselves."""
+        needed_rows, missing = [], set(names) - self._values.keys()
         if not missing:
             return
-        for row in reversed(self.named):
+        for row in reversed(self.variable_definitions):
             if row["name"] in missing:
-                due.append(row)
-                named = set(_VARIABLE.findall(row["expression"]))
-                missing |= named - self._values.keys()
-        for row in reversed(due):
-            self._values[row["name"]] = _bounded(self._evaluated(row["expression"]))
+                needed_rows.append(row)
+                variable_definitions = set(_VARIABLE.findall(row["expression"]))
+                missing |= variable_definitions - self._values.keys()
+        for row in reversed(needed_rows):
+            self._values[row["name"]] = _within_size(self._evaluate(row["expression"]))
             self._seen = None
 
-    def _evaluated(self, expression: str) -> Evaluation:
+    def _evaluate(self, expression: str) -> ExpressionResult:
         try:
-            asked = compiled(expression)
+            compiled_program = compiled(expression)
         except ValueError as cause:
-            return Evaluation(problem=f"compilation error: {cause}", is_none=True)
-        problem = self._failed_variable(expression)
+            return ExpressionResult(problem=f"compilation error: {cause}", is_compile_error=True)
+        problem = self._variable_problem(expression)
         if problem:
-            return Evaluation(problem=problem)
+            return ExpressionResult(problem=problem)
         try:
-            with judging(self.judge):
-                answer = self._with_variables().ask(asked, self._budget)
+            with bound_authorizer(self.authorizer):
+                answer = self._activation().ask(compiled_program, self._budget)
         except OutOfBudgetError:
-            return Evaluation(problem=OUT_OF_BUDGET)
-        return Evaluation(answer.value, answer.problem)
+            return ExpressionResult(problem=OUT_OF_BUDGET)
+        return ExpressionResult(answer.value, answer.problem)
 
-    def _failed_variable(self, expression: str) -> str:
-        """Why the first variable that `expression` names has no value, if one has none."""
+    def _variable_problem(self, expression: str) -> str:
+        """Why the first failed variable of `expression` has no value; "" if none failed."""
         for name in _VARIABLE.findall(expression):
-            found = self._values.get(name)
-            if found is not None and found.problem:
-                return f'composited variable "{name}" fails to evaluate: {found.problem}'
+            result = self._values.get(name)
+            if result is not None and result.problem:
+                return f'composited variable "{name}" fails to evaluate: {result.problem}'
         return ""
 
-    def _with_variables(self) -> Seen:
-        """All that can be named, with the variables that have been worked out."""
+    def _activation(self) -> Seen:
+        """All variables, with the policy variables evaluated so far."""
         if self._seen is None:
             values = {name: one.value for name, one in self._values.items() if not one.problem}
-            known = {**dict.fromkeys(_NAMES), **self.known, "variables": values}
-            self._seen = Seen(_environment(), known)
+            variables = {**dict.fromkeys(_NAMES), **self.variables, "variables": values}
+            self._seen = Seen(_environment(), variables)
         return self._seen
 
 
-def _bounded(found: Evaluation) -> Evaluation:
-    """`found`, unless what is made of it could grow without end."""
-    if found.problem or not isinstance(found.value, str | bytes | list | dict):
-        return found
-    is_beyond = is_too_deep(found.value) or len(repr(found.value)) > VARIABLE_CHARACTERS_MAX
-    return Evaluation(problem=OUT_OF_BUDGET) if is_beyond else found
+def _within_size(result: ExpressionResult) -> ExpressionResult:
+    """`result`, or an error if its value is too large to be used by another expression."""
+    if result.problem or not isinstance(result.value, str | bytes | list | dict):
+        return result
+    is_too_large = is_too_deep(result.value) or len(repr(result.value)) > VARIABLE_CHARACTERS_MAX
+    return ExpressionResult(problem=OUT_OF_BUDGET) if is_too_large else result
 
 
 @lru_cache(maxsize=1)
@@ -131,7 +137,7 @@ def _environment() -> cel.Env:
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> Program:
-    """The program of `expression`. Raises ValueError that says what is wrong with it."""
+    """The program of `expression`. Raises ValueError with the compiler's message."""
     try:
         return program(_environment(), expression)
     except ExpressionError as cause:

@@ -1,8 +1,8 @@
-"""CertificateSigningRequests: who asks is who is logged in, and what is asked for stays.
+"""CertificateApproval, CertificateSigning, CertificateSubjectRestriction: guards of CSRs.
 
-Approving takes the right to `approve` for the signer, signing that to `sign`; nobody may have
-themselves made one of system:masters. What is approved is not signed here: whoever stands in for a
-signer does that.
+Approving a CertificateSigningRequest needs the permission `approve` for its signer, changing its
+certificate or conditions needs `sign`. A client certificate for system:masters is refused. The
+requester's identity is set on creation, and the spec never changes.
 
 upstream: pkg/registry/certificates/certificates/strategy.go, plugin/pkg/admission/certificates/
 {approval,signing,subjectrestriction}/admission.go
@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorizer
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import Kind
@@ -26,75 +26,75 @@ from fairlead.apiserver.storage.storage import Storage
 
 RESOURCE: Final = "certificatesigningrequests.certificates.k8s.io"
 CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
-_ASKER: Final = ("username", "uid", "groups", "extra")
+_REQUESTER_FIELDS: Final = ("username", "uid", "groups", "extra")
 
 
-class CertificateRequests:
+class CertificateSigningRequests:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """The request as it may pass. Raises ApiError 403."""
-        kind, obj = asked.kind, asked.obj
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """The request with its identity set. Raises ApiError 403."""
+        kind, obj = attributes.kind, attributes.obj
         if kind.resource != RESOURCE:
             return obj
-        user, rights = asked.about.write.user, asked.about.write.rights
-        old = asked.about.old
-        if asked.operation is Operation.CREATE and user is not None:
-            _refuse_masters(kind, obj)
-            return {**obj, "spec": _asked_by(user, obj["spec"])}
-        if asked.operation is not Operation.UPDATE or old is None:
+        user, rights = attributes.write.user, attributes.write.rights
+        old = attributes.old
+        if attributes.operation is Operation.CREATE and user is not None:
+            _refuse_system_masters(kind, obj)
+            return {**obj, "spec": _with_requester(user, obj["spec"])}
+        if attributes.operation is not Operation.UPDATE or old is None:
             return obj
-        if not asked.about.subresource:
+        if not attributes.subresource:
             return {**obj, "spec": old["spec"]}
-        verb = _verb(asked.about.subresource, old, obj)
+        verb = _required_verb(attributes.subresource, old, obj)
         if user is not None and rights is not None and verb:
-            _require_right(rights, user, kind, old, verb)
+            _require_permission(rights, user, kind, old, verb)
         return obj
 
 
-def _verb(subresource: str, old: Json, new: Json) -> str:
-    """What a write asks the right for; "" if for nothing."""
+def _required_verb(subresource: str, old: Json, new: Json) -> str:
+    """The permission that an update needs; "" if none."""
     if subresource == "approval":
         return "approve"
     before, after = old.get("status") or {}, new.get("status") or {}
-    same = all(before.get(key) == after.get(key) for key in ("certificate", "conditions"))
-    return "sign" if subresource == "status" and not same else ""
+    is_unchanged = all(before.get(key) == after.get(key) for key in ("certificate", "conditions"))
+    return "sign" if subresource == "status" and not is_unchanged else ""
 
 
-def _asked_by(user: User, spec: Json) -> Json:
-    """`spec` with whoever is logged in as the one who asks."""
-    kept = {key: value for key, value in spec.items() if key not in _ASKER}
-    told: dict[str, Any] = {
+def _with_requester(user: User, spec: Json) -> Json:
+    """`spec` with the identity of the requesting user."""
+    kept = {key: value for key, value in spec.items() if key not in _REQUESTER_FIELDS}
+    requester: dict[str, Any] = {
         "username": user.name,
         "uid": user.uid,
         "groups": list(user.groups),
         "extra": {key: list(values) for key, values in user.extra.items()},
     }
-    return {**kept, **{key: value for key, value in told.items() if value}}
+    return {**kept, **{key: value for key, value in requester.items() if value}}
 
 
-def _refuse_masters(kind: Kind, obj: Json) -> None:
+def _refuse_system_masters(kind: Kind, obj: Json) -> None:
     spec = obj["spec"]
-    if spec.get("signerName") == CLIENT_SIGNER and SYSTEM_MASTERS in _groups(spec):
-        why = f"use of {CLIENT_SIGNER} signer with {SYSTEM_MASTERS} group is not allowed"
-        raise forbidden(kind, "", obj["metadata"]["name"], why)
+    if spec.get("signerName") == CLIENT_SIGNER and SYSTEM_MASTERS in _organizations(spec):
+        reason = f"use of {CLIENT_SIGNER} signer with {SYSTEM_MASTERS} group is not allowed"
+        raise forbidden(kind, "", obj["metadata"]["name"], reason)
 
 
-def _groups(spec: Json) -> tuple[str, ...]:
-    """The organizations of the subject; none where nobody can read it."""
+def _organizations(spec: Json) -> tuple[str, ...]:
+    """The organizations in the requested subject; none if it cannot be parsed."""
     try:
         request = x509.load_pem_x509_csr(base64.b64decode(spec.get("request", "")))
-        named = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+        organizations = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
     except (ValueError, TypeError):
         return ()
-    return tuple(str(attribute.value) for attribute in named)
+    return tuple(str(attribute.value) for attribute in organizations)
 
 
-def _require_right(rights: Authorizer, user: User, kind: Kind, obj: Json, verb: str) -> None:
+def _require_permission(rights: Authorizer, user: User, kind: Kind, obj: Json, verb: str) -> None:
     signer = obj["spec"].get("signerName", "")
     domain = signer.partition("/")[0]
     for name in (signer, f"{domain}/*"):
-        asked = AuthorizationAttributes(
+        request = AuthorizationAttributes(
             user,
             verb,
             group=kind.group,
@@ -102,7 +102,7 @@ def _require_right(rights: Authorizer, user: User, kind: Kind, obj: Json, verb: 
             resource="signers",
             name=name,
         )
-        if rights.verdict(asked).allowed:
+        if rights.verdict(request).allowed:
             return
-    why = f'user not permitted to {verb} requests with signerName "{signer}"'
-    raise forbidden(kind, "", obj["metadata"]["name"], why)
+    reason = f'user not permitted to {verb} requests with signerName "{signer}"'
+    raise forbidden(kind, "", obj["metadata"]["name"], reason)

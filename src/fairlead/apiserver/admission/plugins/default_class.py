@@ -1,4 +1,4 @@
-"""The class that objects get which name none: the newest that says that it is the default.
+"""The default class of objects that name none, such as the default StorageClass.
 
 upstream: pkg/volume/util/storageclass.go:GetDefaultClass,
 plugin/pkg/admission/network/defaultingressclass/admission.go
@@ -11,15 +11,15 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:
-    """The name of the default class, by one of `annotations`; "" where there is none.
+    """The name of the class that one of `annotations` marks as default; "" if there is none.
 
-    Of several it is the newest, by name among those of one time.
+    Of several, the newest; of several created at the same time, the first by name.
     """
     defaults = []
-    for one in storage.items(kind):
-        said = one["metadata"].get("annotations") or {}
-        if any(said.get(key) == "true" for key in annotations):
-            defaults.append(one["metadata"])
+    for candidate in storage.items(kind):
+        annotations_of_class = candidate["metadata"].get("annotations") or {}
+        if any(annotations_of_class.get(key) == "true" for key in annotations):
+            defaults.append(candidate["metadata"])
     if not defaults:
         return ""
     newest = max(meta["creationTimestamp"] for meta in defaults)

@@ -1,4 +1,4 @@
-"""DefaultIngressClass: Ingresses get the class they did not name.
+"""DefaultIngressClass: sets the class of Ingresses that name none.
 
 upstream: plugin/pkg/admission/network/defaultingressclass/admission.go
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.admission.plugins.default_class import default_class
 from fairlead.apiserver.kind import INGRESS, INGRESS_CLASS
 from fairlead.apiserver.storage.storage import Storage
@@ -20,10 +20,10 @@ CLASS_BETA: Final = "kubernetes.io/ingress.class"
 class DefaultIngressClass:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Give a new Ingress the default class."""
-        obj = asked.obj
-        if asked.kind is not INGRESS or not asked.is_new:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Sets the default class of a new Ingress."""
+        obj = attributes.obj
+        if attributes.kind is not INGRESS or not attributes.is_new:
             return obj
         spec, annotations = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
         if spec.get("ingressClassName") is not None or CLASS_BETA in annotations:

@@ -1,7 +1,7 @@
-"""DefaultTolerationSeconds: pods stay five minutes on a node that is not ready or unreachable.
+"""DefaultTolerationSeconds: pods tolerate not-ready and unreachable nodes for five minutes.
 
-Unless the pod itself says for how long it tolerates such a node. A stored pod that says nothing was
-written by hand, for no server lets such a pod in: it gets what a new pod would.
+Unless the pod has a toleration for the taint itself. This applies to pods of a snapshot, too: a pod
+without these tolerations was written by hand, since a real server would have added them.
 
 upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage.storage import Storage
 
@@ -24,13 +24,17 @@ class DefaultTolerationSeconds:
     """The admission plugin; `seconds` as kube-apiserver's --default-…-toleration-seconds."""
 
     def __init__(self, seconds: int = TOLERATION_S_DEFAULT) -> None:
-        """Both taints are tolerated equally long."""
+        """`seconds` is used for both taints."""
         self._seconds = seconds
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Let a pod tolerate what it says nothing about."""
-        obj = asked.obj
-        if asked.kind is not POD or asked.operation is Operation.DELETE or asked.about.subresource:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Adds the missing tolerations."""
+        obj = attributes.obj
+        if (
+            attributes.kind is not POD
+            or attributes.operation is Operation.DELETE
+            or attributes.subresource
+        ):
             return obj
         spec = obj.get("spec", {})
         tolerations = spec.get("tolerations", [])
@@ -50,7 +54,7 @@ class DefaultTolerationSeconds:
 
 
 def _covers(toleration: Json, key: str) -> bool:
-    """Whether it speaks of that taint, in whatever way."""
+    """Whether a toleration has that key (or any), and the effect NoExecute (or any)."""
     return toleration.get("key", "") in (key, "") and toleration.get("effect", "") in (
         NO_EXECUTE,
         "",

@@ -1,4 +1,4 @@
-"""LimitRanger: what a container, pod or claim of a namespace may ask for, or asks for by default.
+"""LimitRanger: applies a namespace's default resources, and enforces its minima and maxima.
 
 upstream: plugin/pkg/admission/limitranger/admission.go; pkg/apis/core/v1/defaults.go:
 SetDefaults_LimitRangeItem
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, pod_amounts
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import LIMIT_RANGE, PERSISTENT_VOLUME_CLAIM, POD, Kind
@@ -25,51 +25,54 @@ _CONTAINER_LISTS: Final = (("containers", "container"), ("initContainers", "init
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
-    """What somebody asks for and is limited to; `says_limits` is False where there are none."""
+class _Resources:
+    """Requests and limits; `has_limits` is False for claims, which have none."""
 
     requests: Amounts
     limits: Amounts
-    says_limits: bool = True
+    has_limits: bool = True
 
 
 class LimitRanger:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Give containers what they do not say, and refuse what is out of range: ApiError 403."""
-        kind, obj = asked.kind, asked.obj
-        if not _is_limited(asked):
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Sets the defaults of containers. Raises ApiError 403 for resources out of range."""
+        kind, obj = attributes.kind, attributes.obj
+        if not _is_limited(attributes):
             return obj
         namespace = obj["metadata"].get("namespace", "")
         ranges = list(storage.items(LIMIT_RANGE, namespace))
-        items = [[_complete(item) for item in (one["spec"].get("limits") or ())] for one in ranges]
-        if kind is POD and asked.is_new:
+        items = [
+            [_with_item_defaults(item) for item in (one["spec"].get("limits") or ())]
+            for one in ranges
+        ]
+        if kind is POD and attributes.is_new:
             for limits in items:
                 obj = _with_defaults(obj, limits)
         for limits in items:
             problems = list(dict.fromkeys(_problems(kind, obj, limits)))
             if problems:
-                why = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-                raise forbidden(kind, namespace, obj["metadata"]["name"], why)
+                reason = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+                raise forbidden(kind, namespace, obj["metadata"]["name"], reason)
         return obj
 
 
-def _is_limited(asked: Asked) -> bool:
+def _is_limited(attributes: AdmissionAttributes) -> bool:
     # upstream: limitranger/admission.go:SupportsAttributes
-    if asked.kind is POD:
-        return asked.is_new or asked.is_resized
-    is_written = asked.operation in (Operation.CREATE, Operation.UPDATE)
-    return asked.kind is PERSISTENT_VOLUME_CLAIM and is_written and not asked.about.subresource
+    if attributes.kind is POD:
+        return attributes.is_new or attributes.is_resize
+    is_written = attributes.operation in (Operation.CREATE, Operation.UPDATE)
+    return attributes.kind is PERSISTENT_VOLUME_CLAIM and is_written and not attributes.subresource
 
 
-def _complete(item: Json) -> Json:
-    """`item` with the defaults that follow from each other and from its bounds."""
+def _with_item_defaults(item: Json) -> Json:
+    """A LimitRange item with the defaults that follow from its other fields."""
     if item.get("type") != CONTAINER:
         return item
     default = {**(item.get("max") or {}), **(item.get("default") or {})}
-    asked = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
-    return {**item, "default": default, "defaultRequest": asked}
+    request = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
+    return {**item, "default": default, "defaultRequest": request}
 
 
 # --- defaults ------------------------------------------------------------------------------
@@ -83,8 +86,8 @@ def _with_defaults(pod: Json, limits: list[Json]) -> Json:
             defaults["limits"] |= item["default"]
     notes: list[str] = []
     spec = {
-        key: [_filled(container, defaults, called, notes) for container in pod["spec"][key]]
-        for key, called in _CONTAINER_LISTS
+        key: [_filled(container, defaults, type_name, notes) for container in pod["spec"][key]]
+        for key, type_name in _CONTAINER_LISTS
         if pod["spec"].get(key)
     }
     if not notes:
@@ -95,14 +98,16 @@ def _with_defaults(pod: Json, limits: list[Json]) -> Json:
     return {**pod, "metadata": meta, "spec": {**pod["spec"], **spec}}
 
 
-def _filled(container: Json, defaults: dict[str, Json], called: str, notes: list[str]) -> Json:
+def _filled(container: Json, defaults: dict[str, Json], type_name: str, notes: list[str]) -> Json:
     resources = dict(container.get("resources") or {})
-    for key, word in (("requests", "request"), ("limits", "limit")):
-        own = resources.get(key) or {}
-        added = {name: text for name, text in defaults[key].items() if name not in own}
+    for key, singular in (("requests", "request"), ("limits", "limit")):
+        present = resources.get(key) or {}
+        added = {name: text for name, text in defaults[key].items() if name not in present}
         if added:
-            resources[key] = {**own, **added}
-            notes.append(f"{', '.join(sorted(added))} {word} for {called} {container['name']}")
+            resources[key] = {**present, **added}
+            notes.append(
+                f"{', '.join(sorted(added))} {singular} for {type_name} {container['name']}"
+            )
     return {**container, "resources": resources}
 
 
@@ -111,70 +116,76 @@ def _filled(container: Json, defaults: dict[str, Json], called: str, notes: list
 
 def _problems(kind: Kind, obj: Json, limits: list[Json]) -> Iterator[str]:
     for item in limits:
-        kind_of_item = item.get("type", "")
-        for asked in _subjects(kind, obj, kind_of_item):
-            yield from _of_item(kind_of_item, item, asked)
+        item_type = item.get("type", "")
+        for resources in _resources_to_check(kind, obj, item_type):
+            yield from _violations(item_type, item, resources)
 
 
-def _subjects(kind: Kind, obj: Json, kind_of_item: str) -> Iterable[_Wish]:
-    """Whom in `obj` an item of that type is about."""
+def _resources_to_check(kind: Kind, obj: Json, item_type: str) -> Iterable[_Resources]:
+    """The resources in `obj` that an item of this type applies to."""
     spec = obj["spec"]
-    match kind_of_item:
+    match item_type:
         case "Container" if kind is POD:
             found = [spec.get(key) or () for key, _ in _CONTAINER_LISTS]
-            return [_asked(container) for some in found for container in some]
+            return [_resources_of(container) for some in found for container in some]
         case "Pod" if kind is POD:
-            return [_Wish(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))]
+            return [_Resources(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))]
         case "PersistentVolumeClaim" if kind is PERSISTENT_VOLUME_CLAIM:
-            return [_Wish(_asked(spec).requests, {}, says_limits=False)]
+            return [_Resources(_resources_of(spec).requests, {}, has_limits=False)]
         case _:
             return []
 
 
-def _asked(holder: Json) -> _Wish:
+def _resources_of(holder: Json) -> _Resources:
     resources: dict[str, Any] = holder.get("resources") or {}
-    return _Wish(amounts(resources.get("requests")), amounts(resources.get("limits")))
+    return _Resources(amounts(resources.get("requests")), amounts(resources.get("limits")))
 
 
-def _of_item(called: str, item: Json, asked: _Wish) -> Iterator[str]:
+def _violations(type_name: str, item: Json, resources: _Resources) -> Iterator[str]:
     for name in sorted(item.get("min") or {}):
-        yield from _too_little(called, name, amounts(item["min"]), asked)
+        yield from _below_minimum(type_name, name, amounts(item["min"]), resources)
     for name in sorted(item.get("max") or {}):
-        yield from _too_much(called, name, amounts(item["max"]), asked)
+        yield from _above_maximum(type_name, name, amounts(item["max"]), resources)
     for name in sorted(item.get("maxLimitRequestRatio") or {}):
-        yield from _too_far_apart(called, name, amounts(item["maxLimitRequestRatio"]), asked)
+        yield from _above_ratio(type_name, name, amounts(item["maxLimitRequestRatio"]), resources)
 
 
-def _too_little(called: str, name: str, bounds: Amounts, asked: _Wish) -> Iterator[str]:
-    least, request, limit = bounds[name], asked.requests.get(name), asked.limits.get(name)
-    text = f"minimum {name} usage per {called} is {canonical(least)}"
+def _below_minimum(
+    type_name: str, name: str, bounds: Amounts, resources: _Resources
+) -> Iterator[str]:
+    minimum, request, limit = bounds[name], resources.requests.get(name), resources.limits.get(name)
+    text = f"minimum {name} usage per {type_name} is {canonical(minimum)}"
     if request is None:
         yield f"{text}.  No request is specified"
-    elif request < least:
+    elif request < minimum:
         yield f"{text}, but request is {canonical(request)}"
-    elif limit is not None and limit < least:
+    elif limit is not None and limit < minimum:
         yield f"{text}, but limit is {canonical(limit)}"
 
 
-def _too_much(called: str, name: str, bounds: Amounts, asked: _Wish) -> Iterator[str]:
-    most, request, limit = bounds[name], asked.requests.get(name), asked.limits.get(name)
-    text = f"maximum {name} usage per {called} is {canonical(most)}"
-    if limit is None and asked.says_limits:
+def _above_maximum(
+    type_name: str, name: str, bounds: Amounts, resources: _Resources
+) -> Iterator[str]:
+    maximum, request, limit = bounds[name], resources.requests.get(name), resources.limits.get(name)
+    text = f"maximum {name} usage per {type_name} is {canonical(maximum)}"
+    if limit is None and resources.has_limits:
         yield f"{text}.  No limit is specified"
-    elif request is None and not asked.says_limits:
+    elif request is None and not resources.has_limits:
         yield f"{text}.  No request is specified"
-    elif limit is not None and limit > most:
+    elif limit is not None and limit > maximum:
         yield f"{text}, but limit is {canonical(limit)}"
-    elif request is not None and request > most:
+    elif request is not None and request > maximum:
         yield f"{text}, but request is {canonical(request)}"
 
 
-def _too_far_apart(called: str, name: str, bounds: Amounts, asked: _Wish) -> Iterator[str]:
-    most, request, limit = bounds[name], asked.requests.get(name), asked.limits.get(name)
-    text = f"{name} max limit to request ratio per {called} is {canonical(most)}"
+def _above_ratio(
+    type_name: str, name: str, bounds: Amounts, resources: _Resources
+) -> Iterator[str]:
+    maximum, request, limit = bounds[name], resources.requests.get(name), resources.limits.get(name)
+    text = f"{name} max limit to request ratio per {type_name} is {canonical(maximum)}"
     if request is None or not request.nano:
         yield f"{text}, but no request is specified or request is 0"
     elif limit is None or not limit.nano:
         yield f"{text}, but no limit is specified or limit is 0"
-    elif limit.milli * 1000 > most.milli * request.milli:
+    elif limit.milli * 1000 > maximum.milli * request.milli:
         yield f"{text}, but provided ratio is {limit.milli / request.milli:.6f}"

@@ -1,7 +1,7 @@
-"""NamespaceLifecycle: things live in namespaces that exist and are not on their way out.
+"""NamespaceLifecycle: requires that the namespace exists and is not being deleted.
 
-What a cluster cannot do without may not be deleted. Deleting and changing what is in a namespace
-that goes is allowed: it must become empty.
+The default and system namespaces cannot be deleted. In a terminating namespace objects can still be
+changed and deleted, but not created.
 
 upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.error import Cause, forbidden, not_found
 from fairlead.apiserver.kind import NAMESPACE, Kind
 from fairlead.apiserver.storage.storage import Storage
@@ -25,21 +25,21 @@ _REVIEWS: Final = frozenset(("LocalSubjectAccessReview",))
 class NamespaceLifecycle:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Refuse what has no living namespace. Raises ApiError 403, 404."""
-        kind, obj = asked.kind, asked.obj
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses objects without an active namespace. Raises ApiError 403, 404."""
+        kind, obj = attributes.kind, attributes.obj
         meta = obj.get("metadata") or {}
         if kind is NAMESPACE:
-            if asked.operation is Operation.DELETE and meta["name"] in IMMORTAL:
+            if attributes.operation is Operation.DELETE and meta["name"] in IMMORTAL:
                 raise forbidden(NAMESPACE, "", meta["name"], IMMORTAL_REFUSAL)
             return obj
-        if not kind.namespaced or kind.kind in _REVIEWS or asked.operation is Operation.DELETE:
+        if not kind.namespaced or kind.kind in _REVIEWS or attributes.operation is Operation.DELETE:
             return obj
         namespace = meta.get("namespace", "")
         found = storage.find(NAMESPACE, "", namespace)
         if found is None:
             raise not_found(NAMESPACE, "", namespace)
-        if asked.operation is Operation.CREATE and _is_terminating(found):
+        if attributes.operation is Operation.CREATE and _is_terminating(found):
             name = meta.get("name", "")
             raise _terminating(kind, namespace, name)
         return obj
@@ -50,8 +50,8 @@ def _is_terminating(namespace: Json) -> bool:
 
 
 def _terminating(kind: Kind, namespace: str, name: str) -> Exception:
-    why = f"unable to create new content in namespace {namespace} because it is being terminated"
-    refusal = forbidden(kind, namespace, name, why)
+    reason = f"unable to create new content in namespace {namespace} because it is being terminated"
+    refusal = forbidden(kind, namespace, name, reason)
     message = f"namespace {namespace} is being terminated"
     refusal.causes = (Cause("NamespaceTerminating", message, "metadata.namespace"),)
     return refusal

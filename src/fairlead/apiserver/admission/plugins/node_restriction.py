@@ -1,4 +1,4 @@
-"""NodeRestriction: a kubelet writes about its own node and its own pods only.
+"""NodeRestriction: limits kubelets to their own node and the pods bound to it.
 
 upstream: plugin/pkg/admission/noderestriction/admission.go
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.plugins.service_account import MIRROR
 from fairlead.apiserver.auth.authorization.node import LEASE_NAMESPACE, node_of
 from fairlead.apiserver.error import forbidden
@@ -23,9 +23,9 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.storage.storage import Storage
 
 # upstream: noderestriction/admission.go:getModifiedLabels, isKubernetesLabel
-_KUBERNETES: Final = ("kubernetes.io", "k8s.io")
+_KUBERNETES_DOMAINS: Final = ("kubernetes.io", "k8s.io")
 _RESTRICTED: Final = "node-restriction.kubernetes.io"
-_OWN_LABELS: Final = frozenset(
+_KUBELET_LABELS: Final = frozenset(
     (
         "kubernetes.io/hostname",
         "kubernetes.io/arch",
@@ -40,76 +40,80 @@ _OWN_LABELS: Final = frozenset(
         "topology.kubernetes.io/zone",
     )
 )
-_OWN_PREFIXES: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
+_KUBELET_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
 
-_EVICTION: Final = "can only evict pods with spec.nodeName set to itself"
-_OTHER_POD: Final = (
+_EVICTION_PROBLEM: Final = "can only evict pods with spec.nodeName set to itself"
+_UID_PROBLEM: Final = (
     "does not match the UID in record. The object might have been deleted and then recreated"
 )
 
 
-_SLICE: Final = "can only {} ResourceSlice with the same NodeName as the requesting node"
+_SLICE_PROBLEM: Final = "can only {} ResourceSlice with the same NodeName as the requesting node"
 
 
 class NodeRestriction:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Refuse what is another node's. Raises ApiError 403."""
-        user = asked.about.write.user
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses a kubelet's write to another node's objects. Raises ApiError 403."""
+        user = attributes.write.user
         node = node_of(user) if user is not None else ""
-        why = _objection(node, asked, storage) if node else ""
-        if why:
-            meta = asked.obj["metadata"]
-            raise forbidden(asked.kind, meta.get("namespace", ""), meta.get("name", ""), why)
-        return asked.obj
+        problem = _problem(node, attributes, storage) if node else ""
+        if problem:
+            meta = attributes.obj["metadata"]
+            raise forbidden(
+                attributes.kind, meta.get("namespace", ""), meta.get("name", ""), problem
+            )
+        return attributes.obj
 
 
-def _objection(node: str, asked: Asked, storage: Storage) -> str:
-    """Why a kubelet may not, "" where it may."""
-    match asked.kind, asked.about.subresource:
+def _problem(node: str, attributes: AdmissionAttributes, storage: Storage) -> str:
+    """Why the kubelet of `node` may not do this; "" if it may."""
+    match attributes.kind, attributes.subresource:
         case kind, "eviction" if kind is POD:
-            pod = storage.find(POD, asked.namespace, asked.name)
-            return "" if _node_of(pod) == node else f"node {node} {_EVICTION}"
-        case kind, part if kind is POD:
-            return _of_pods(node, asked.operation, asked.obj, part)
+            pod = storage.find(POD, attributes.namespace, attributes.name)
+            return "" if _node_of(pod) == node else f"node {node} {_EVICTION_PROBLEM}"
+        case kind, subresource if kind is POD:
+            return _pod_problem(node, attributes.operation, attributes.obj, subresource)
         case kind, _ if kind is NODE:
-            return _of_nodes(node, asked.operation, asked.obj, asked.about.old or {"metadata": {}})
+            return _node_problem(
+                node, attributes.operation, attributes.obj, attributes.old or {"metadata": {}}
+            )
         case kind, _ if kind is LEASE:
-            return _of_leases(node, asked)
+            return _lease_problem(node, attributes)
         case kind, "token" if kind is SERVICE_ACCOUNT:
-            return _of_tokens(node, asked, storage)
-        case kind, _ if kind is CSI_NODE and asked.name != node:
+            return _token_problem(node, attributes, storage)
+        case kind, _ if kind is CSI_NODE and attributes.name != node:
             return "can only access CSINode with the same name as the requesting node"
-        case kind, _ if kind is RESOURCE_SLICE and _node_of(asked.obj) != node:
-            # Whose slice an update changes, authorization has looked at.
-            is_update = asked.operation is Operation.UPDATE
-            return "" if is_update else _SLICE.format(asked.operation.value.lower())
+        case kind, _ if kind is RESOURCE_SLICE and _node_of(attributes.obj) != node:
+            # For updates the node authorizer has compared the node.
+            is_update = attributes.operation is Operation.UPDATE
+            return "" if is_update else _SLICE_PROBLEM.format(attributes.operation.value.lower())
         case _:
             return ""
 
 
-def _of_leases(node: str, asked: Asked) -> str:
-    if asked.namespace != LEASE_NAMESPACE:
+def _lease_problem(node: str, attributes: AdmissionAttributes) -> str:
+    if attributes.namespace != LEASE_NAMESPACE:
         return f"can only access leases in the {LEASE_NAMESPACE} namespace"
-    if asked.name != node:
+    if attributes.name != node:
         return "can only access node lease with the same name as the requesting node"
     return ""
 
 
-def _of_tokens(node: str, asked: Asked, storage: Storage) -> str:
-    reference = (asked.obj.get("spec") or {}).get("boundObjectRef") or {}
+def _token_problem(node: str, attributes: AdmissionAttributes, storage: Storage) -> str:
+    reference = (attributes.obj.get("spec") or {}).get("boundObjectRef") or {}
     name, uid = reference.get("name"), reference.get("uid")
     if (reference.get("apiVersion"), reference.get("kind")) != ("v1", POD.kind) or not name:
         return "node requested token not bound to a pod"
     if not uid:
         return "node requested token with a pod binding without a uid"
-    pod = storage.find(POD, asked.namespace, name)
+    pod = storage.find(POD, attributes.namespace, name)
     if pod is None:
         return f'pods "{name}" not found'
     if pod["metadata"].get("uid") != uid:
-        return f"the UID in the bound object reference ({uid}) {_OTHER_POD}"
+        return f"the UID in the bound object reference ({uid}) {_UID_PROBLEM}"
     if _node_of(pod) != node:
         return "node requested token bound to a pod scheduled on a different node"
     return ""
@@ -119,7 +123,7 @@ def _node_of(pod: Json | None) -> str:
     return str(((pod or {}).get("spec") or {}).get("nodeName") or "")
 
 
-def _of_pods(node: str, operation: Operation, pod: Json, subresource: str) -> str:
+def _pod_problem(node: str, operation: Operation, pod: Json, subresource: str) -> str:
     annotations = pod["metadata"].get("annotations") or {}
     if subresource in ("", "status") and operation is not Operation.CREATE:
         verb = "delete" if operation is Operation.DELETE else "update status for"
@@ -137,17 +141,17 @@ def _of_pods(node: str, operation: Operation, pod: Json, subresource: str) -> st
     return ""
 
 
-def _of_nodes(node: str, operation: Operation, obj: Json, old: Json) -> str:
+def _node_problem(node: str, operation: Operation, obj: Json, old: Json) -> str:
     name = obj["metadata"].get("name", "")
     if name != node:
         return f'node "{node}" is not allowed to modify node "{name}"'
-    refused = ", ".join(key for key in _changed_labels(obj, old) if _is_kept(key))
-    if operation is Operation.CREATE and refused:
-        return f'node "{node}" is not allowed to set the following labels: {refused}'
+    restricted = ", ".join(key for key in _changed_labels(obj, old) if _is_restricted(key))
+    if operation is Operation.CREATE and restricted:
+        return f'node "{node}" is not allowed to set the following labels: {restricted}'
     if operation is Operation.UPDATE and _taints(obj) != _taints(old):
         return f'node "{node}" is not allowed to modify taints'
-    if operation is Operation.UPDATE and refused:
-        return f"is not allowed to modify labels: {refused}"
+    if operation is Operation.UPDATE and restricted:
+        return f"is not allowed to modify labels: {restricted}"
     return ""
 
 
@@ -164,12 +168,14 @@ def _prefix(key: str) -> str:
     return key.partition("/")[0] if "/" in key else ""
 
 
-def _domain(key: str, *domains: str) -> bool:
+def _is_in_domain(key: str, *domains: str) -> bool:
     prefix = _prefix(key)
     return any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
 
 
-def _is_kept(key: str) -> bool:
-    """Whether a label is kept from kubelets."""
-    is_own = key in _OWN_LABELS or _domain(key, *_OWN_PREFIXES)
-    return _domain(key, _RESTRICTED) or (_domain(key, *_KUBERNETES) and not is_own)
+def _is_restricted(key: str) -> bool:
+    """Whether kubelets may not set this label."""
+    is_kubelets = key in _KUBELET_LABELS or _is_in_domain(key, *_KUBELET_DOMAINS)
+    return _is_in_domain(key, _RESTRICTED) or (
+        _is_in_domain(key, *_KUBERNETES_DOMAINS) and not is_kubelets
+    )

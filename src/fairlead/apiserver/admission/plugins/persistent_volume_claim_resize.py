@@ -1,4 +1,4 @@
-"""PersistentVolumeClaimResize: claims grow only where their class lets them.
+"""PersistentVolumeClaimResize: claims can only grow if their StorageClass allows expansion.
 
 upstream: plugin/pkg/admission/storage/persistentvolume/resize/admission.go
 """
@@ -9,40 +9,40 @@ from typing import ClassVar
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import Quantity, parse_quantity
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.plugins.storage import CLASS_BETA
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 from fairlead.apiserver.storage.storage import Storage
 
 _UNBOUND = "Only bound persistent volume claims can be expanded"
-_FIXED = (
+_NOT_EXPANDABLE = (
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc "
     "must support resize"
 )
 
 
-class ClaimGrowth:
+class PersistentVolumeClaimResize:
     """The admission plugin."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Let a claim ask for more. Raises ApiError 403."""
-        kind, obj = asked.kind, asked.obj
-        old = asked.about.old
-        if kind is not PERSISTENT_VOLUME_CLAIM or asked.operation is not Operation.UPDATE:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses growth that is not allowed. Raises ApiError 403."""
+        kind, obj = attributes.kind, attributes.obj
+        old = attributes.old
+        if kind is not PERSISTENT_VOLUME_CLAIM or attributes.operation is not Operation.UPDATE:
             return obj
-        if old is None or asked.about.subresource or _size(obj) <= _size(old):
+        if old is None or attributes.subresource or _size(obj) <= _size(old):
             return obj
-        why = ""
+        problem = ""
         if (old.get("status") or {}).get("phase") != "Bound":
-            why = _UNBOUND
-        elif not _is_elastic(old, obj, storage):
-            why = _FIXED
-        if why:
+            problem = _UNBOUND
+        elif not _can_be_expanded(old, obj, storage):
+            problem = _NOT_EXPANDABLE
+        if problem:
             meta = obj["metadata"]
-            raise forbidden(kind, meta.get("namespace", ""), meta["name"], why)
+            raise forbidden(kind, meta.get("namespace", ""), meta["name"], problem)
         return obj
 
 
@@ -51,14 +51,14 @@ def _size(claim: Json) -> Quantity:
     return parse_quantity(str(requests.get("storage", "0")))
 
 
-def _is_elastic(old: Json, new: Json, storage: Storage) -> bool:
-    name = _class_of(new)
-    if not name or name != _class_of(old):
+def _can_be_expanded(old: Json, new: Json, storage: Storage) -> bool:
+    name = _storage_class(new)
+    if not name or name != _storage_class(old):
         return False
-    found = storage.find(STORAGE_CLASS, "", name)
-    return found is not None and bool(found.get("allowVolumeExpansion"))
+    storage_class = storage.find(STORAGE_CLASS, "", name)
+    return storage_class is not None and bool(storage_class.get("allowVolumeExpansion"))
 
 
-def _class_of(claim: Json) -> str:
+def _storage_class(claim: Json) -> str:
     annotations = claim["metadata"].get("annotations") or {}
     return str(annotations.get(CLASS_BETA) or claim["spec"].get("storageClassName") or "")

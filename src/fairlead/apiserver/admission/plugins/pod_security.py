@@ -1,7 +1,7 @@
-"""PodSecurity: what a namespace's labels ask of its pods, and of what makes pods.
+"""PodSecurity: enforces the Pod Security Standards that a namespace's labels select.
 
-`enforce` refuses pods, `warn` tells whoever writes a pod or a workload; `audit` would write to an
-audit log. Workloads are never refused: the pods they make are.
+Pods that violate the `enforce` level are refused. Pods and workloads that violate the `warn` level
+cause a warning. `audit` has no effect here. Workloads are never refused, their pods are.
 
 upstream: pod-security-admission/admission/admission.go
 """
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked, Circumstances, Operation
-from fairlead.apiserver.admission.plugins.pod_security_standards import CHECKS, objections
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
+from fairlead.apiserver.admission.plugins.pod_security_standards import CHECKS, violations
 from fairlead.apiserver.error import Cause, forbidden, invalid
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
 from fairlead.apiserver.storage.storage import Storage
 
 PREFIX: Final = "pod-security.kubernetes.io/"
-# Where a workload's pods are described.
+# The path of the pod spec in each kind of workload.
 _TEMPLATES: Final = {
     "replicationcontrollers": ("spec", "template", "spec"),
     "podtemplates": ("template", "spec"),
@@ -39,13 +39,13 @@ _CHECKED_PARTS: Final = ("", "ephemeralcontainers")
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """What is asked for, in which version of the standards."""
+    """A level and a version of the standards."""
 
     name: str
     version: str
 
     def __str__(self) -> str:
-        """As messages have it."""
+        """The level as messages quote it."""
         return f'PodSecurity "{self.name}:{self.version}"'
 
 
@@ -54,41 +54,43 @@ class PodSecurity:
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Refuse pods that their namespace does not want (ApiError 403), and warn of others."""
-        kind, obj = asked.kind, asked.obj
-        if asked.operation not in (Operation.CREATE, Operation.UPDATE):
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses pods that violate the enforced level (ApiError 403), warns about others."""
+        kind, obj = attributes.kind, attributes.obj
+        if attributes.operation not in (Operation.CREATE, Operation.UPDATE):
             return obj
         if kind is NAMESPACE:
             _require_levels(obj)
-            _warn_of_pods(obj, storage, asked.about)
-        elif asked.about.subresource in _CHECKED_PARTS:
+            _warn_of_pods(obj, storage, attributes)
+        elif attributes.subresource in _CHECKED_PARTS:
             spec = _pod_spec(kind, obj)
             if spec is not None:
-                _check(kind, obj, spec, storage, asked.about)
+                _check(kind, obj, spec, storage, attributes)
         return obj
 
 
-def _check(kind: Kind, obj: Json, spec: Json, storage: Storage, about: Circumstances) -> None:
+def _check(
+    kind: Kind, obj: Json, spec: Json, storage: Storage, attributes: AdmissionAttributes
+) -> None:
     meta = obj["metadata"]
     namespace = storage.find(NAMESPACE, "", meta.get("namespace", ""))
     if namespace is None:
         return
-    if kind is POD and about.old is not None and spec == about.old.get("spec"):
+    if kind is POD and attributes.old is not None and spec == attributes.old.get("spec"):
         return
     level = _level(namespace, "enforce")
-    found = objections(level.name, spec)
-    if kind is POD and found:
-        why = f"violates {level}: {_told(found)}"
-        raise forbidden(kind, meta.get("namespace", ""), meta["name"], why)
+    violations_found = violations(level.name, spec)
+    if kind is POD and violations_found:
+        reason = f"violates {level}: {_violations_text(violations_found)}"
+        raise forbidden(kind, meta.get("namespace", ""), meta["name"], reason)
     level = _level(namespace, "warn")
-    found = objections(level.name, spec)
-    if found:
-        about.write.warn(f"would violate {level}: {_told(found)}")
+    violations_found = violations(level.name, spec)
+    if violations_found:
+        attributes.write.warn(f"would violate {level}: {_violations_text(violations_found)}")
 
 
 def _require_levels(namespace: Json) -> None:
-    """Refuse a namespace whose labels name no level. Raises ApiError 422."""
+    """Refuses a namespace with an invalid level or version label. Raises ApiError 422."""
     labels = namespace["metadata"].get("labels") or {}
     causes = []
     for mode in _MODES:
@@ -106,33 +108,34 @@ def _require_levels(namespace: Json) -> None:
         raise invalid(NAMESPACE, "", namespace["metadata"].get("name", ""), tuple(causes))
 
 
-def _warn_of_pods(namespace: Json, storage: Storage, about: Circumstances) -> None:
-    """Say which pods would not be let in under a new level."""
-    if about.old is None or about.subresource:
+def _warn_of_pods(namespace: Json, storage: Storage, attributes: AdmissionAttributes) -> None:
+    """Warns of existing pods that violate a newly enforced level."""
+    if attributes.old is None or attributes.subresource:
         return
     level = _level(namespace, "enforce")
-    if level == _level(about.old, "enforce"):
+    if level == _level(attributes.old, "enforce"):
         return
     name = namespace["metadata"]["name"]
     pods: dict[str, list[str]] = {}
     for pod in storage.items(POD, name):
-        reasons = ", ".join(reason for reason, _ in objections(level.name, pod["spec"]))
+        reasons = ", ".join(reason for reason, _ in violations(level.name, pod["spec"]))
         if reasons:
             pods.setdefault(reasons, []).append(pod["metadata"]["name"])
     if pods:
-        asked = f'"{level.name}:{level.version}"'
-        about.write.warn(
-            f'existing pods in namespace "{name}" violate the new PodSecurity enforce level {asked}'
+        enforced = f'"{level.name}:{level.version}"'
+        attributes.write.warn(
+            f'existing pods in namespace "{name}" violate the new PodSecurity enforce level '
+            f"{enforced}"
         )
     for reasons, names in sorted(pods.items(), key=lambda entry: entry[1][0]):
         more = len(names) - 1
         others = f" (and {more} other pod{'s' if more > 1 else ''})" if more else ""
-        about.write.warn(f"{names[0]}{others}: {reasons}")
+        attributes.write.warn(f"{names[0]}{others}: {reasons}")
 
 
 def _level(namespace: Json, mode: str) -> _Level:
     labels = namespace["metadata"].get("labels") or {}
-    # Whoever sets only what is enforced wants to be warned of that, too.
+    # A mode without a label of its own uses the enforced level.
     mode = mode if f"{PREFIX}{mode}" in labels else "enforce"
     name = labels.get(f"{PREFIX}{mode}", "privileged")
     version = labels.get(f"{PREFIX}{mode}-version", "latest")
@@ -148,5 +151,5 @@ def _pod_spec(kind: Kind, obj: Json) -> Json | None:
     return obj
 
 
-def _told(found: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{reason} ({details})" for reason, details in found)
+def _violations_text(violations_found: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{reason} ({details})" for reason, details in violations_found)

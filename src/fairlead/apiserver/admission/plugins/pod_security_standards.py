@@ -1,7 +1,6 @@
-"""What the Pod Security Standards ask of a pod, check by check.
+"""The checks of the Pod Security Standards: levels `baseline` and `restricted`.
 
-A check gives the details of what it objects to, "" if nothing. `baseline` keeps pods from known
-ways out of their containers, `restricted` asks for today's hardening as well.
+A check returns the details of a violation, "" if there is none.
 
 upstream: pod-security-admission/policy/check_*.go
 """
@@ -52,7 +51,7 @@ _SYSCTLS: Final = frozenset(
 _SELINUX_TYPES: Final = frozenset(
     ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
 )
-_VOLUMES: Final = frozenset(
+_ALLOWED_VOLUMES: Final = frozenset(
     [
         "name",
         "configMap",
@@ -70,10 +69,10 @@ _CONFINED: Final = ("RuntimeDefault", "Localhost")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`reason` is told of a pod to which `objection` has details."""
+    """`reason` names the check in messages; `violation` returns the details for a pod spec."""
 
     reason: str
-    objection: Callable[[Json], str]
+    violation: Callable[[Json], str]
 
 
 def _containers(spec: Json) -> Iterator[Json]:
@@ -92,18 +91,18 @@ def _names(containers: Sequence[Json]) -> str:
     return f"container{'s' if len(containers) > 1 else ''} {quoted}" if containers else ""
 
 
-def _bad(spec: Json, is_bad: Callable[[Json], bool]) -> list[Json]:
-    return [container for container in _containers(spec) if is_bad(_context(container))]
+def _violating(spec: Json, violates: Callable[[Json], bool]) -> list[Json]:
+    return [container for container in _containers(spec) if violates(_context(container))]
 
 
-def _must(containers: Sequence[Json], what: str) -> str:
-    return f"{_names(containers)} {what}" if containers else ""
+def _message(containers: Sequence[Json], requirement: str) -> str:
+    return f"{_names(containers)} {requirement}" if containers else ""
 
 
 # --- baseline ------------------------------------------------------------------------------
 
 
-def _added(context: Json, allowed: frozenset[str]) -> list[str]:
+def _added_capabilities(context: Json, allowed: frozenset[str]) -> list[str]:
     added = (context.get("capabilities") or {}).get("add") or ()
     return [name for name in added if name not in allowed]
 
@@ -113,10 +112,12 @@ def _non_default_capabilities(spec: Json) -> str:
 
 
 def _forbidden_capabilities(spec: Json, allowed: frozenset[str]) -> str:
-    bad = _bad(spec, lambda context: bool(_added(context, allowed)))
-    names = sorted({name for one in bad for name in _added(_context(one), allowed)})
+    violating = _violating(spec, lambda context: bool(_added_capabilities(context, allowed)))
+    names = sorted(
+        {name for one in violating for name in _added_capabilities(_context(one), allowed)}
+    )
     quoted = ", ".join(f'"{name}"' for name in names)
-    return _must(bad, f"must not include {quoted} in securityContext.capabilities.add")
+    return _message(violating, f"must not include {quoted} in securityContext.capabilities.add")
 
 
 def _host_namespaces(spec: Json) -> str:
@@ -130,33 +131,33 @@ def _host_paths(spec: Json) -> str:
 
 
 def _host_ports(spec: Json) -> str:
-    bad, ports = [], []
+    violating, ports = [], []
     for container in _containers(spec):
         found = [p["hostPort"] for p in container.get("ports") or () if p.get("hostPort")]
         if found:
-            bad.append(container)
+            violating.append(container)
             ports += found
     numbers = sorted(set(ports))
     word = f"hostPort{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-    return f"{_names(bad)} use{'' if len(bad) > 1 else 's'} {word}" if bad else ""
+    return f"{_names(violating)} use{'' if len(violating) > 1 else 's'} {word}" if violating else ""
 
 
 def _privileged(spec: Json) -> str:
-    bad = _bad(spec, lambda context: bool(context.get("privileged")))
-    return _must(bad, "must not set securityContext.privileged=true")
+    violating = _violating(spec, lambda context: bool(context.get("privileged")))
+    return _message(violating, "must not set securityContext.privileged=true")
 
 
 def _proc_mounts(spec: Json) -> str:
-    bad = _bad(spec, lambda context: context.get("procMount", "Default") != "Default")
-    kinds = sorted({f'"{_context(one)["procMount"]}"' for one in bad})
-    return _must(bad, f"must not set securityContext.procMount to {', '.join(kinds)}")
+    violating = _violating(spec, lambda context: context.get("procMount", "Default") != "Default")
+    kinds = sorted({f'"{_context(one)["procMount"]}"' for one in violating})
+    return _message(violating, f"must not set securityContext.procMount to {', '.join(kinds)}")
 
 
 def _selinux(spec: Json) -> str:
     holders = [("pod", _context(spec))]
     holders += [(_names([one]), _context(one)) for one in _containers(spec)]
     found = []
-    for called, context in holders:
+    for subject, context in holders:
         options = context.get("seLinuxOptions") or {}
         wrong = []
         if options.get("type", "") not in _SELINUX_TYPES:
@@ -164,7 +165,7 @@ def _selinux(spec: Json) -> str:
         wrong += [f"{field} may not be set" for field in ("user", "role") if options.get(field)]
         if wrong:
             found.append(
-                f"{called} set forbidden securityContext.seLinuxOptions: {'; '.join(wrong)}"
+                f"{subject} set forbidden securityContext.seLinuxOptions: {'; '.join(wrong)}"
             )
     return "; ".join(found)
 
@@ -174,29 +175,33 @@ def _profile(context: Json) -> str:
     return found
 
 
-def _unconfined(spec: Json) -> str:
-    said = 'must not set securityContext.seccompProfile.type to "Unconfined"'
-    found = [f"pod {said}"] if _profile(_context(spec)) == "Unconfined" else []
-    bad = _bad(spec, lambda context: _profile(context) == "Unconfined")
-    return " and ".join(filter(None, [*found, _must(bad, said)]))
+def _seccomp_baseline(spec: Json) -> str:
+    explicit = 'must not set securityContext.seccompProfile.type to "Unconfined"'
+    found = [f"pod {explicit}"] if _profile(_context(spec)) == "Unconfined" else []
+    violating = _violating(spec, lambda context: _profile(context) == "Unconfined")
+    return " and ".join(filter(None, [*found, _message(violating, explicit)]))
 
 
 def _sysctls(spec: Json) -> str:
-    named = (one.get("name", "") for one in _context(spec).get("sysctls") or ())
-    return ", ".join(name for name in named if name not in _SYSCTLS)
+    names = (one.get("name", "") for one in _context(spec).get("sysctls") or ())
+    return ", ".join(name for name in names if name not in _SYSCTLS)
 
 
 # --- restricted ----------------------------------------------------------------------------
 
 
-def _escalation(spec: Json) -> str:
-    bad = _bad(spec, lambda context: context.get("allowPrivilegeEscalation") is not False)
-    return _must(bad, "must set securityContext.allowPrivilegeEscalation=false")
+def _allow_privilege_escalation(spec: Json) -> str:
+    violating = _violating(
+        spec, lambda context: context.get("allowPrivilegeEscalation") is not False
+    )
+    return _message(violating, "must set securityContext.allowPrivilegeEscalation=false")
 
 
 def _capabilities(spec: Json) -> str:
-    bad = _bad(spec, lambda c: "ALL" not in ((c.get("capabilities") or {}).get("drop") or ()))
-    dropped = _must(bad, 'must set securityContext.capabilities.drop=["ALL"]')
+    violating = _violating(
+        spec, lambda c: "ALL" not in ((c.get("capabilities") or {}).get("drop") or ())
+    )
+    dropped = _message(violating, 'must set securityContext.capabilities.drop=["ALL"]')
     added = _forbidden_capabilities(spec, frozenset(("NET_BIND_SERVICE",)))
     return "; ".join(filter(None, (dropped, added)))
 
@@ -206,38 +211,38 @@ def _volume_types(spec: Json) -> str:
         f'volume "{one.get("name", "")}" uses restricted volume type "{kind}"'
         for one in spec.get("volumes") or ()
         for kind in one
-        if kind not in _VOLUMES
+        if kind not in _ALLOWED_VOLUMES
     ]
     return ", ".join(found)
 
 
-def _may_be_root(spec: Json) -> str:
+def _run_as_non_root(spec: Json) -> str:
     pod = _context(spec).get("runAsNonRoot")
-    said = _bad(spec, lambda context: context.get("runAsNonRoot") is False)
-    unsaid = [] if pod else _bad(spec, lambda context: context.get("runAsNonRoot") is None)
+    explicit = _violating(spec, lambda context: context.get("runAsNonRoot") is False)
+    unset = [] if pod else _violating(spec, lambda context: context.get("runAsNonRoot") is None)
     found = []
     if pod is False:
         found.append("pod must not set securityContext.runAsNonRoot=false")
-    if said:
-        found.append(_must(said, "must not set securityContext.runAsNonRoot=false"))
-    if unsaid:
-        found.append(f"pod or {_must(unsaid, 'must set securityContext.runAsNonRoot=true')}")
+    if explicit:
+        found.append(_message(explicit, "must not set securityContext.runAsNonRoot=false"))
+    if unset:
+        found.append(f"pod or {_message(unset, 'must set securityContext.runAsNonRoot=true')}")
     return "; ".join(found)
 
 
-def _root(spec: Json) -> str:
+def _run_as_user(spec: Json) -> str:
     found = ["pod must not set runAsUser=0"] if _context(spec).get("runAsUser") == 0 else []
-    bad = _bad(spec, lambda context: context.get("runAsUser") == 0)
-    return " and ".join(filter(None, [*found, _must(bad, "must not set runAsUser=0")]))
+    violating = _violating(spec, lambda context: context.get("runAsUser") == 0)
+    return " and ".join(filter(None, [*found, _message(violating, "must not set runAsUser=0")]))
 
 
-def _unprofiled(spec: Json) -> str:
+def _seccomp_restricted(spec: Json) -> str:
     pod = _profile(_context(spec)) in _CONFINED
-    said = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
-    unsaid = [] if pod else _bad(spec, lambda context: not _profile(context))
-    wrong = _bad(spec, lambda context: _profile(context) not in ("", *_CONFINED))
-    found = [f"pod or {_must(unsaid, said)}"] if unsaid else []
-    return "; ".join(filter(None, [*found, _must(wrong, said)]))
+    explicit = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
+    unset = [] if pod else _violating(spec, lambda context: not _profile(context))
+    wrong = _violating(spec, lambda context: _profile(context) not in ("", *_CONFINED))
+    found = [f"pod or {_message(unset, explicit)}"] if unset else []
+    return "; ".join(filter(None, [*found, _message(wrong, explicit)]))
 
 
 BASELINE: Final = (
@@ -248,23 +253,23 @@ BASELINE: Final = (
     Check("privileged", _privileged),
     Check("procMount", _proc_mounts),
     Check("seLinuxOptions", _selinux),
-    Check("seccompProfile", _unconfined),
+    Check("seccompProfile", _seccomp_baseline),
     Check("forbidden sysctls", _sysctls),
 )
 _OVERRIDDEN: Final = ("non-default capabilities", "seccompProfile")
 RESTRICTED: Final = (
     *(check for check in BASELINE if check.reason not in _OVERRIDDEN),
-    Check("allowPrivilegeEscalation != false", _escalation),
+    Check("allowPrivilegeEscalation != false", _allow_privilege_escalation),
     Check("unrestricted capabilities", _capabilities),
     Check("restricted volume types", _volume_types),
-    Check("runAsNonRoot != true", _may_be_root),
-    Check("runAsUser=0", _root),
-    Check("seccompProfile", _unprofiled),
+    Check("runAsNonRoot != true", _run_as_non_root),
+    Check("runAsUser=0", _run_as_user),
+    Check("seccompProfile", _seccomp_restricted),
 )
 CHECKS: Final = {"privileged": (), "baseline": BASELINE, "restricted": RESTRICTED}
 
 
-def objections(level: str, spec: Json) -> list[tuple[str, str]]:
-    """Reasons and details of what a level has against a pod with `spec`."""
-    found = ((check.reason, check.objection(spec)) for check in CHECKS.get(level, ()))
+def violations(level: str, spec: Json) -> list[tuple[str, str]]:
+    """The reasons and details of a pod spec's violations of a level."""
+    found = ((check.reason, check.violation(spec)) for check in CHECKS.get(level, ()))
     return [(reason, details) for reason, details in found if details]

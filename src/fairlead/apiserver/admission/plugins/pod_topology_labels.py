@@ -1,6 +1,6 @@
-"""PodTopologyLabels: a pod bears the labels that say in which zone and region it runs.
+"""PodTopologyLabels: copies the zone and region labels of the node to the pod when it is bound.
 
-They are the node's at the moment of binding; a pod that is created on a node gets them at once.
+A pod that is created with a nodeName gets them at creation.
 
 upstream: plugin/pkg/admission/podtopologylabels/admission.go
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage.storage import Storage
 
@@ -20,12 +20,12 @@ LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 class PodTopologyLabels:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Label a binding, or a new pod that has its node already."""
-        kind, obj = asked.kind, asked.obj
-        if kind is not POD or asked.operation is not Operation.CREATE:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Adds the labels to a Binding, or to a new pod with a node."""
+        kind, obj = attributes.kind, attributes.obj
+        if kind is not POD or attributes.operation is not Operation.CREATE:
             return obj
-        match asked.about.subresource:
+        match attributes.subresource:
             case "binding":
                 target = obj.get("target") or {}
                 node = target.get("name", "") if target.get("kind", "Node") == "Node" else ""
@@ -41,7 +41,7 @@ class PodTopologyLabels:
 
 
 def _topology(storage: Storage, name: str) -> Json:
-    """The labels of a node that pods inherit; none of a node that is not there."""
+    """The topology labels of a node; none if it does not exist."""
     node = storage.find(NODE, "", name) or {"metadata": {}}
     labels = node["metadata"].get("labels") or {}
     return {key: labels[key] for key in LABELS if key in labels}

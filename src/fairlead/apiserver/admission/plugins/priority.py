@@ -1,10 +1,9 @@
-"""Priority: what a PriorityClass may say, and what it means for a new pod.
+"""Priority: resolves the priority of new pods, and validates PriorityClasses.
 
-A new pod gets the value and the preemption policy of the class it names, of the default class
-when it names none, and 0 without such a class. It may not bring a priority of its own, unless it
-is the one it would get. Pods that exist keep what they have, whatever becomes of the class. A
-stored pod that names a class but has no priority was written by hand: it is resolved as a new
-pod would be.
+A new pod gets value and preemption policy of the class it names, else of the default class, else
+priority 0. A pod that sets them itself is refused, unless they equal the resolved ones. Existing
+pods keep theirs. A pod of a snapshot that has a class but no priority was written by hand, and is
+resolved like a new one.
 
 upstream: plugin/pkg/admission/priority/admission.go,
 pkg/registry/scheduling/priorityclass/storage/storage.go
@@ -15,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS
 from fairlead.apiserver.storage.storage import Storage
@@ -23,28 +22,26 @@ from fairlead.apiserver.validation.scheduling import PREEMPT_LOWER_PRIORITY, SYS
 
 DEFAULT_PRIORITY: Final = 0
 NOT_DELETABLE: Final = "this is a system priority class and cannot be deleted"
-
-
-# What stays as it was when an update does not say it.
+# Fields that an update keeps if it does not set them.
 RESOLVED: Final = ("priority", "preemptionPolicy")
 
 
 class Priority:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Resolve a new pod's priority; refuse a second default and the end of a system class."""
-        kind, obj = asked.kind, asked.obj
-        if asked.about.subresource:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Resolves pods; refuses a second default class and deleting system classes."""
+        kind, obj = attributes.kind, attributes.obj
+        if attributes.subresource:
             return obj
         if kind is POD:
-            return _admitted_pod(asked.operation, obj, storage, asked.about.old or {})
+            return _with_priority(attributes.operation, obj, storage, attributes.old or {})
         if kind is PRIORITY_CLASS:
-            _check_class(asked.operation, obj, storage)
+            _validate_class(attributes.operation, obj, storage)
         return obj
 
 
-def _admitted_pod(operation: Operation, pod: Json, storage: Storage, old: Json) -> Json:
+def _with_priority(operation: Operation, pod: Json, storage: Storage, old: Json) -> Json:
     spec = pod.get("spec", {})
     match operation:
         case Operation.UPDATE if any(key not in spec for key in RESOLVED):
@@ -60,10 +57,10 @@ def _admitted_pod(operation: Operation, pod: Json, storage: Storage, old: Json) 
 
 
 def _resolved(pod: Json, spec: Json, storage: Storage) -> Json:
-    """`spec` with the priority and the preemption policy that its class stands for."""
-    found = _class_of(pod, spec, storage)
-    priority = found.get("value", DEFAULT_PRIORITY)
-    policy = found.get("preemptionPolicy", PREEMPT_LOWER_PRIORITY)
+    """`spec` with the priority and preemption policy of its class."""
+    priority_class = _priority_class(pod, spec, storage)
+    priority = priority_class.get("value", DEFAULT_PRIORITY)
+    policy = priority_class.get("preemptionPolicy", PREEMPT_LOWER_PRIORITY)
     if spec.get("priority", priority) != priority:
         raise _refused(
             pod,
@@ -79,24 +76,24 @@ def _resolved(pod: Json, spec: Json, storage: Storage) -> Json:
             "given PriorityClass name",
         )
     resolved = {**spec, "priority": priority, "preemptionPolicy": policy}
-    if found:
-        resolved["priorityClassName"] = found["metadata"]["name"]
+    if priority_class:
+        resolved["priorityClassName"] = priority_class["metadata"]["name"]
     return resolved
 
 
-def _class_of(pod: Json, spec: Json, storage: Storage) -> Json:
-    """The class `spec` names, or the default class, or nothing."""
+def _priority_class(pod: Json, spec: Json, storage: Storage) -> Json:
+    """The class that `spec` names, else the default class, else an empty one."""
     name = spec.get("priorityClassName")
     if not name:
         return _default_class(storage)
-    found = storage.find(PRIORITY_CLASS, "", name) or SYSTEM_CLASSES.get(name)
-    if found is None:
+    priority_class = storage.find(PRIORITY_CLASS, "", name) or SYSTEM_CLASSES.get(name)
+    if priority_class is None:
         raise _refused(pod, f"no PriorityClass with name {name} was found")
-    return found
+    return priority_class
 
 
 def _default_class(storage: Storage) -> Json:
-    """The class for pods that name none; of several the one with the lowest value."""
+    """The default class; of several, the one with the lowest value."""
     defaults = [obj for obj in storage.unsorted(PRIORITY_CLASS) if obj.get("globalDefault")]
     return min(defaults, key=_value_and_name, default={})
 
@@ -105,7 +102,7 @@ def _value_and_name(obj: Json) -> tuple[Any, ...]:
     return obj.get("value", 0), obj["metadata"]["name"]
 
 
-def _check_class(operation: Operation, obj: Json, storage: Storage) -> None:
+def _validate_class(operation: Operation, obj: Json, storage: Storage) -> None:
     name = obj["metadata"]["name"]
     if operation is Operation.DELETE:
         if name in SYSTEM_CLASSES:
@@ -113,10 +110,10 @@ def _check_class(operation: Operation, obj: Json, storage: Storage) -> None:
         return
     other = _default_class(storage).get("metadata", {}).get("name", name)
     if obj.get("globalDefault") and other != name:
-        already = f"PriorityClass {other} is already marked as default. Only one default can exist"
-        raise forbidden(PRIORITY_CLASS, "", name, already)
+        reason = f"PriorityClass {other} is already marked as default. Only one default can exist"
+        raise forbidden(PRIORITY_CLASS, "", name, reason)
 
 
-def _refused(pod: Json, why: str) -> Exception:
+def _refused(pod: Json, reason: str) -> Exception:
     meta = pod["metadata"]
-    return forbidden(POD, meta.get("namespace", ""), meta["name"], why)
+    return forbidden(POD, meta.get("namespace", ""), meta["name"], reason)

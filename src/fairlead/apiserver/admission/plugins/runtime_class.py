@@ -1,7 +1,7 @@
-"""RuntimeClass: what a pod's runtime needs for itself, and where it is installed.
+"""RuntimeClass: applies the overhead and scheduling constraints of a pod's runtime class.
 
-A new pod that names a class gets the class's overhead, its node selector and its tolerations. Who
-names none may not bring an overhead.
+A new pod gets the overhead, node selector and tolerations of the class it names. Without a class it
+must not set an overhead.
 
 upstream: plugin/pkg/admission/runtimeclass/admission.go, pkg/util/tolerations/tolerations.go
 """
@@ -12,70 +12,70 @@ from typing import Any, ClassVar
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import QuantityError, parse_quantity
-from fairlead.apiserver.admission.attributes import Asked
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import POD, RUNTIME_CLASS
 from fairlead.apiserver.storage.storage import Storage
 
 
 class RuntimeClass:
-    """The admission plugin that changes pods."""
+    """The mutating half of the plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Give a new pod what its class has. Raises ApiError 403."""
-        obj = asked.obj
-        if asked.kind is not POD or not asked.is_new:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Applies the class to a new pod. Raises ApiError 403."""
+        obj = attributes.obj
+        if attributes.kind is not POD or not attributes.is_new:
             return obj
-        found = _class_of(obj, storage)
-        if found is None:
+        runtime_class = _runtime_class(obj, storage)
+        if runtime_class is None:
             return obj
         spec = dict(obj["spec"])
-        overhead = found.get("overhead")
+        overhead = runtime_class.get("overhead")
         if overhead is not None:
-            _check_overhead(obj, found)
+            _check_overhead(obj, runtime_class)
             spec["overhead"] = overhead.get("podFixed") or {}
-        scheduling = found.get("scheduling")
+        scheduling = runtime_class.get("scheduling")
         if scheduling is not None:
-            spec |= _scheduled(obj, scheduling)
+            spec |= _with_scheduling(obj, scheduling)
         return {**obj, "spec": spec}
 
 
 class RuntimeClassOverhead:
-    """The admission plugin that looks at what became of them."""
+    """The validating half of the plugin."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """A pod may not have another overhead than its class. Raises ApiError 403."""
-        if asked.kind is POD and asked.is_new:
-            _check_overhead(asked.obj, _class_of(asked.obj, storage))
-        return asked.obj
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses a pod whose overhead is not that of its class. Raises ApiError 403."""
+        if attributes.kind is POD and attributes.is_new:
+            _check_overhead(attributes.obj, _runtime_class(attributes.obj, storage))
+        return attributes.obj
 
 
-def _class_of(pod: Json, storage: Storage) -> Json | None:
+def _runtime_class(pod: Json, storage: Storage) -> Json | None:
     name = pod.get("spec", {}).get("runtimeClassName")
     if not name:
         return None
-    found = storage.find(RUNTIME_CLASS, "", name)
-    if found is None:
+    runtime_class = storage.find(RUNTIME_CLASS, "", name)
+    if runtime_class is None:
         raise _refused(pod, f'pod rejected: RuntimeClass "{name}" not found')
-    return found
+    return runtime_class
 
 
-def _check_overhead(pod: Json, found: Json | None) -> None:
+def _check_overhead(pod: Json, runtime_class: Json | None) -> None:
     overhead = pod["spec"].get("overhead")
     if not overhead:
         return
-    if found is None or found.get("overhead") is None:
-        why = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
-        raise _refused(pod, f"pod rejected: {why}")
-    if _amounts(overhead) != _amounts(found["overhead"].get("podFixed") or {}):
-        why = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
-        raise _refused(pod, f"pod rejected: {why}")
+    if runtime_class is None or runtime_class.get("overhead") is None:
+        reason = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise _refused(pod, f"pod rejected: {reason}")
+    if _amounts(overhead) != _amounts(runtime_class["overhead"].get("podFixed") or {}):
+        reason = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+        raise _refused(pod, f"pod rejected: {reason}")
 
 
 def _amounts(resources: Json) -> dict[str, Any]:
-    """Amounts by resource; what cannot be read stays as it is, for others to refuse."""
+    """Parsed quantities; one that cannot be parsed stays text, for validation to refuse."""
     made: dict[str, Any] = {}
     for name, text in resources.items():
         try:
@@ -85,53 +85,55 @@ def _amounts(resources: Json) -> dict[str, Any]:
     return made
 
 
-def _scheduled(pod: Json, scheduling: Json) -> Json:
-    """Where a pod may run whose class says where it can."""
+def _with_scheduling(pod: Json, scheduling: Json) -> Json:
+    """The node selector and tolerations of a pod, merged with those of its class."""
     spec = pod["spec"]
-    wanted = dict(spec.get("nodeSelector") or {})
+    node_selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
-        if wanted.get(key, value) != value:
+        if node_selector.get(key, value) != value:
             raise _refused(
                 pod,
                 f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
-                f"pod.spec.nodeSelector[{key}] = {wanted[key]}",
+                f"pod.spec.nodeSelector[{key}] = {node_selector[key]}",
             )
-        wanted[key] = value
+        node_selector[key] = value
     tolerations = [*(spec.get("tolerations") or ()), *(scheduling.get("tolerations") or ())]
-    made = {"nodeSelector": wanted, "tolerations": _merged(tolerations)}
+    made = {"nodeSelector": node_selector, "tolerations": _merged_tolerations(tolerations)}
     return {key: value for key, value in made.items() if value}
 
 
-def _merged(tolerations: list[Json]) -> list[Json]:
-    """Tolerations without those that others make superfluous."""
+def _merged_tolerations(tolerations: list[Json]) -> list[Json]:
+    """Tolerations without those that another one covers."""
     merged: list[Json] = []
-    for at, one in enumerate(tolerations):
-        later = (other for other in tolerations[at + 1 :] if other != one)
+    for index, one in enumerate(tolerations):
+        later = (other for other in tolerations[index + 1 :] if other != one)
         if not any(_covers(other, one) for other in (*merged, *later)):
             merged.append(one)
     return merged
 
 
-def _covers(wide: Json, one: Json) -> bool:
-    """Whether `wide` tolerates all that `one` does."""
-    operator = wide.get("operator") or "Equal"
-    if wide == one:
+def _covers(toleration: Json, one: Json) -> bool:
+    """Whether `toleration` tolerates everything that `one` does."""
+    operator = toleration.get("operator") or "Equal"
+    if toleration == one:
         return True
-    is_all_keys = not wide.get("key") and operator == "Exists"
-    if one.get("key") != wide.get("key") and not is_all_keys:
+    is_all_keys = not toleration.get("key") and operator == "Exists"
+    if one.get("key") != toleration.get("key") and not is_all_keys:
         return False
-    if wide.get("effect") and one.get("effect") != wide["effect"]:
+    if toleration.get("effect") and one.get("effect") != toleration["effect"]:
         return False
-    seconds = wide.get("tolerationSeconds")
-    if wide.get("effect") == "NoExecute" and seconds is not None:
-        own = one.get("tolerationSeconds")
-        if own is None or own > seconds:
+    seconds = toleration.get("tolerationSeconds")
+    if toleration.get("effect") == "NoExecute" and seconds is not None:
+        other_seconds = one.get("tolerationSeconds")
+        if other_seconds is None or other_seconds > seconds:
             return False
     if operator == "Equal":
-        return one.get("operator") == "Equal" and one.get("value", "") == wide.get("value", "")
+        return one.get("operator") == "Equal" and one.get("value", "") == toleration.get(
+            "value", ""
+        )
     return bool(operator == "Exists")
 
 
-def _refused(pod: Json, why: str) -> ApiError:
+def _refused(pod: Json, reason: str) -> ApiError:
     meta = pod["metadata"]
-    return forbidden(POD, meta.get("namespace", ""), meta["name"], why)
+    return forbidden(POD, meta.get("namespace", ""), meta["name"], reason)

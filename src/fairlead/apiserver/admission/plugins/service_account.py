@@ -1,25 +1,22 @@
-"""ServiceAccount: every pod runs as somebody, and has that somebody's token in its containers.
+"""ServiceAccount: sets the pod's service account and mounts its token.
 
-A pod that names no account gets `default`; the account must exist. Unless pod or account say
-otherwise, a volume with a token, the cluster's authority and the namespace is added and mounted
-where tokens are expected. A pod without imagePullSecrets gets those of its account. A mirror pod is
-nobody's; other pods may be kept to the secrets of their account.
+A pod that names no account gets `default`; the account must exist. Unless the pod or the account
+opts out, a projected volume with token, CA certificate and namespace is added and mounted into all
+containers. A pod without imagePullSecrets gets those of its account. A mirror pod must not use an
+account. An account can restrict its pods to the secrets that it lists.
 
-upstream: plugin/pkg/admission/serviceaccount/admission.go
+upstream: plugin/pkg/admission/serviceaccount/admission.go; pkg/api/v1/pod/util.go:
+VisitPodSecretNames
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked
-from fairlead.apiserver.admission.plugins.secret_reference import (
-    account_objection,
-    mirror_objection,
-)
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT
 from fairlead.apiserver.storage.storage import Storage
@@ -28,55 +25,63 @@ DEFAULT_ACCOUNT: Final = "default"
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME_PREFIX: Final = "kube-api-access-"
 MIRROR: Final = "kubernetes.io/config.mirror"
-EXPIRATION_S: Final = 60 * 60 + 7  # the 7 s mark tokens that may live longer than they say
+EXPIRATION_S: Final = 60 * 60 + 7  # the 7 s mark tokens whose expiration is extended
 FILE_MODE: Final = 0o644
-_AUTHORITY: Final = ("kube-root-ca.crt", "ca.crt")
+ENFORCED: Final = "kubernetes.io/enforce-mountable-secrets"
+_TRUE_VALUES: Final = ("1", "t", "T", "true", "TRUE", "True")
+_CONTAINERS: Final = (("initContainers", "init container"), ("containers", "container"))
+_SECRET_VOLUMES: Final = (
+    "cephfs", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos", "csi",
+)  # fmt: skip
+_ROOT_CA: Final = ("kube-root-ca.crt", "ca.crt")
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
     """The admission plugin.
 
-    `suffix` gives five characters for a new volume's name. `authorities`: further ConfigMaps with
-    a key each that a distribution mounts beside the cluster's authority.
+    `suffix` returns five characters for the name of a new volume. `authorities` are further
+    ConfigMaps, with a key each, that a distribution mounts next to the cluster's CA certificate.
     """
 
     suffix: Callable[[], str]
     authorities: Sequence[tuple[str, str]] = ()
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Give a new pod its account and that account's token. Raises ApiError 403."""
-        obj = asked.obj
-        if asked.kind is not POD or not asked.is_new:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Sets a new pod's account and mounts its token. Raises ApiError 403."""
+        obj = attributes.obj
+        if attributes.kind is not POD or not attributes.is_new:
             return obj
         if _is_mirror(obj):
-            _require(obj, mirror_objection(obj["spec"]))
+            _require(obj, _mirror_pod_problem(obj["spec"]))
             return obj
-        spec = _named(obj["spec"])
+        spec = _with_account(obj["spec"])
         account = self._account(obj, spec["serviceAccountName"], storage)
         if spec.get("automountServiceAccountToken", _automounts(account)):
             spec = self._with_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
-        _require(obj, account_objection(spec, account))
+        _require(obj, _secret_reference_problem(spec, account))
         return {**obj, "spec": spec}
 
     def _account(self, pod: Json, name: str, storage: Storage) -> Json:
         namespace = pod["metadata"].get("namespace", "")
         found = storage.find(SERVICE_ACCOUNT, namespace, name)
         if found is None:
-            why = f'error looking up service account {namespace}/{name}: serviceaccount "{name}"'
-            raise _refused(pod, f"{why} not found")
+            problem = (
+                f'error looking up service account {namespace}/{name}: serviceaccount "{name}"'
+            )
+            raise _refused(pod, f"{problem} not found")
         return found
 
     def _with_token(self, spec: Json) -> Json:
-        """`spec` with a token where one is missing; a volume that has one already is used."""
+        """`spec` with the token mounted, from an existing volume if there is one."""
         volumes = spec.get("volumes") or []
         names = (volume.get("name", "") for volume in volumes)
         volume = next((name for name in names if name.startswith(VOLUME_PREFIX)), "")
         is_new, volume = not volume, volume or VOLUME_PREFIX + self.suffix()
         mounted = {
-            key: [_mounted(container, volume) for container in spec[key]]
+            key: [_with_mount(container, volume) for container in spec[key]]
             for key in ("containers", "initContainers")
             if spec.get(key)
         }
@@ -85,7 +90,7 @@ class ServiceAccount:
         return {**spec, **mounted}
 
     def _volume(self, name: str) -> Json:
-        authorities = [_authority(*_AUTHORITY), *(_authority(*more) for more in self.authorities)]
+        authorities = [_ca_source(*_ROOT_CA), *(_ca_source(*more) for more in self.authorities)]
         token = {"serviceAccountToken": {"expirationSeconds": EXPIRATION_S, "path": "token"}}
         field = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
         namespace = {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": field}]}}
@@ -97,19 +102,19 @@ def _is_mirror(pod: Json) -> bool:
     return MIRROR in (pod["metadata"].get("annotations") or {})
 
 
-def _require(pod: Json, objection: str) -> None:
-    """Refuse a pod for that reason, if there is one. Raises ApiError 403."""
-    if objection:
-        raise _refused(pod, objection)
+def _require(pod: Json, problem: str) -> None:
+    """Refuses a pod that has a problem. Raises ApiError 403."""
+    if problem:
+        raise _refused(pod, problem)
 
 
-def _refused(pod: Json, why: str) -> ApiError:
+def _refused(pod: Json, problem: str) -> ApiError:
     meta = pod["metadata"]
-    return forbidden(POD, meta.get("namespace", ""), meta["name"], why)
+    return forbidden(POD, meta.get("namespace", ""), meta["name"], problem)
 
 
-def _named(spec: Json) -> Json:
-    """`spec` with an account, under the name of today and the one of old."""
+def _with_account(spec: Json) -> Json:
+    """`spec` with serviceAccountName, and the deprecated field serviceAccount."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT_ACCOUNT
     return {**spec, "serviceAccountName": name, "serviceAccount": name}
 
@@ -119,7 +124,7 @@ def _automounts(account: Json) -> bool:
     return found
 
 
-def _mounted(container: Json, volume: str) -> Json:
+def _with_mount(container: Json, volume: str) -> Json:
     mounts = container.get("volumeMounts") or []
     if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
         return container
@@ -127,5 +132,87 @@ def _mounted(container: Json, volume: str) -> Json:
     return {**container, "volumeMounts": [*mounts, mount]}
 
 
-def _authority(config_map: str, key: str) -> Json:
+def _ca_source(config_map: str, key: str) -> Json:
     return {"configMap": {"name": config_map, "items": [{"key": key, "path": key}]}}
+
+
+# --- secrets --------------------------------------------------------------------------------
+
+
+def _mirror_pod_problem(spec: Json) -> str:
+    """Why a mirror pod cannot have this spec; "" if it can."""
+    if spec.get("serviceAccountName"):
+        return "a mirror pod may not reference service accounts"
+    if any(_referenced_secrets(spec)):
+        return "a mirror pod may not reference secrets"
+    if any("serviceAccountToken" in source for source in _projected_sources(spec)):
+        return "a mirror pod may not use ServiceAccountToken volume projections"
+    return ""
+
+
+def _secret_reference_problem(spec: Json, account: Json) -> str:
+    """Why a pod of `account` may not use its secrets; "" if it may."""
+    if (account["metadata"].get("annotations") or {}).get(ENFORCED) not in _TRUE_VALUES:
+        return ""
+    name = account["metadata"]["name"]
+    allowed = {one.get("name", "") for one in account.get("secrets") or ()}
+    for reference, secret in _mounted_secrets(spec):
+        if secret not in allowed:
+            explanation = f"because service account {name} does not reference that secret"
+            return f'{reference} secret.secretName="{secret}" is not allowed {explanation}'
+    allowed = {one.get("name", "") for one in account.get("imagePullSecrets") or ()}
+    for index, one in enumerate(spec.get("imagePullSecrets") or ()):
+        if one.get("name", "") not in allowed:
+            explanation = f"because service account {name} does not reference that imagePullSecret"
+            field = f'imagePullSecrets[{index}].name="{one.get("name", "")}"'
+            return f"{field} is not allowed {explanation}"
+    return ""
+
+
+def _mounted_secrets(spec: Json) -> Iterator[tuple[str, str]]:
+    """The secrets in volumes and containers, each with a description of the reference."""
+    for volume in spec.get("volumes") or ():
+        if volume.get("secret") is not None:
+            yield "volume with", volume["secret"].get("secretName", "")
+    for key, container_type in _CONTAINERS:
+        for container in spec.get(key) or ():
+            for variable, secret in _environment_secrets(container):
+                source_text = f"envVar {variable}" if variable else "envFrom"
+                yield (
+                    f"{container_type} {container.get('name', '')} with {source_text} referencing",
+                    secret,
+                )
+
+
+def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
+    """The variables that come from secrets, and the secrets; "" for all keys of one."""
+    for variable in container.get("env") or ():
+        reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
+        if reference is not None:
+            yield variable.get("name", ""), reference.get("name", "")
+    for source in container.get("envFrom") or ():
+        if source.get("secretRef") is not None:
+            yield "", source["secretRef"].get("name", "")
+
+
+def _referenced_secrets(spec: Json) -> Iterator[str]:
+    """All secrets that a pod refers to in any way."""
+    for one in spec.get("imagePullSecrets") or ():
+        yield one.get("name") or "?"
+    for _, secret in _mounted_secrets(spec):
+        yield secret or "?"
+    for source in _projected_sources(spec):
+        if "secret" in source:
+            yield source["secret"].get("name") or "?"
+    for volume in spec.get("volumes") or ():
+        if (volume.get("azureFile") or {}).get("secretName"):
+            yield volume["azureFile"]["secretName"]
+        for kind in _SECRET_VOLUMES:
+            source = volume.get(kind) or {}
+            if source.get("secretRef") or source.get("nodePublishSecretRef"):
+                yield kind
+
+
+def _projected_sources(spec: Json) -> Iterator[Json]:
+    for volume in spec.get("volumes") or ():
+        yield from (volume.get("projected") or {}).get("sources") or ()

@@ -1,4 +1,4 @@
-"""Claims get the class they did not name, and neither claims nor volumes go while in use.
+"""DefaultStorageClass and StorageObjectInUseProtection.
 
 upstream: plugin/pkg/admission/storage/storageclass/setdefault/admission.go,
 plugin/pkg/admission/storage/storageobjectinuseprotection/admission.go
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.admission.plugins.default_class import default_class
 from fairlead.apiserver.kind import (
     PERSISTENT_VOLUME,
@@ -32,10 +32,10 @@ _FINALIZERS: Final = {
 class DefaultStorageClass:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Give a new claim the default class."""
-        obj = asked.obj
-        if asked.kind is not PERSISTENT_VOLUME_CLAIM or not asked.is_new:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Sets the default StorageClass of a new claim."""
+        obj = attributes.obj
+        if attributes.kind is not PERSISTENT_VOLUME_CLAIM or not attributes.is_new:
             return obj
         spec = obj["spec"]
         annotations = obj["metadata"].get("annotations") or {}
@@ -48,10 +48,10 @@ class DefaultStorageClass:
 class StorageObjectInUseProtection:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Add the finalizer that a controller takes away when nobody uses the object."""
-        obj, finalizer = asked.obj, _FINALIZERS.get(asked.kind)
-        if finalizer is None or not asked.is_new:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Adds the finalizer that a controller removes once the object is unused."""
+        obj, finalizer = attributes.obj, _FINALIZERS.get(attributes.kind)
+        if finalizer is None or not attributes.is_new:
             return obj
         meta = obj["metadata"]
         finalizers = meta.get("finalizers") or []

@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: a new node is not ready until somebody says that it is.
+"""TaintNodesByCondition: taints new nodes as not ready until their conditions are known.
 
 upstream: plugin/pkg/admission/nodetaint/admission.go
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.storage.storage import Storage
 
@@ -18,10 +18,10 @@ NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule
 class TaintNodesByCondition:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Taint a new node."""
-        obj = asked.obj
-        if asked.kind is not NODE or not asked.is_new:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Adds the not-ready taint to a new node."""
+        obj = attributes.obj
+        if attributes.kind is not NODE or not attributes.is_new:
             return obj
         spec = obj.get("spec") or {}
         taints = spec.get("taints") or []

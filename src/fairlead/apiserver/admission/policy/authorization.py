@@ -1,8 +1,8 @@
-"""Nobody lets a policy read what they may not read themselves.
+"""Requires that authors of policies can read the parameters that the policies use.
 
-Parameters of policies are seen by their expressions, and those tell of them in messages. Whoever
-writes a policy with parameters must be able to get all objects of their kind, and whoever binds it
-those that the binding refers to.
+Expressions see parameters and can quote them in messages. So whoever writes a policy with a
+paramKind must be able to get all objects of that kind, and whoever binds it must be able to get the
+objects that the binding's paramRef selects.
 
 upstream: pkg/registry/admissionregistration/{validating,mutating}admissionpolicy/authz.go,
 {validating,mutating}admissionpolicybinding/authz.go
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.policy.match import param_kind
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes
 from fairlead.apiserver.error import invalid
@@ -30,51 +30,58 @@ from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.meta.field import forbidden
 
 _POLICIES: Final = (VALIDATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY)
-# Whose policies they bind.
-_BOUND: Final[Mapping[Kind, Kind]] = {
+# The kind of policy that each kind of binding refers to.
+_POLICY_OF_BINDING: Final[Mapping[Kind, Kind]] = {
     VALIDATING_ADMISSION_POLICY_BINDING: VALIDATING_ADMISSION_POLICY,
     MUTATING_ADMISSION_POLICY_BINDING: MUTATING_ADMISSION_POLICY,
 }
 _ALL: Final = "*"
 
 
-class PolicyRights:
-    """The admission plugin."""
+class PolicyAuthorization:
+    """The check, as an admission plugin."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Refuse parameters that somebody may not read. Raises ApiError 422."""
-        if asked.operation in (Operation.CREATE, Operation.UPDATE) and not asked.about.subresource:
-            if asked.kind in _POLICIES:
-                _require_kind(asked, storage)
-            elif asked.kind in _BOUND:
-                _require_objects(asked, storage)
-        return asked.obj
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses parameters that the user may not read. Raises ApiError 422."""
+        if (
+            attributes.operation in (Operation.CREATE, Operation.UPDATE)
+            and not attributes.subresource
+        ):
+            if attributes.kind in _POLICIES:
+                _require_access_to_kind(attributes, storage)
+            elif attributes.kind in _POLICY_OF_BINDING:
+                _require_access_to_params(attributes, storage)
+        return attributes.obj
 
 
-def _require_kind(asked: Asked, storage: Storage) -> None:
-    wanted, before = _spec(asked.obj).get("paramKind"), _spec(asked.about.old).get("paramKind")
-    if not wanted or wanted == before:
+def _require_access_to_kind(attributes: AdmissionAttributes, storage: Storage) -> None:
+    reference, before = (
+        _spec(attributes.obj).get("paramKind"),
+        _spec(attributes.old).get("paramKind"),
+    )
+    if not reference or reference == before:
         return
-    place = {"name": _ALL, "namespace": _ALL}
-    if not _may_get(asked, {**_resource(wanted, storage), **place}):
-        named = f"kind={wanted.get('kind', '')}, apiVersion={wanted.get('apiVersion', '')}"
+    target = {"name": _ALL, "namespace": _ALL}
+    if not _may_get(attributes, {**_resource(reference, storage), **target}):
+        kind, api_version = reference.get("kind", ""), reference.get("apiVersion", "")
+        named = f"kind={kind}, apiVersion={api_version}"
         why = f'must have "get" permission on all objects of the referenced paramKind ({named})'
-        _refuse(asked, "spec.paramKind", why)
+        _refuse(attributes, "spec.paramKind", why)
 
 
-def _require_objects(asked: Asked, storage: Storage) -> None:
-    spec, before = _spec(asked.obj), _spec(asked.about.old)
+def _require_access_to_params(attributes: AdmissionAttributes, storage: Storage) -> None:
+    spec, before = _spec(attributes.obj), _spec(attributes.old)
     reference = spec.get("paramRef")
-    same = all(spec.get(key) == before.get(key) for key in ("paramRef", "policyName"))
-    if not reference or same:
+    is_unchanged = all(spec.get(key) == before.get(key) for key in ("paramRef", "policyName"))
+    if not reference or is_unchanged:
         return
-    policy = storage.find(_BOUND[asked.kind], "", spec.get("policyName", ""))
-    place = {key: reference.get(key, "") for key in ("name", "namespace")}
-    if not _may_get(asked, {**_resource(_spec(policy).get("paramKind"), storage), **place}):
+    policy = storage.find(_POLICY_OF_BINDING[attributes.kind], "", spec.get("policyName", ""))
+    target = {key: reference.get(key, "") for key in ("name", "namespace")}
+    if not _may_get(attributes, {**_resource(_spec(policy).get("paramKind"), storage), **target}):
         why = 'does not have "get" permission on the object referenced by paramRef'
-        _refuse(asked, "spec.paramRef", why)
+        _refuse(attributes, "spec.paramRef", why)
 
 
 def _spec(obj: Json | None) -> Json:
@@ -82,30 +89,30 @@ def _spec(obj: Json | None) -> Json:
     return found
 
 
-def _resource(wanted: Json | None, storage: Storage) -> dict[str, str]:
-    """What parameters of the kind `wanted` are; anything where nobody knows it."""
-    if not wanted:
+def _resource(reference: Json | None, storage: Storage) -> dict[str, str]:
+    """The resource of a paramKind, for an access check; `*` for an unknown kind."""
+    if not reference:
         return {"group": _ALL, "version": _ALL, "resource": _ALL}
-    group, _, version = wanted.get("apiVersion", "").rpartition("/")
-    kind = param_kind(wanted, storage)
+    group, _, version = reference.get("apiVersion", "").rpartition("/")
+    kind = param_kind(reference, storage)
     return {"group": group, "version": version, "resource": kind.plural if kind else _ALL}
 
 
-def _may_get(asked: Asked, what: Mapping[str, Any]) -> bool:
-    write = asked.about.write
+def _may_get(attributes: AdmissionAttributes, target: Mapping[str, Any]) -> bool:
+    write = attributes.write
     if write.user is None or write.rights is None:
         return True
-    return write.rights.verdict(AuthorizationAttributes(write.user, "get", **what)).allowed
+    return write.rights.verdict(AuthorizationAttributes(write.user, "get", **target)).allowed
 
 
-def _refuse(asked: Asked, field: str, why: str) -> None:
-    user = asked.about.write.user
+def _refuse(attributes: AdmissionAttributes, field: str, why: str) -> None:
+    user = attributes.write.user
     assert user is not None
-    cause = forbidden(field, f"user {_told(user)} {why}")
-    raise invalid(asked.kind, "", asked.name, (cause,))
+    cause = forbidden(field, f"user {_go_user(user)} {why}")
+    raise invalid(attributes.kind, "", attributes.name, (cause,))
 
 
-def _told(user: User) -> str:
-    """As Go prints one."""
+def _go_user(user: User) -> str:
+    """A user as Go prints upstream's struct."""
     extra = " ".join(f"{key}:[{' '.join(user.extra[key])}]" for key in sorted(user.extra))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"

@@ -1,4 +1,4 @@
-"""Which policies, by which bindings, with which parameters, are about a request.
+"""Which policies apply to a request, through which bindings, with which parameters.
 
 upstream: apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go,
 plugin/policy/matching/matching.go
@@ -14,9 +14,15 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
-from fairlead.apiserver.admission.attributes import Asked
-from fairlead.apiserver.admission.cel.environment import Scope
-from fairlead.apiserver.admission.match import EXACT, judge_of, known_of, matched_kind, selects
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
+from fairlead.apiserver.admission.cel.environment import ExpressionContext
+from fairlead.apiserver.admission.match import (
+    EXACT,
+    cel_variables,
+    matched_kind,
+    matches_selectors,
+    requester_authorizer,
+)
 from fairlead.apiserver.apiextensions.served_kind import kinds_of
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, Kind
 from fairlead.apiserver.storage.storage import Storage
@@ -29,10 +35,11 @@ _A_NAMESPACE: Final = "paramRef.namespace must not be provided for a cluster-sco
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """A policy that is about a request in the form of `kind`, by a binding if there is no problem.
+class PolicyMatch:
+    """A policy that applies to a request, through a binding; `kind` is the matched version.
 
-    `params` are what it is asked with, one after the other; None is none.
+    It is evaluated once for each of `params` (None: without parameters). With a `problem`, the
+    policy or binding could not be resolved; `binding` is None if it is the policy's.
     """
 
     policy: Json
@@ -42,13 +49,15 @@ class Match:
     problem: str = ""
 
     @property
-    def may_fail(self) -> bool:
-        """Whether the request goes on without its judgement."""
+    def ignores_failure(self) -> bool:
+        """Whether errors in evaluating the policy are ignored."""
         return bool(self.policy["spec"].get("failurePolicy", "Fail") == "Ignore")
 
 
-def matches(policies: Kind, bindings: Kind, asked: Asked, storage: Storage) -> Iterator[Match]:
-    """The policies of a kind with a say in the request, in order of their names."""
+def policy_matches(
+    policies: Kind, bindings: Kind, attributes: AdmissionAttributes, storage: Storage
+) -> Iterator[PolicyMatch]:
+    """The policies that apply to the request, ordered by name."""
     by_policy: dict[str, list[Json]] = {}
     for binding in storage.items(bindings):
         by_policy.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
@@ -58,93 +67,109 @@ def matches(policies: Kind, bindings: Kind, asked: Asked, storage: Storage) -> I
         bound = by_policy.get(policy["metadata"]["name"])
         if not bound:
             continue
-        kind = _matched(policy["spec"].get("matchConstraints") or {}, asked, storage)
+        kind = _matched_kind(policy["spec"].get("matchConstraints") or {}, attributes, storage)
         if kind is not None:
-            yield from _of_policy(policy, kind, bound, asked, storage)
+            yield from _binding_matches(policy, kind, bound, attributes, storage)
 
 
-def scope_of(match: Match, asked: Asked, params: Json | None, storage: Storage) -> Scope:
-    """What the expressions of a policy can name."""
-    known = {**known_of(asked, match.kind, storage), "params": params}
+def expression_context(
+    match: PolicyMatch, attributes: AdmissionAttributes, params: Json | None, storage: Storage
+) -> ExpressionContext:
+    """The variables of a policy's expressions."""
+    variables_of_request = {**cel_variables(attributes, match.kind, storage), "params": params}
     variables = match.policy["spec"].get("variables") or ()
-    return Scope(known, variables, judge_of(asked))
+    return ExpressionContext(variables_of_request, variables, requester_authorizer(attributes))
 
 
-def _of_policy(
-    policy: Json, kind: Kind, bindings: list[Json], asked: Asked, storage: Storage
-) -> Iterator[Match]:
-    wanted = policy["spec"].get("paramKind")
-    found = param_kind(wanted, storage) if wanted else None
-    if wanted and found is None:
-        named = _type_text(wanted)
-        why = f"failed to find resource referenced by paramKind: '{named}'"
-        yield Match(policy, kind, problem=f"failed to configure policy: {why}")
+def _binding_matches(
+    policy: Json,
+    kind: Kind,
+    bindings: list[Json],
+    attributes: AdmissionAttributes,
+    storage: Storage,
+) -> Iterator[PolicyMatch]:
+    reference = policy["spec"].get("paramKind")
+    kind_of_params = param_kind(reference, storage) if reference else None
+    if reference and kind_of_params is None:
+        type_text = _type_text(reference)
+        why = f"failed to find resource referenced by paramKind: '{type_text}'"
+        yield PolicyMatch(policy, kind, problem=f"failed to configure policy: {why}")
         return
     for binding in bindings:
         resources = binding["spec"].get("matchResources")
-        if resources and _matched(resources, asked, storage) is None:
+        if resources and _matched_kind(resources, attributes, storage) is None:
             continue
         try:
-            params = tuple(_params(found, binding["spec"].get("paramRef"), asked, storage))
+            params = tuple(
+                _selected_params(
+                    kind_of_params, binding["spec"].get("paramRef"), attributes, storage
+                )
+            )
         except ValueError as cause:
             problem = f"failed to configure binding: {cause}"
-            yield Match(policy, kind, binding, problem=problem)
+            yield PolicyMatch(policy, kind, binding, problem=problem)
         else:
-            yield Match(policy, kind, binding, params)
+            yield PolicyMatch(policy, kind, binding, params)
 
 
-def _matched(resources: Json, asked: Asked, storage: Storage) -> Kind | None:
-    """The kind in whose form the request is judged, None where it is not."""
-    if not selects(resources, asked, storage):
+def _matched_kind(
+    resources: Json, attributes: AdmissionAttributes, storage: Storage
+) -> Kind | None:
+    """The kind that `resources` match, with exclusions; None if they do not match."""
+    if not matches_selectors(resources, attributes, storage):
         return None
     is_exact = resources.get("matchPolicy") == EXACT
     excluded = resources.get("excludeResourceRules") or ()
-    if matched_kind(excluded, asked, storage, is_exact=is_exact) is not None:
+    if matched_kind(excluded, attributes, storage, is_exact=is_exact) is not None:
         return None
     rules = resources.get("resourceRules") or ()
-    return matched_kind(rules, asked, storage, is_exact=is_exact) if rules else asked.kind
+    return matched_kind(rules, attributes, storage, is_exact=is_exact) if rules else attributes.kind
 
 
-def param_kind(wanted: Json, storage: Storage) -> Kind | None:
-    """The kind that the paramKind of a policy names, None where there is none."""
-    named = (wanted.get("apiVersion", ""), wanted.get("kind", ""))
+def param_kind(reference: Json, storage: Storage) -> Kind | None:
+    """The kind that a policy's paramKind names; None if there is no such kind."""
+    type_text = (reference.get("apiVersion", ""), reference.get("kind", ""))
     for kind in KINDS:
-        if (kind.api_version, kind.kind) == named and not kind.is_custom:
+        if (kind.api_version, kind.kind) == type_text and not kind.is_custom:
             return kind
     for definition in storage.items(CUSTOM_RESOURCE_DEFINITION):
         for kind in kinds_of(definition):
-            if (kind.api_version, kind.kind) == named:
+            if (kind.api_version, kind.kind) == type_text:
                 return kind
     return None
 
 
-def _type_text(wanted: Json) -> str:
+def _type_text(reference: Json) -> str:
     """`group/version, Kind=X`."""
-    version = wanted.get("apiVersion", "")
-    return f"{version if '/' in version else f'/{version}'}, Kind={wanted.get('kind', '')}"
+    version = reference.get("apiVersion", "")
+    return f"{version if '/' in version else f'/{version}'}, Kind={reference.get('kind', '')}"
 
 
-def _params(
-    kind: Kind | None, reference: Json | None, asked: Asked, storage: Storage
+def _selected_params(
+    kind: Kind | None, reference: Json | None, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[Json | None]:
-    """The parameters that a binding refers to. Raises ValueError."""
+    """The parameters that a paramRef selects. Raises ValueError."""
     if kind is None or not reference:
         yield None
         return
     namespace = ""
     if kind.namespaced:
-        namespace = reference.get("namespace") or asked.namespace
+        namespace = reference.get("namespace") or attributes.namespace
         if not namespace:
             raise ValueError(_NO_NAMESPACE)
     elif reference.get("namespace"):
         raise ValueError(_A_NAMESPACE)
-    found = [_typed(kind, obj) for obj in _referred(kind, namespace, reference, storage)]
+    found = [
+        _with_type(kind, obj) for obj in _params_by_reference(kind, namespace, reference, storage)
+    ]
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise ValueError(_NO_PARAMS)
     yield from found
 
 
-def _referred(kind: Kind, namespace: str, reference: Json, storage: Storage) -> Iterator[Json]:
+def _params_by_reference(
+    kind: Kind, namespace: str, reference: Json, storage: Storage
+) -> Iterator[Json]:
     if reference.get("name"):
         found = storage.find(kind, namespace, reference["name"])
         if found is not None:
@@ -156,5 +181,5 @@ def _referred(kind: Kind, namespace: str, reference: Json, storage: Storage) -> 
             yield obj
 
 
-def _typed(kind: Kind, obj: Json) -> Json:
+def _with_type(kind: Kind, obj: Json) -> Json:
     return {**obj, "apiVersion": kind.api_version, "kind": kind.kind}

@@ -1,7 +1,7 @@
-"""MutatingAdmissionPolicy: changes in CEL that are made to what comes in.
+"""MutatingAdmissionPolicy: changes objects as CEL expressions say.
 
-A policy says nothing until a binding puts it to work. Its mutations are done one after the other:
-a configuration is merged into the object as an applier's would be, a JSON patch is applied to it.
+A policy takes effect through bindings. Its mutations run one after the other: an
+ApplyConfiguration is merged as server-side apply would, a JSONPatch is applied as it is.
 
 upstream: apiserver/pkg/admission/plugin/policy/mutating/{dispatcher,plugin}.go,
 patch/{smd,json_patch}.go
@@ -14,12 +14,20 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked, Circumstances, Operation
-from fairlead.apiserver.admission.cel.admission_request import new_of
-from fairlead.apiserver.admission.cel.environment import Scope
-from fairlead.apiserver.admission.match import failing, is_exempt
-from fairlead.apiserver.admission.policy.match import Match, matches, scope_of
-from fairlead.apiserver.admission.policy.object_literal import as_map
+from fairlead.apiserver.admission.attributes import (
+    AdmissionAttributes,
+    Operation,
+    ReinvocationContext,
+)
+from fairlead.apiserver.admission.cel.admission_request import converted_object
+from fairlead.apiserver.admission.cel.environment import ExpressionContext
+from fairlead.apiserver.admission.match import has_false_condition, is_exempt
+from fairlead.apiserver.admission.policy.match import (
+    PolicyMatch,
+    expression_context,
+    policy_matches,
+)
+from fairlead.apiserver.admission.policy.object_literal import with_map_literals
 from fairlead.apiserver.conversion.kind_conversion import stored
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
@@ -43,109 +51,114 @@ _ATOMIC: Final = (
 )
 
 
-class MutatingPolicies:
+class MutatingAdmissionPolicy:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """What all policies in turn make of `obj`. Raises ApiError 403."""
-        is_part = bool(asked.about.subresource)
-        if asked.about.write.user is None or is_exempt(asked.kind) or is_part:
-            return asked.obj
-        if asked.operation is Operation.DELETE:
-            return asked.obj
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """The object after all policies, in order of their names. Raises ApiError 403."""
+        is_part = bool(attributes.subresource)
+        if attributes.write.user is None or is_exempt(attributes.kind) or is_part:
+            return attributes.obj
+        if attributes.operation is Operation.DELETE:
+            return attributes.obj
         kinds = (MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING)
-        for match in matches(*kinds, asked, storage):
-            if _has_turn(match, asked.about):
-                asked = replace(asked, obj=_changed(match, asked, storage))
-        return asked.obj
+        for match in policy_matches(*kinds, attributes, storage):
+            if _is_invoked(match, attributes.reinvocation):
+                attributes = replace(attributes, obj=_apply_policy(match, attributes, storage))
+        return attributes.obj
 
 
-def _has_turn(match: Match, about: Circumstances) -> bool:
-    """Whether the policy is asked in this round; it is remembered if it wants to be again."""
-    rounds = about.rounds
-    if rounds is None:
+def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) -> bool:
+    """Whether the policy runs in this round; notes those that may run again."""
+    if reinvocation is None:
         return True
-    bound = match.binding["metadata"]["name"] if match.binding else ""
-    key = f"{MUTATING_ADMISSION_POLICY.kind}/{match.policy['metadata']['name']}/{bound}"
-    if rounds.number:
-        return key in rounds.due
+    binding_name = match.binding["metadata"]["name"] if match.binding else ""
+    key = f"{MUTATING_ADMISSION_POLICY.kind}/{match.policy['metadata']['name']}/{binding_name}"
+    if reinvocation.round:
+        return key in reinvocation.due
     if match.policy["spec"].get("reinvocationPolicy") == _IF_NEEDED:
-        rounds.asked.append(key)
+        reinvocation.previously_invoked.append(key)
     return True
 
 
-def _changed(match: Match, asked: Asked, storage: Storage) -> Json:
-    """What one policy makes of the object. Raises ApiError 403 where it fails and may not."""
+def _apply_policy(match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage) -> Json:
+    """The object after one policy. Raises ApiError 403 on failure, unless it is ignored."""
     if match.problem:
-        return _failed(match, match.problem, asked)
-    obj = asked.obj
+        return _fail_or_ignore(match, match.problem, attributes)
+    obj = attributes.obj
     for params in match.params:
-        obj = _mutated_in_turn(match, replace(asked, obj=obj), params, storage)
-    rounds = asked.about.rounds
-    if rounds is not None and obj != asked.obj:
-        obj = rounds.complete(obj)
-        rounds.note_change()
+        obj = _apply_mutations(match, replace(attributes, obj=obj), params, storage)
+    reinvocation = attributes.reinvocation
+    if reinvocation is not None and obj != attributes.obj:
+        obj = reinvocation.apply_defaults(obj)
+        reinvocation.record_change()
     return obj
 
 
-def _mutated_in_turn(match: Match, asked: Asked, params: Json | None, storage: Storage) -> Json:
-    """The object after all mutations. Raises ApiError 403 where one fails and may not."""
+def _apply_mutations(
+    match: PolicyMatch, attributes: AdmissionAttributes, params: Json | None, storage: Storage
+) -> Json:
+    """The object after all mutations, with one of the policy's parameters."""
     spec = match.policy["spec"]
-    scope = scope_of(match, asked, params, storage)
+    context = expression_context(match, attributes, params, storage)
     try:
-        if failing(spec.get("matchConditions") or (), scope):
-            return asked.obj
+        if has_false_condition(spec.get("matchConditions") or (), context):
+            return attributes.obj
     except ValueError as cause:
-        return _failed(match, str(cause), asked)
+        return _fail_or_ignore(match, str(cause), attributes)
     for mutation in spec.get("mutations") or ():
-        before = new_of(asked, match.kind) or {}
+        before = converted_object(attributes, match.kind) or {}
         try:
-            after = _mutated(mutation, match.kind, before, scope)
+            after = _mutate(mutation, match.kind, before, context)
         except ValueError as cause:
-            _failed(match, str(cause), asked)
+            _fail_or_ignore(match, str(cause), attributes)
             continue
         if after != before:
-            asked = replace(asked, obj=stored(match.kind, after))
-            scope = scope_of(match, asked, params, storage)
-    return asked.obj
+            attributes = replace(attributes, obj=stored(match.kind, after))
+            context = expression_context(match, attributes, params, storage)
+    return attributes.obj
 
 
-def _mutated(mutation: Json, kind: Kind, obj: Json, scope: Scope) -> Json:
-    """The object after one mutation. Raises ValueError that says why it cannot be done."""
+def _mutate(mutation: Json, kind: Kind, obj: Json, context: ExpressionContext) -> Json:
+    """The object after one mutation. Raises ValueError with the reason of a failure."""
     is_patch = mutation.get("patchType") == _JSON_PATCH
-    wanted = mutation.get("jsonPatch" if is_patch else "applyConfiguration") or {}
-    expression = wanted.get("expression", "")
-    found = scope.evaluated(as_map(expression))
-    if found.problem:
-        # It is the expression as it was written that people know.
-        raise ValueError(found.problem.replace(as_map(expression), expression))
-    return _patched(obj, found.value) if is_patch else _applied(kind, obj, found.value)
+    patch = mutation.get("jsonPatch" if is_patch else "applyConfiguration") or {}
+    expression = patch.get("expression", "")
+    result = context.evaluate(with_map_literals(expression))
+    if result.problem:
+        # Quote the expression as the user wrote it, not as it was rewritten.
+        raise ValueError(result.problem.replace(with_map_literals(expression), expression))
+    return (
+        _apply_json_patch(obj, result.value)
+        if is_patch
+        else _apply_configuration(kind, obj, result.value)
+    )
 
 
-def _patched(obj: Json, operations: Any) -> Json:
+def _apply_json_patch(obj: Json, operations: Any) -> Json:
     if not isinstance(operations, list):
-        raise ValueError(  # noqa: TRY004 - of a policy's making
+        raise ValueError(  # noqa: TRY004 - the policy's error
             "type mismatch: JSONPatchType.expression should evaluate to array"
         )
     try:
         patched: Json = apply_json_patch(obj, operations)
     except TestFailedError:
-        return obj  # its policy asks whether there is anything to do
+        return obj  # a failed `test` operation makes the patch a no-op
     except ApiError as cause:
         raise ValueError(f"JSON Patch: {cause.message}") from None
     return patched
 
 
-def _applied(kind: Kind, obj: Json, configuration: Any) -> Json:
+def _apply_configuration(kind: Kind, obj: Json, configuration: Any) -> Json:
     if not isinstance(configuration, dict):
-        raise ValueError(  # noqa: TRY004 - likewise
+        raise ValueError(  # noqa: TRY004 - the policy's error
             "must evaluate to a non-object type: ApplyConfiguration"
         )
     schema = kind.custom.fields if kind.custom else schema_of(kind.api_version, kind.kind)
     schema = schema or ANYTHING
-    wrong = validation_errors(schema, configuration)
-    if wrong:
-        raise ValueError(f"{_UNTYPED}: {wrong}")
+    errors = validation_errors(schema, configuration)
+    if errors:
+        raise ValueError(f"{_UNTYPED}: {errors}")
     atomic = ", ".join(_atomic_fields(schema, configuration, ""))
     if atomic:
         raise ValueError(f"{_ATOMIC}: {atomic}")
@@ -154,7 +167,7 @@ def _applied(kind: Kind, obj: Json, configuration: Any) -> Json:
 
 
 def _atomic_fields(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    """Where `value` would replace the whole of a list, a map or an object."""
+    """The paths at which `value` would replace an atomic list, map or struct."""
     if not isinstance(value, dict | list):
         return
     if schema.topology is Topology.ATOMIC and path:
@@ -167,22 +180,22 @@ def _atomic_fields(schema: Schema, value: Any, path: str) -> Iterator[str]:
             yield from _atomic_fields(schema.items, item, path)
 
 
-def _failed(match: Match, why: str, asked: Asked) -> Json:
-    if match.may_fail:
-        return asked.obj
+def _fail_or_ignore(match: PolicyMatch, reason: str, attributes: AdmissionAttributes) -> Json:
+    if match.ignores_failure:
+        return attributes.obj
     name = match.policy["metadata"]["name"]
     if match.binding is None:
-        message = f"policy '{name}' denied request: {why}"
+        message = f"policy '{name}' denied request: {reason}"
     else:
-        bound = match.binding["metadata"]["name"]
-        message = f"policy '{name}' with binding '{bound}' denied request: {why}"
-    meta = asked.obj.get("metadata") or {}
-    kind = asked.kind
-    named = {
-        "name": asked.name or meta.get("generateName") or "Unknown",
+        binding_name = match.binding["metadata"]["name"]
+        message = f"policy '{name}' with binding '{binding_name}' denied request: {reason}"
+    meta = attributes.obj.get("metadata") or {}
+    kind = attributes.kind
+    details_of_object = {
+        "name": attributes.name or meta.get("generateName") or "Unknown",
         "group": kind.stored_group,
         "kind": kind.plural,
     }
-    details: Json = {key: value for key, value in named.items() if value}
+    details: Json = {key: value for key, value in details_of_object.items() if value}
     details["causes"] = [{"message": message}]
     raise ApiError("Forbidden", 403, message, details=details)

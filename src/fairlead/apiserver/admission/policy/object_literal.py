@@ -1,10 +1,11 @@
-"""Object literals of mutations, as maps: the library has no types to make objects of.
+"""Rewrites the typed literals of mutating policies as CEL map literals.
 
     Object{spec: Object.spec{replicas: 3}}    {"spec": {"replicas": 3}}
     JSONPatch{op: "remove", path: "/spec"}    {"op": "remove", "path": "/spec"}
     jsonpatch.escapeKey(key)                  (key).replace("~", "~0").replace("/", "~1")
 
-Names of fields that are no identifiers are spelled out in expressions (`__dash__`, …).
+The CEL evaluator has no message types, and maps behave the same here. Field names that are not
+identifiers are escaped in expressions (`__dash__`, ...).
 
 upstream: apiserver/pkg/cel/mutation/{typeresolver,jsonpatch}.go, apiserver/pkg/cel/escaping.go
 """
@@ -31,26 +32,26 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPED: Final = ').replace("~", "~0").replace("/", "~1")'
-_SPELLED: Final = {
+_ESCAPE_CALLS: Final = ').replace("~", "~0").replace("/", "~1")'
+_ESCAPES: Final = {
     "__dot__": ".",
     "__dash__": "-",
     "__slash__": "/",
     "__underscores__": "__",
 }
-_WRAPPED: Final = re.compile(r"__([a-z]+)__")
+_ESCAPED_KEYWORD: Final = re.compile(r"__([a-z]+)__")
 _COLON: Final = re.compile(r"\s*:")
 _OPENING: Final = {"{": "}", "(": ")", "[": "]"}
 
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
-def as_map(expression: str) -> str:
-    """`expression` with maps in place of objects."""
-    return "".join(_translated(expression))
+def with_map_literals(expression: str) -> str:
+    """`expression` with map literals in place of object literals."""
+    return "".join(_rewritten(expression))
 
 
-def _translated(expression: str) -> Iterator[str]:
-    # What each bracket that is open holds: fields of an object, a key to escape, or anything.
+def _rewritten(expression: str) -> Iterator[str]:
+    # What each open bracket contains: fields of an object, a key to escape, or anything else.
     open_brackets: list[str] = []
     is_object = begins_entry = False
     for token in _TOKEN.finditer(expression):
@@ -62,13 +63,13 @@ def _translated(expression: str) -> Iterator[str]:
             open_brackets.append("key")
             yield "("
         elif kind == "name" and begins_entry and _is_field(expression, token.end()):
-            yield f'"{_unspelled(text)}"'
+            yield f'"{_unescaped_name(text)}"'
         elif kind == "mark" and text in _OPENING:
             open_brackets.append("object" if is_object else "")
             yield text
         elif kind == "mark" and text != ",":
             closed = open_brackets.pop() if open_brackets else ""
-            yield _ESCAPED if closed == "key" else text
+            yield _ESCAPE_CALLS if closed == "key" else text
         else:
             yield text
         is_inside = bool(open_brackets) and open_brackets[-1] == "object"
@@ -77,15 +78,15 @@ def _translated(expression: str) -> Iterator[str]:
         is_object = False
 
 
-def _is_field(expression: str, at: int) -> bool:
-    return _COLON.match(expression, at) is not None
+def _is_field(expression: str, position: int) -> bool:
+    return _COLON.match(expression, position) is not None
 
 
-def _unspelled(name: str) -> str:
-    """The field that an identifier stands for."""
-    wrapped = _WRAPPED.fullmatch(name)
-    if wrapped and name not in _SPELLED:
+def _unescaped_name(name: str) -> str:
+    """The field name that an escaped identifier stands for."""
+    wrapped = _ESCAPED_KEYWORD.fullmatch(name)
+    if wrapped and name not in _ESCAPES:
         return wrapped[1]
-    for spelled, mark in _SPELLED.items():
-        name = name.replace(spelled, mark)
+    for escape, mark in _ESCAPES.items():
+        name = name.replace(escape, mark)
     return name

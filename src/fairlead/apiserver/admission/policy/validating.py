@@ -1,8 +1,7 @@
-"""ValidatingAdmissionPolicy: rules in CEL that requests must keep.
+"""ValidatingAdmissionPolicy: refuses requests that violate CEL expressions.
 
-A policy says nothing until a binding puts it to work, on what the binding selects and with its
-parameters. What breaks a rule is refused, warned of, or noted in the audit log, as the binding
-wants.
+A policy takes effect through bindings. The binding's validation actions decide whether a violation
+is refused, a warning, or an audit annotation.
 
 upstream: apiserver/pkg/admission/plugin/policy/validating/{dispatcher,validator}.go
 """
@@ -15,10 +14,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked
-from fairlead.apiserver.admission.cel.environment import Scope
-from fairlead.apiserver.admission.match import failing, is_exempt
-from fairlead.apiserver.admission.policy.match import Match, matches, scope_of
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
+from fairlead.apiserver.admission.cel.environment import ExpressionContext
+from fairlead.apiserver.admission.match import has_false_condition, is_exempt
+from fairlead.apiserver.admission.policy.match import (
+    PolicyMatch,
+    expression_context,
+    policy_matches,
+)
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     VALIDATING_ADMISSION_POLICY,
@@ -30,104 +33,110 @@ MESSAGE_BYTES_MAX: Final = 5 << 10
 ANNOTATION_BYTES_MAX: Final = 10 << 10
 _INVALID: Final = "Invalid"
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
-_CODE_OTHERWISE: Final = 422
-_FAILURES: Final = "validation.policy.admission.k8s.io/validation_failure"
+_CODE_DEFAULT: Final = 422
+_FAILURE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure"
 
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """A rule that is broken, or that could not be asked; `at` is its place in the policy."""
+    """A violated rule, or one that failed to evaluate; `index` is its index in the policy."""
 
     message: str
     reason: str = ""
-    at: int = 0
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Denial:
-    match: Match
+    match: PolicyMatch
     decision: _Decision
 
     @property
     def message(self) -> str:
-        """Who refuses, and why."""
+        """The message with policy and binding."""
         name, binding = self.match.policy["metadata"]["name"], self.match.binding
-        bound = f" with binding '{binding['metadata']['name']}'" if binding else ""
-        return f"ValidatingAdmissionPolicy '{name}'{bound} denied request: {self.decision.message}"
+        through = f" with binding '{binding['metadata']['name']}'" if binding else ""
+        return (
+            f"ValidatingAdmissionPolicy '{name}'{through} denied request: {self.decision.message}"
+        )
 
 
-class ValidatingPolicies:
+class ValidatingAdmissionPolicy:
     """The admission plugin."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Refuse what any policy refuses. Raises ApiError."""
-        if asked.about.write.user is None or is_exempt(asked.kind):
-            return asked.obj
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses the request if any policy denies it. Raises ApiError."""
+        if attributes.write.user is None or is_exempt(attributes.kind):
+            return attributes.obj
         policies, bindings = VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
-        found = [
+        result = [
             denial
-            for match in matches(policies, bindings, asked, storage)
-            for denial in _denials(match, asked, storage)
+            for match in policy_matches(policies, bindings, attributes, storage)
+            for denial in _denials(match, attributes, storage)
         ]
-        if found:
-            raise _refusal(asked, found[0])
-        return asked.obj
+        if result:
+            raise _refusal(attributes, result[0])
+        return attributes.obj
 
 
-def _denials(match: Match, asked: Asked, storage: Storage) -> Iterator[_Denial]:
-    """What `match` refuses; what it warns of or notes is told on the way."""
+def _denials(
+    match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage
+) -> Iterator[_Denial]:
+    """The denials of one policy; warnings and annotations are issued on the way."""
     if match.problem:
-        if not match.may_fail:
+        if not match.ignores_failure:
             yield _Denial(match, _Decision(match.problem))
         return
     annotations: dict[str, list[str]] = {}
     for params in match.params:
-        scope = scope_of(match, asked, params, storage)
-        for decision in _decisions(match, scope):
-            yield from _acted(match, decision, asked)
-        for problem in _annotated(match, scope, annotations):
+        context = expression_context(match, attributes, params, storage)
+        for decision in _decisions(match, context):
+            yield from _enforce(match, decision, attributes)
+        for problem in _audit_annotations(match, context, annotations):
             yield _Denial(match, _Decision(problem))
     name = match.policy["metadata"]["name"]
     for key, values in annotations.items():
-        asked.about.write.annotate(f"{name}/{key}", ", ".join(values))
+        attributes.write.annotate(f"{name}/{key}", ", ".join(values))
 
 
-def _decisions(match: Match, scope: Scope) -> Iterator[_Decision]:
+def _decisions(match: PolicyMatch, context: ExpressionContext) -> Iterator[_Decision]:
     spec = match.policy["spec"]
     conditions = spec.get("matchConditions") or ()
     try:
-        if failing(conditions, scope):
+        if has_false_condition(conditions, context):
             return
     except ValueError as cause:
-        if not match.may_fail:
+        if not match.ignores_failure:
             yield _Decision(str(cause))
         return
-    for at, rule in enumerate(spec.get("validations") or ()):
-        found = scope.evaluated(rule["expression"])
-        if found.problem:
-            if not match.may_fail:
-                yield _Decision(found.problem, at=at)
-        elif found.value is not True:
-            yield _Decision(_message(rule, scope), rule.get("reason") or _INVALID, at)
+    for index, rule in enumerate(spec.get("validations") or ()):
+        result = context.evaluate(rule["expression"])
+        if result.problem:
+            if not match.ignores_failure:
+                yield _Decision(result.problem, index=index)
+        elif result.value is not True:
+            yield _Decision(_message(rule, context), rule.get("reason") or _INVALID, index)
 
 
-def _message(rule: Json, scope: Scope) -> str:
+def _message(rule: Json, context: ExpressionContext) -> str:
     expression = rule.get("messageExpression")
     if expression:
-        said = scope.evaluated(expression).value
-        text = said.strip() if isinstance(said, str) else ""
+        message = context.evaluate(expression).value
+        text = message.strip() if isinstance(message, str) else ""
         if text and "\n" not in text and len(text.encode()) <= MESSAGE_BYTES_MAX:
             return text
     text = str(rule.get("message") or "").strip()
     return text or f"failed expression: {rule['expression'].strip()}"
 
 
-def _acted(match: Match, decision: _Decision, asked: Asked) -> Iterator[_Denial]:
-    """What the binding makes of a broken rule."""
+def _enforce(
+    match: PolicyMatch, decision: _Decision, attributes: AdmissionAttributes
+) -> Iterator[_Denial]:
+    """Carries out the binding's validation actions for a violation."""
     binding = match.binding or {}
-    name, bound = match.policy["metadata"]["name"], binding["metadata"]["name"]
+    name, binding_name = match.policy["metadata"]["name"], binding["metadata"]["name"]
     actions = binding["spec"].get("validationActions") or ()
     if "Deny" in actions:
         yield _Denial(match, decision)
@@ -135,48 +144,54 @@ def _acted(match: Match, decision: _Decision, asked: Asked) -> Iterator[_Denial]
         failure = {
             "message": decision.message,
             "policy": name,
-            "binding": bound,
-            "expressionIndex": decision.at,
+            "binding": binding_name,
+            "expressionIndex": decision.index,
             "validationActions": list(actions),
         }
-        asked.about.write.annotate(_FAILURES, json.dumps([failure], separators=(",", ":")))
+        attributes.write.annotate(_FAILURE_ANNOTATION, json.dumps([failure], separators=(",", ":")))
     if "Warn" in actions:
-        asked.about.write.warn(
-            f"Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{bound}': "
-            f"{decision.message}"
+        attributes.write.warn(
+            f"Validation failed for ValidatingAdmissionPolicy '{name}' "
+            f"with binding '{binding_name}': {decision.message}"
         )
 
 
-def _annotated(match: Match, scope: Scope, annotations: dict[str, list[str]]) -> Iterator[str]:
-    """Note what the policy wants noted; gives what could not be told."""
+def _audit_annotations(
+    match: PolicyMatch, context: ExpressionContext, annotations: dict[str, list[str]]
+) -> Iterator[str]:
+    """Collects the policy's audit annotations; yields the problems of those that fail."""
     for row in match.policy["spec"].get("auditAnnotations") or ():
         expression = row["valueExpression"]
-        found = scope.evaluated(expression)
-        if found.problem:
-            if not match.may_fail:
-                yield found.problem
-        elif isinstance(found.value, str):
-            text = found.value.strip()[:ANNOTATION_BYTES_MAX]
+        result = context.evaluate(expression)
+        if result.problem:
+            if not match.ignores_failure:
+                yield result.problem
+        elif isinstance(result.value, str):
+            text = result.value.strip()[:ANNOTATION_BYTES_MAX]
             values = annotations.setdefault(row["key"], [])
             if text and text not in values:
                 values.append(text)
-        elif found.value is not None:
+        elif result.value is not None:
             yield (
                 f"valueExpression '{expression}' resulted in unsupported return type: "
-                f"{type(found.value).__name__}. Return type must be either string or null."
+                f"{type(result.value).__name__}. Return type must be either string or null."
             )
     for key in [key for key, values in annotations.items() if not values]:
         del annotations[key]
 
 
-def _refusal(asked: Asked, denial: _Denial) -> ApiError:
-    meta = asked.obj.get("metadata") or {}
-    name = asked.name or meta.get("generateName") or "Unknown"
+def _refusal(attributes: AdmissionAttributes, denial: _Denial) -> ApiError:
+    meta = attributes.obj.get("metadata") or {}
+    name = attributes.name or meta.get("generateName") or "Unknown"
     reason = denial.decision.reason or _INVALID
-    code = _CODES.get(reason, _CODE_OTHERWISE)
-    resource = asked.kind.resource
-    named = {"name": name, "group": asked.kind.stored_group, "kind": asked.kind.plural}
-    details = {key: value for key, value in named.items() if value}
+    code = _CODES.get(reason, _CODE_DEFAULT)
+    resource = attributes.kind.resource
+    details_of_object = {
+        "name": name,
+        "group": attributes.kind.stored_group,
+        "kind": attributes.kind.plural,
+    }
+    details = {key: value for key, value in details_of_object.items() if value}
     details["causes"] = [{"message": denial.message}]
     message = f'{resource} "{name}" is forbidden: {denial.message}'
     return ApiError(reason, code, message, details=details)

@@ -1,4 +1,4 @@
-"""Amounts: exact quantities by resource, and what a pod asks for or is limited to as a whole.
+"""Amounts: quantities by resource name, and the total requests and limits of a pod.
 
 upstream: component-helpers/resource/helpers.go:PodRequests, PodLimits;
 apiserver/pkg/quota/v1/resources.go for the arithmetic
@@ -19,61 +19,61 @@ _ZERO: Final = Quantity(nano=0)
 
 
 def amounts(texts: Mapping[str, Any] | None) -> Amounts:
-    """Quantities as they are written in an object."""
+    """The parsed quantities of a resource list."""
     return {name: parse_quantity(text) for name, text in (texts or {}).items()}
 
 
-def plus(one: Amounts, other: Amounts) -> Amounts:
-    """Both together; a sum is written as its first part is."""
+def add(one: Amounts, other: Amounts) -> Amounts:
+    """The sum by resource, in the format of its first operand."""
     names = (*one, *(name for name in other if name not in one))
     return {name: _sum(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 
 
-def minus(one: Amounts, other: Amounts) -> Amounts:
-    """What of `one` is left without `other`, which may be less than nothing."""
+def subtract(one: Amounts, other: Amounts) -> Amounts:
+    """The difference by resource; it may be negative."""
     negative = {name: Quantity(nano=-a.nano, format=a.format) for name, a in other.items()}
-    return plus(one, negative)
+    return add(one, negative)
 
 
-def larger(one: Amounts, other: Amounts) -> Amounts:
-    """By resource, the larger of both."""
+def maximum(one: Amounts, other: Amounts) -> Amounts:
+    """The maximum by resource."""
     names = (*one, *(name for name in other if name not in one))
     return {name: max(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 
 
-def listed(some: Amounts, names: Iterable[str]) -> str:
-    """`cpu=1,memory=2Gi`, in order of names."""
-    return ",".join(f"{name}={canonical(some[name])}" for name in sorted(names))
+def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:
+    """`cpu=1,memory=2Gi`, ordered by name."""
+    return ",".join(f"{name}={canonical(amounts_[name])}" for name in sorted(names))
 
 
 def pod_amounts(spec: Json, of: Of) -> Amounts:
-    """What the containers come to, or the pod itself says; overhead comes on top."""
-    containers = _total(spec.get("containers") or (), of)
+    """The total of a pod's containers, or its pod-level resources, plus overhead."""
+    containers = _containers_total(spec.get("containers") or (), of)
     sidecars: Amounts = {}
     peak: Amounts = {}
     for init in spec.get("initContainers") or ():
-        own = _own(init, of)
+        amounts_of_init = _container_amounts(init, of)
         if init.get("restartPolicy") == "Always":
-            sidecars = plus(sidecars, own)
-            peak = larger(peak, sidecars)
+            sidecars = add(sidecars, amounts_of_init)
+            peak = maximum(peak, sidecars)
         else:
-            peak = larger(peak, plus(own, sidecars))
-    total = larger(plus(containers, sidecars), peak)
+            peak = maximum(peak, add(amounts_of_init, sidecars))
+    total = maximum(add(containers, sidecars), peak)
     total |= amounts((spec.get("resources") or {}).get(of))
     overhead = amounts(spec.get("overhead"))
     if of == "limits":
         overhead = {name: amount for name, amount in overhead.items() if name in total}
-    return plus(total, overhead)
+    return add(total, overhead)
 
 
-def _total(containers: Iterable[Json], of: Of) -> Amounts:
+def _containers_total(containers: Iterable[Json], of: Of) -> Amounts:
     total: Amounts = {}
     for container in containers:
-        total = plus(total, _own(container, of))
+        total = add(total, _container_amounts(container, of))
     return total
 
 
-def _own(container: Json, of: Of) -> Amounts:
+def _container_amounts(container: Json, of: Of) -> Amounts:
     return amounts((container.get("resources") or {}).get(of))
 
 

@@ -1,7 +1,7 @@
-"""Effective resources: what containers cost while they are being resized.
+"""The resources a quota charges for a pod that is being resized in place.
 
-Until a kubelet has made a container as small as it should be, it costs what it has; one that is to
-become larger costs that at once, unless its node can never give it that.
+Until the kubelet has resized a container, it is charged the maximum of desired, allocated and
+actual resources. An infeasible resize is not charged.
 
 upstream: component-helpers/resource/helpers.go:determineEffectiveRequests,
 determineEffectiveLimits
@@ -22,18 +22,20 @@ _STATUSES: Final = (
 
 
 def effective_spec(pod: Json) -> Json:
-    """The spec of `pod`, with the resources that count."""
+    """The spec of `pod` with the resources to charge."""
     spec: Json = pod["spec"]
     status = pod.get("status") or {}
     is_infeasible = _is_infeasible(status)
-    for part, said in _STATUSES:
+    for part, status_key in _STATUSES:
         statuses = {
-            one["name"]: one for one in status.get(said) or () if one.get("resources") is not None
+            one["name"]: one
+            for one in status.get(status_key) or ()
+            if one.get("resources") is not None
         }
         if statuses and spec.get(part):
             containers = [
-                _effective(one, statuses[one["name"]], is_infeasible=is_infeasible)
-                if one["name"] in statuses and _lasts(part, one)
+                _effective_container(one, statuses[one["name"]], is_infeasible=is_infeasible)
+                if one["name"] in statuses and _keeps_running(part, one)
                 else one
                 for one in spec[part]
             ]
@@ -41,22 +43,22 @@ def effective_spec(pod: Json) -> Json:
     return spec
 
 
-def _lasts(part: str, container: Json) -> bool:
+def _keeps_running(part: str, container: Json) -> bool:
     return part == "containers" or container.get("restartPolicy") == "Always"
 
 
-def _effective(container: Json, status: Json, *, is_infeasible: bool) -> Json:
+def _effective_container(container: Json, status: Json, *, is_infeasible: bool) -> Json:
     wanted = {} if is_infeasible else container.get("resources") or {}
-    has, allocated = status["resources"], status.get("allocatedResources")
-    made = {
-        "requests": _largest((wanted.get("requests"), has.get("requests"), allocated)),
-        "limits": _largest((wanted.get("limits"), has.get("limits"))),
+    actual, allocated = status["resources"], status.get("allocatedResources")
+    resources = {
+        "requests": _maximum((wanted.get("requests"), actual.get("requests"), allocated)),
+        "limits": _maximum((wanted.get("limits"), actual.get("limits"))),
     }
-    return {**container, "resources": made}
+    return {**container, "resources": resources}
 
 
-def _largest(lists: Iterable[Json | None]) -> Json:
-    """By resource, the largest amount."""
+def _maximum(lists: Iterable[Json | None]) -> Json:
+    """The maximum by resource."""
     found: Json = {}
     for one in lists:
         for name, text in (one or {}).items():

@@ -1,11 +1,11 @@
-"""ResourceQuota: how much of everything a namespace may have, or only pods of some priority.
+"""ResourceQuota: refuses requests that exceed a quota, and charges those that do not.
 
-A quota is enforced by its status: before a controller has filled `status.hard` it limits nothing.
-What is let in is charged to `status.used` here and now, so that the next request sees it; nothing
-is given back but by that controller, which counts again.
+A quota is enforced by its status: before the quota controller has set `status.hard` it limits
+nothing. An admitted request is charged to `status.used` at once, so that the next request sees it.
+Only the controller lowers `status.used`, when it counts again.
 
-With `limited`, resources that nobody may use unless some quota allows it: the documented remedy
-against users who give themselves the highest priority.
+`limited` resources cannot be used unless some quota covers them. This is the documented way to
+restrict who may use high priority classes.
 
 upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go:CheckRequest
 """
@@ -18,21 +18,26 @@ from typing import Any, ClassVar, Final
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical
-from fairlead.apiserver.admission.attributes import Asked, Operation
-from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, listed, minus, plus
-from fairlead.apiserver.admission.quota.usage import is_counted, is_in_scopes, unsaid, usage
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
+from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts, amounts_text, subtract
+from fairlead.apiserver.admission.quota.usage import (
+    is_counted,
+    is_in_scopes,
+    missing_resources,
+    usage,
+)
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, SERVICE, Kind
 from fairlead.apiserver.storage.storage import Storage
 
-_CHANGING: Final = (SERVICE, PERSISTENT_VOLUME_CLAIM)
+_CHARGED_ON_UPDATE: Final = (SERVICE, PERSISTENT_VOLUME_CLAIM)
 # upstream: resourcequota/apis/resourcequota, ignored by default: what only tells
-_FREE: Final = frozenset(("events", "events.events.k8s.io"))
+_NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitedResource:
-    """Objects of `resource` in `scopes` need a quota that covers what contains a name given.
+    """Objects of `resource` in `scopes` need a quota that covers resources containing a given name.
 
     `scopes` are requirements as in a quota's scopeSelector.
     """
@@ -43,26 +48,26 @@ class LimitedResource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Matching:
-    """A quota that is about an object; `names` are the resources it limits of it."""
+class _MatchedQuota:
+    """A quota that applies to an object; `names` are the resources of the object it limits."""
 
     quota: Json
     names: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """The quota's."""
+        """The quota's name."""
         found: str = self.quota["metadata"]["name"]
         return found
 
     @property
     def hard(self) -> Amounts:
-        """How much there may be."""
+        """The limits."""
         return amounts(self.quota["status"]["hard"])
 
     @property
     def used(self) -> Amounts:
-        """How much is taken."""
+        """The usage recorded so far."""
         return amounts(self.quota["status"].get("used"))
 
 
@@ -74,41 +79,44 @@ class ResourceQuota:
 
     limited: Sequence[LimitedResource] = ()
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Refuse what exceeds a quota (ApiError 403); charge what does not."""
-        kind, obj = asked.kind, asked.obj
-        if not _is_charged(asked):
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses what exceeds a quota (ApiError 403), else charges the quotas."""
+        kind, obj = attributes.kind, attributes.obj
+        if not _is_charged(attributes):
             return obj
         charge = _Charge(kind, obj, storage)
-        matching = charge.matching()
-        if not matching and not self.limited:
+        matched_quotas = charge.matched_quotas()
+        if not matched_quotas and not self.limited:
             return obj
-        charge.require_said(matching)
-        wanted = charge.usage()
-        costs = [charge.cost(wanted, asked.about.old, one) for one in matching or (None,)]
+        charge.require_said(matched_quotas)
+        delta = charge.usage()
+        costs = [
+            charge.cost(delta, attributes.old, quota_match)
+            for quota_match in matched_quotas or (None,)
+        ]
         if not any(costs):
             return obj
-        self._require_covered(kind, obj, wanted, matching)
+        self._require_covered(kind, obj, delta, matched_quotas)
         charged = [
             charged
-            for one, cost in zip(matching, costs, strict=False)
-            for charged in charge.charged(one, cost)
+            for quota_match, cost in zip(matched_quotas, costs, strict=False)
+            for charged in charge.charged(quota_match, cost)
         ]
-        if not asked.about.write.dry_run:
+        if not attributes.write.dry_run:
             for quota in charged:
                 storage.put(RESOURCE_QUOTA, quota)
         return obj
 
     def _require_covered(
-        self, kind: Kind, obj: Json, asked: Amounts, matching: list[_Matching]
+        self, kind: Kind, obj: Json, delta: Amounts, matched_quotas: list[_MatchedQuota]
     ) -> None:
-        covered = {name for one in matching for name in one.names}
+        covered = {name for quota_match in matched_quotas for name in quota_match.names}
         for limited in self.limited:
             if limited.resource != kind.resource:
                 continue
-            if limited.scopes and is_in_scopes(kind, obj, _selecting(limited.scopes)):
-                _require_scopes(kind, obj, limited, matching)
-            names = [name for name in asked if any(part in name for part in limited.contains)]
+            if limited.scopes and is_in_scopes(kind, obj, _scope_selector(limited.scopes)):
+                _require_scopes(kind, obj, limited, matched_quotas)
+            names = [name for name in delta if any(part in name for part in limited.contains)]
             lacking = sorted(set(names) - covered)
             if lacking:
                 raise _refused(kind, obj, f"insufficient quota to consume: {','.join(lacking)}")
@@ -116,18 +124,18 @@ class ResourceQuota:
 
 @dataclass(frozen=True, slots=True)
 class _Charge:
-    """One object and what it costs."""
+    """One object and the quotas that it is charged to."""
 
     kind: Kind
     obj: Json
     storage: Storage
 
-    def matching(self) -> list[_Matching]:
+    def matched_quotas(self) -> list[_MatchedQuota]:
         """The quotas that have a say, by name."""
         namespace = self.obj["metadata"].get("namespace", "")
-        return list(self._matching(self.storage.items(RESOURCE_QUOTA, namespace)))
+        return list(self._matched(self.storage.items(RESOURCE_QUOTA, namespace)))
 
-    def _matching(self, quotas: Iterator[Json]) -> Iterator[_Matching]:
+    def _matched(self, quotas: Iterator[Json]) -> Iterator[_MatchedQuota]:
         for quota in quotas:
             hard = (quota.get("status") or {}).get("hard") or {}
             names = tuple(name for name in sorted(hard) if is_counted(self.kind, name))
@@ -138,83 +146,91 @@ class _Charge:
                 named = ",".join(names)
                 why = f"status unknown for quota: {quota['metadata']['name']}, resources: {named}"
                 raise _refused(self.kind, self.obj, why)
-            yield _Matching(quota, names)
+            yield _MatchedQuota(quota, names)
 
-    def require_said(self, matching: list[_Matching]) -> None:
+    def require_said(self, matched_quotas: list[_MatchedQuota]) -> None:
         """Refuse a pod whose containers do not say how much they want of what is limited."""
         if self.kind is not POD:
             return
-        for one in matching:
-            missing = unsaid(self.obj["spec"], one.names)
+        for quota_match in matched_quotas:
+            missing = missing_resources(self.obj["spec"], quota_match.names)
             if missing:
-                why = f"failed quota: {one.name}: must specify {missing}"
+                why = f"failed quota: {quota_match.name}: must specify {missing}"
                 raise _refused(self.kind, self.obj, why)
 
     def usage(self) -> Amounts:
-        """What it uses."""
-        return _some(usage(self.kind, self.obj))
+        """What the object uses."""
+        return _positive(usage(self.kind, self.obj))
 
-    def cost(self, wanted: Amounts, old: Json | None, one: _Matching | None) -> Amounts:
+    def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
         """What that is more than before; all of it where a quota was not about it before."""
-        if old is None or (one is not None and not is_in_scopes(self.kind, old, one.quota["spec"])):
-            return wanted
-        return _some(minus(wanted, usage(self.kind, old)))
+        if old is None or (
+            quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])
+        ):
+            return delta
+        return _positive(subtract(delta, usage(self.kind, old)))
 
-    def charged(self, one: _Matching, asked: Amounts) -> Iterator[Json]:
+    def charged(self, quota_match: _MatchedQuota, cost: Amounts) -> Iterator[Json]:
         """The quota with the object in it, if it is charged at all. Raises ApiError 403."""
-        requested = {name: asked[name] for name in one.names if name in asked}
+        requested = {name: cost[name] for name in quota_match.names if name in cost}
         if not requested:
             return
-        hard, used = one.hard, one.used
-        total = {name: plus(used, requested)[name] for name in requested}
+        hard, used = quota_match.hard, quota_match.used
+        total = {name: add(used, requested)[name] for name in requested}
         exceeded = [name for name in requested if total[name] > hard[name]]
         if exceeded:
             why = (
-                f"exceeded quota: {one.name}, requested: {listed(requested, exceeded)}, "
-                f"used: {listed(used, exceeded)}, limited: {listed(hard, exceeded)}"
+                f"exceeded quota: {quota_match.name}, "
+                f"requested: {amounts_text(requested, exceeded)}, "
+                f"used: {amounts_text(used, exceeded)}, limited: {amounts_text(hard, exceeded)}"
             )
             raise _refused(self.kind, self.obj, why)
         texts = {name: canonical(amount) for name, amount in total.items()}
-        status = one.quota["status"]
-        yield {**one.quota, "status": {**status, "used": {**status["used"], **texts}}}
+        status = quota_match.quota["status"]
+        yield {**quota_match.quota, "status": {**status, "used": {**status["used"], **texts}}}
 
 
-def _some(found: Amounts) -> Amounts:
+def _positive(found: Amounts) -> Amounts:
     return {name: amount for name, amount in found.items() if amount.nano > 0}
 
 
-def _is_charged(asked: Asked) -> bool:
+def _is_charged(attributes: AdmissionAttributes) -> bool:
     # upstream: pkg/quota/v1/evaluator/*: Handles
-    kind, operation = asked.kind, asked.operation
-    if asked.is_resized:
+    kind, operation = attributes.kind, attributes.operation
+    if attributes.is_resize:
         return True
-    if asked.about.subresource or not kind.namespaced or kind.resource in _FREE:
+    if attributes.subresource or not kind.namespaced or kind.resource in _NEVER_CHARGED:
         return False
-    return operation is Operation.CREATE or (operation is Operation.UPDATE and kind in _CHANGING)
+    return operation is Operation.CREATE or (
+        operation is Operation.UPDATE and kind in _CHARGED_ON_UPDATE
+    )
 
 
-def _selecting(scopes: Sequence[Json]) -> Json:
+def _scope_selector(scopes: Sequence[Json]) -> Json:
     return {"scopeSelector": {"matchExpressions": list(scopes)}}
 
 
 def _require_scopes(
-    kind: Kind, obj: Json, limited: LimitedResource, matching: list[_Matching]
+    kind: Kind, obj: Json, limited: LimitedResource, matched_quotas: list[_MatchedQuota]
 ) -> None:
-    """Some quota must be about each scope that is limited."""
+    """Requires that a quota covers each limited scope of the object."""
     for scope in limited.scopes:
-        if not any(_speaks_of(one.quota["spec"], scope["scopeName"]) for one in matching):
+        if not any(
+            _has_scope(quota_match.quota["spec"], scope["scopeName"])
+            for quota_match in matched_quotas
+        ):
             raise _refused(kind, obj, f"insufficient quota to match these scopes: [{_text(scope)}]")
 
 
-def _speaks_of(spec: Json, name: str) -> bool:
+def _has_scope(spec: Json, name: str) -> bool:
     selector: list[Any] = (spec.get("scopeSelector") or {}).get("matchExpressions", [])
     return name in (spec.get("scopes") or ()) or any(
-        one.get("scopeName") == name for one in selector
+        quota_match.get("scopeName") == name for quota_match in selector
     )
 
 
 def _text(scope: Json) -> str:
-    """As Go prints the requirement."""
+    """The requirement as Go prints it."""
     values = " ".join(scope.get("values") or ())
     return f"{{{scope['scopeName']} {scope['operator']} [{values}]}}"
 

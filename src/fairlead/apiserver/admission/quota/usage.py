@@ -1,7 +1,7 @@
-"""What an object uses of a quota, and which quotas it belongs to.
+"""What an object uses of a quota, and to which quotas it is charged.
 
-Every kind counts its objects (`count/deployments.apps`); pods, services and claims count what
-they ask for as well, some others under a name of old.
+All kinds are counted (`count/deployments.apps`). Pods, services and claims are also charged for
+what they request, and some kinds are counted under a legacy name as well.
 
 upstream: pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims,registry}.go,
 apiserver/pkg/quota/v1/generic/evaluator.go
@@ -15,7 +15,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.quantity import Quantity, parse_quantity
 from fairlead.api.resource_name import is_extended_resource
-from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, plus, pod_amounts
+from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts, pod_amounts
 from fairlead.apiserver.admission.quota.effective_resources import effective_spec
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, POD, SERVICE, Kind
 
@@ -23,37 +23,37 @@ _ONE: Final = parse_quantity("1")
 _HUGEPAGES: Final = "hugepages-"
 _STORAGE_CLASS_SUFFIX: Final = ".storageclass.storage.k8s.io/"
 # upstream: evaluator/core/registry.go:legacyObjectCountAliases
-_COUNTED_OF_OLD: Final = frozenset(
+_LEGACY_COUNTS: Final = frozenset(
     ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
 )
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
-# What each container must say where a quota limits it; upstream: pods.go:validationSet
-_TO_BE_SAID: Final = frozenset(
+# What each container must specify if a quota limits it; upstream: pods.go:validationSet
+_REQUIRED_BY_QUOTA: Final = frozenset(
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")
 )
 
 
 def usage(kind: Kind, obj: Json) -> Amounts:
-    """What `obj` uses; a pod that has come to its end is only counted."""
+    """What `obj` uses; a terminated pod is only counted."""
     used: Amounts = {f"count/{kind.resource}": _ONE}
     if kind is POD:
-        return used | ({} if is_over(obj) else {"pods": _ONE} | _compute(effective_spec(obj)))
+        return used | ({} if is_terminal(obj) else {"pods": _ONE} | _compute(effective_spec(obj)))
     if kind is SERVICE:
-        return used | _of_service(obj["spec"])
+        return used | _service_usage(obj["spec"])
     if kind is PERSISTENT_VOLUME_CLAIM:
-        return used | _of_claim(obj)
-    if kind.resource in _COUNTED_OF_OLD:
+        return used | _claim_usage(obj)
+    if kind.resource in _LEGACY_COUNTS:
         used[kind.resource] = _ONE
     return used
 
 
-def is_over(pod: Json) -> bool:
-    """Whether a pod has come to its end."""
+def is_terminal(pod: Json) -> bool:
+    """Whether a pod has terminated."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def is_counted(kind: Kind, resource: str) -> bool:
-    """Whether objects of `kind` can use the resource of a quota."""
+    """Whether objects of `kind` use the quota resource `resource`."""
     if resource == f"count/{kind.resource}":
         return True
     if kind is POD:
@@ -63,18 +63,18 @@ def is_counted(kind: Kind, resource: str) -> bool:
     if kind is PERSISTENT_VOLUME_CLAIM:
         plain = resource in ("persistentvolumeclaims", "requests.storage")
         return plain or _STORAGE_CLASS_SUFFIX in resource
-    return resource == kind.resource and resource in _COUNTED_OF_OLD
+    return resource == kind.resource and resource in _LEGACY_COUNTS
 
 
-def unsaid(spec: Json, required: Iterable[str]) -> str:
-    """`cpu for: a,b; memory for: a`: what containers must say and do not; "" if nothing."""
-    wanted = _TO_BE_SAID.intersection(required)
-    holders = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+def missing_resources(spec: Json, required: Iterable[str]) -> str:
+    """`cpu for: a,b; memory for: a`: containers that must specify resources and do not; or ""."""
+    requirement = _REQUIRED_BY_QUOTA.intersection(required)
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     missing: dict[str, list[str]] = {}
-    for container in holders:
-        said = _compute({"containers": [container]})
-        for name in sorted(wanted):
-            if name not in said and name not in _pod_level(spec):
+    for container in containers:
+        specified = _compute({"containers": [container]})
+        for name in sorted(requirement):
+            if name not in specified and name not in _pod_level_usage(spec):
                 missing.setdefault(name, []).append(container["name"])
     return "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
 
@@ -83,35 +83,35 @@ def unsaid(spec: Json, required: Iterable[str]) -> str:
 
 
 def is_in_scopes(kind: Kind, obj: Json, spec: Json) -> bool:
-    """Whether a quota's `scopes` and `scopeSelector` all say yes to an object."""
-    return all(_is_in(kind, obj, wanted) for wanted in scope_requirements(spec))
+    """Whether an object matches all of a quota's `scopes` and its `scopeSelector`."""
+    return all(_matches_scope(kind, obj, requirement) for requirement in scope_requirements(spec))
 
 
 def scope_requirements(spec: Json) -> Iterator[Json]:
-    """The requirements of a quota's scopes, written in either way."""
+    """The scope requirements of a quota, from `scopes` and `scopeSelector`."""
     for name in spec.get("scopes") or ():
         yield {"scopeName": name, "operator": "Exists"}
     yield from (spec.get("scopeSelector") or {}).get("matchExpressions", ())
 
 
-def _is_in(kind: Kind, obj: Json, wanted: Json) -> bool:
-    """Scopes are about pods (volume attributes classes aside); nothing else is in one."""
-    if kind is PERSISTENT_VOLUME_CLAIM and wanted.get("scopeName") == "VolumeAttributesClass":
-        return _selects(wanted, obj["spec"].get("volumeAttributesClassName", ""))
+def _matches_scope(kind: Kind, obj: Json, requirement: Json) -> bool:
+    """Whether an object matches a scope; except for one, scopes only match pods."""
+    if kind is PERSISTENT_VOLUME_CLAIM and requirement.get("scopeName") == "VolumeAttributesClass":
+        return _selects(requirement, obj["spec"].get("volumeAttributesClassName", ""))
     if kind is not POD:
         return False
-    if wanted.get("scopeName") == "PriorityClass":
-        return _selects(wanted, obj["spec"].get("priorityClassName", ""))
-    is_in = _POD_SCOPES.get(wanted.get("scopeName", ""))
-    return is_in is not None and is_in(obj["spec"])
+    if requirement.get("scopeName") == "PriorityClass":
+        return _selects(requirement, obj["spec"].get("priorityClassName", ""))
+    matches = _POD_SCOPES.get(requirement.get("scopeName", ""))
+    return matches is not None and matches(obj["spec"])
 
 
-def _selects(wanted: Json, value: str) -> bool:
-    match wanted.get("operator"):
+def _selects(requirement: Json, value: str) -> bool:
+    match requirement.get("operator"):
         case "In":
-            return value in (wanted.get("values") or ())
+            return value in (requirement.get("values") or ())
         case "NotIn":
-            return value not in (wanted.get("values") or ())
+            return value not in (requirement.get("values") or ())
         case "DoesNotExist":
             return not value
         case _:
@@ -119,16 +119,16 @@ def _selects(wanted: Json, value: str) -> bool:
 
 
 def _is_best_effort(spec: Json) -> bool:
-    asked = plus(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))
-    return not any(asked[name].nano for name in ("cpu", "memory") if name in asked)
+    requested = add(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))
+    return not any(requested[name].nano for name in ("cpu", "memory") if name in requested)
 
 
 def _crosses_namespaces(spec: Json) -> bool:
     affinity = spec.get("affinity") or {}
     terms: list[Json] = []
-    for of in (affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}):
-        terms += of.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-        preferred = of.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    for affinity_type in (affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}):
+        terms += affinity_type.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        preferred = affinity_type.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
         terms += ((entry.get("podAffinityTerm") or {}) for entry in preferred)
     return any(term.get("namespaces") or "namespaceSelector" in term for term in terms)
 
@@ -150,7 +150,7 @@ _POD_SCOPES: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _compute(spec: Json) -> Amounts:
-    """What a pod asks for and is limited to, under the names that quotas have for it."""
+    """A pod's requests and limits under the names that quotas use."""
     used: Amounts = {}
     for name, amount in pod_amounts(spec, "requests").items():
         if name in _COMPUTE or name.startswith(_HUGEPAGES):
@@ -163,7 +163,7 @@ def _compute(spec: Json) -> Amounts:
     return used
 
 
-def _pod_level(spec: Json) -> Amounts:
+def _pod_level_usage(spec: Json) -> Amounts:
     return _compute({"resources": spec["resources"]}) if spec.get("resources") else {}
 
 
@@ -176,7 +176,7 @@ def _is_compute(resource: str) -> bool:
     return resource in _COMPUTE or resource.startswith(_HUGEPAGES)
 
 
-def _of_service(spec: Json) -> Amounts:
+def _service_usage(spec: Json) -> Amounts:
     ports = spec.get("ports") or ()
     with_node_port = [port for port in ports if port.get("nodePort")]
     balancers = nodes = 0
@@ -191,12 +191,12 @@ def _of_service(spec: Json) -> Amounts:
     return {name: parse_quantity(str(count)) for name, count in counts.items()}
 
 
-def _of_claim(claim: Json) -> Amounts:
+def _claim_usage(claim: Json) -> Amounts:
     spec = claim["spec"]
-    asked = amounts((spec.get("resources") or {}).get("requests")).get("storage")
+    requested = amounts((spec.get("resources") or {}).get("requests")).get("storage")
     used: dict[str, Quantity] = {"persistentvolumeclaims": _ONE}
-    if asked is not None:
-        used["requests.storage"] = asked
+    if requested is not None:
+        used["requests.storage"] = requested
     storage_class = spec.get("storageClassName")
     if not storage_class:
         return used

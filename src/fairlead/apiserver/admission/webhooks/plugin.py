@@ -1,11 +1,12 @@
-"""Webhooks: what others, asked over HTTP, make of a request.
+"""MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
 
-Nothing here does I/O. A webhook whose answer is not known yet ends the request with
-`WebhookNeeded`; whoever serves asks it and handles the request anew, with the answer at hand:
+Nothing here does I/O. If the answer of a webhook is not known yet, the request ends with
+`WebhookNeeded`. The server calls the webhook and handles the request again from the start, with the
+answer at hand:
 
-    handle --WebhookNeeded--> ask over HTTP --answer--> handle --...--> done
+    handle --WebhookNeeded--> HTTP call --answer--> handle --...--> done
 
-What the server itself writes is not sent to webhooks.
+Webhooks are not called for the server's own writes.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go,
 plugin/webhook/generic/webhook.go, errors/statuserror.go
@@ -22,24 +23,24 @@ from typing import Any, ClassVar, Final
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked
-from fairlead.apiserver.admission.cel.admission_request import new_of
-from fairlead.apiserver.admission.cel.environment import Scope
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
+from fairlead.apiserver.admission.cel.admission_request import converted_object
+from fairlead.apiserver.admission.cel.environment import ExpressionContext
 from fairlead.apiserver.admission.match import (
     EXACT,
-    failing,
+    cel_variables,
+    has_false_condition,
     is_exempt,
-    judge_of,
-    known_of,
     matched_kind,
-    selects,
+    matches_selectors,
+    requester_authorizer,
 )
-from fairlead.apiserver.admission.webhooks.client_config import authority_of, place_of
-from fairlead.apiserver.admission.webhooks.review import review_of, verified
+from fairlead.apiserver.admission.webhooks.review import admission_review, verified_response
 from fairlead.apiserver.conversion.kind_conversion import stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request, forbidden
 from fairlead.apiserver.kind import (
     MUTATING_WEBHOOK_CONFIGURATION,
+    SERVICE,
     VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
 )
@@ -57,9 +58,9 @@ CODE_MAX: Final = 599  # beyond it there is no status line
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """One webhook to ask: POST `body` to `url`, trusting the authority `ca` (PEM) if given.
+    """A webhook to call: POST `body` to `url`, trusting the CA bundle `ca` (PEM) if given.
 
-    `key` tells the answer from others that the request may need: about other objects, of others.
+    `key` identifies the answer among all that the request may need.
     """
 
     key: str
@@ -70,13 +71,13 @@ class WebhookCall:
 
 
 class WebhookNeeded(Exception):  # noqa: N818 - no error: the request waits for an answer
-    """A request cannot go on before a webhook has answered."""
+    """The request cannot go on before a webhook has answered."""
 
     def __init__(self, call: WebhookCall) -> None:
-        """`call` is what is to be asked; `drawn` are the ids that the request was given so far.
+        """`call` is the webhook to call; `drawn` are the ids that the request was given so far.
 
-        `sweep` is how far it came with a collection, and `is_further` whether it is about another
-        object of that than it was before.
+        `sweep` is the progress of a deletecollection, and `is_further` whether it has reached
+        another object than at the previous webhook.
         """
         super().__init__(call.url)
         self.call = call
@@ -85,7 +86,7 @@ class WebhookNeeded(Exception):  # noqa: N818 - no error: the request waits for 
         self.is_further = False
 
     def answered(self, request: Request, answer: WebhookAnswer) -> Request:
-        """`request`, which waited for this, as it is to be handled anew."""
+        """The request to handle again, with this answer."""
         known = NO_ANSWERS if self.is_further else request.webhooks
         webhooks = {**known, self.call.key: answer}
         return replace(request, webhooks=webhooks, drawn=self.drawn, progress=self.progress)
@@ -93,129 +94,146 @@ class WebhookNeeded(Exception):  # noqa: N818 - no error: the request waits for 
 
 @dataclass(frozen=True, slots=True)
 class _Hook:
-    """A webhook, its key, and what it has to say about which kind."""
+    """A webhook that applies to a request, its key, and the kind that its rules matched."""
 
     webhook: Json
     key: str
     kind: Kind
-    may_change: bool
+    is_mutating: bool
 
     @property
     def name(self) -> str:
-        """As refusals have it."""
-        found: str = self.webhook["name"]
-        return found
+        """The webhook's name, as error messages quote it."""
+        service_object: str = self.webhook["name"]
+        return service_object
 
     @property
     def timeout_s(self) -> int:
-        """How long its answer may take."""
+        """The timeout of a call."""
         return int(self.webhook.get("timeoutSeconds") or TIMEOUT_S_DEFAULT)
 
     @property
-    def may_fail(self) -> bool:
-        """Whether the request goes on without it."""
+    def ignores_failure(self) -> bool:
+        """Whether errors in calling the webhook are ignored."""
         return bool(self.webhook.get("failurePolicy", "Fail") == "Ignore")
 
 
-class MutatingWebhooks:
+class MutatingAdmissionWebhook:
     """The admission plugin."""
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """What all webhooks in turn make of the object. Raises ApiError, WebhookNeeded."""
-        rounds = asked.about.rounds
-        if asked.about.write.user is None or is_exempt(asked.kind):
-            return asked.obj
-        if rounds is not None and rounds.number and asked.obj != rounds.last:
-            rounds.call_again()  # plugins of our own have changed it since
-        for webhook, key in _configured(MUTATING_WEBHOOK_CONFIGURATION, storage):
-            hook = _hook(webhook, key, asked, storage, may_change=True)
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """The object after all webhooks. Raises ApiError, WebhookNeeded."""
+        reinvocation = attributes.reinvocation
+        if attributes.write.user is None or is_exempt(attributes.kind):
+            return attributes.obj
+        if (
+            reinvocation is not None
+            and reinvocation.round
+            and attributes.obj != reinvocation.last_output
+        ):
+            # Built-in plugins have changed the object since the last webhook ran.
+            reinvocation.require_previously_invoked()
+        for webhook, key in _webhooks_of(MUTATING_WEBHOOK_CONFIGURATION, storage):
+            hook = _matching_hook(webhook, key, attributes, storage, is_mutating=True)
             if hook is None:
                 continue
-            if rounds is not None and rounds.number:
-                if key not in rounds.due:
+            if reinvocation is not None and reinvocation.round:
+                if key not in reinvocation.due:
                     continue
-                hook = _Hook(webhook, f"{key}#{rounds.number}", hook.kind, may_change=True)
-            asked = asked.become(self._told(hook, asked, storage))
-            if rounds is not None and webhook.get("reinvocationPolicy") == _IF_NEEDED:
-                rounds.asked.append(key)
-        if rounds is not None:
-            rounds.last = asked.obj
-        return asked.obj
+                hook = _Hook(webhook, f"{key}#{reinvocation.round}", hook.kind, is_mutating=True)
+            attributes = attributes.with_object(self._invoke_and_patch(hook, attributes, storage))
+            if reinvocation is not None and webhook.get("reinvocationPolicy") == _IF_NEEDED:
+                reinvocation.previously_invoked.append(key)
+        if reinvocation is not None:
+            reinvocation.last_output = attributes.obj
+        return attributes.obj
 
-    def _told(self, hook: _Hook, asked: Asked, storage: Storage) -> Json:
-        changed = _patched(hook, asked, _answered(hook, asked, storage))
-        rounds = asked.about.rounds
-        if changed is asked.obj or rounds is None:
+    def _invoke_and_patch(
+        self, hook: _Hook, attributes: AdmissionAttributes, storage: Storage
+    ) -> Json:
+        changed = _apply_patch(hook, attributes, _invoke(hook, attributes, storage))
+        reinvocation = attributes.reinvocation
+        if changed is attributes.obj or reinvocation is None:
             return changed
-        if not asked.about.subresource:
-            changed = rounds.complete(changed)
-        if changed != asked.obj:
-            rounds.note_change()
+        if not attributes.subresource:
+            changed = reinvocation.apply_defaults(changed)
+        if changed != attributes.obj:
+            reinvocation.record_change()
         return changed
 
 
-class ValidatingWebhooks:
+class ValidatingAdmissionWebhook:
     """The admission plugin."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(self, asked: Asked, storage: Storage) -> Json:
-        """Refuse what any webhook refuses. Raises ApiError, WebhookNeeded."""
-        if asked.about.write.user is None or is_exempt(asked.kind):
-            return asked.obj
-        for webhook, key in _configured(VALIDATING_WEBHOOK_CONFIGURATION, storage):
-            hook = _hook(webhook, key, asked, storage, may_change=False)
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses the request if any webhook denies it. Raises ApiError, WebhookNeeded."""
+        if attributes.write.user is None or is_exempt(attributes.kind):
+            return attributes.obj
+        for webhook, key in _webhooks_of(VALIDATING_WEBHOOK_CONFIGURATION, storage):
+            hook = _matching_hook(webhook, key, attributes, storage, is_mutating=False)
             if hook is not None:
-                _answered(hook, asked, storage)
-        return asked.obj
+                _invoke(hook, attributes, storage)
+        return attributes.obj
 
 
-def _configured(kind: Kind, storage: Storage) -> Iterator[tuple[Json, str]]:
-    """All webhooks in the order in which they are asked, each with a key of its own."""
+def _webhooks_of(kind: Kind, storage: Storage) -> Iterator[tuple[Json, str]]:
+    """All webhooks of a kind of configuration in order, each with a unique key."""
     for configuration in storage.items(kind):
         for webhook in configuration.get("webhooks") or ():
             yield webhook, f"{kind.kind}/{configuration['metadata']['name']}/{webhook['name']}"
 
 
-def _hook(
-    webhook: Json, key: str, asked: Asked, storage: Storage, *, may_change: bool
+def _matching_hook(
+    webhook: Json, key: str, attributes: AdmissionAttributes, storage: Storage, *, is_mutating: bool
 ) -> _Hook | None:
-    """`webhook` with what it has a say in; None where that is nothing. Raises ApiError 403."""
-    if not selects(webhook, asked, storage):
+    """`webhook`, if it applies to the request; None otherwise. Raises ApiError 403."""
+    if not matches_selectors(webhook, attributes, storage):
         return None
     is_exact = webhook.get("matchPolicy") == EXACT
     rules = webhook.get("rules") or ()
-    matched = matched_kind(rules, asked, storage, is_exact=is_exact)
+    matched = matched_kind(rules, attributes, storage, is_exact=is_exact)
     if matched is None:
         return None
-    hook = _Hook(webhook, key, matched, may_change)
+    hook = _Hook(webhook, key, matched, is_mutating)
     conditions = webhook.get("matchConditions") or ()
-    return None if conditions and _is_excluded(hook, asked, conditions, storage) else hook
+    return (
+        None
+        if conditions and _fails_match_conditions(hook, attributes, conditions, storage)
+        else hook
+    )
 
 
-def _is_excluded(hook: _Hook, asked: Asked, conditions: tuple[Json, ...], storage: Storage) -> bool:
-    scope = Scope(known_of(asked, hook.kind, storage), judge=judge_of(asked))
+def _fails_match_conditions(
+    hook: _Hook, attributes: AdmissionAttributes, conditions: tuple[Json, ...], storage: Storage
+) -> bool:
+    context = ExpressionContext(
+        cel_variables(attributes, hook.kind, storage), authorizer=requester_authorizer(attributes)
+    )
     try:
-        return failing(conditions, scope)
+        return has_false_condition(conditions, context)
     except ValueError as cause:
-        if hook.may_fail:
+        if hook.ignores_failure:
             return True
-        raise forbidden(asked.kind, asked.namespace, asked.name, str(cause)) from None
+        raise forbidden(
+            attributes.kind, attributes.namespace, attributes.name, str(cause)
+        ) from None
 
 
-def _answered(hook: _Hook, asked: Asked, storage: Storage) -> Json:
-    """The webhook's response; empty where it may fail and does. Raises ApiError."""
-    write = asked.about.write
+def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Json:
+    """The webhook's response; empty if the call failed and that is ignored. Raises ApiError."""
+    write = attributes.write
     if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:
         raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
     try:
-        response = _response(hook, asked, storage)
+        response = _call(hook, attributes, storage)
     except ValueError as cause:
-        if hook.may_fail:
-            stage = "mutation" if hook.may_change else "validating"
+        if hook.ignores_failure:
+            stage = "mutation" if hook.is_mutating else "validating"
             write.annotate(f"failed-open.{stage}.webhook.admission.k8s.io/{hook.key}", hook.name)
             return {}
-        raise _failed(hook, str(cause)) from None
+        raise _call_failed(hook, str(cause)) from None
     for key, value in (response.get("auditAnnotations") or {}).items():
         write.annotate(f"{hook.name}/{key}", str(value))
     for warning in response.get("warnings") or ():
@@ -225,80 +243,100 @@ def _answered(hook: _Hook, asked: Asked, storage: Storage) -> Json:
     return response
 
 
-def _response(hook: _Hook, asked: Asked, storage: Storage) -> Json:
-    """What the webhook said. Raises ValueError where it failed, WebhookNeeded before."""
+def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Json:
+    """The webhook's response. Raises ValueError if the call failed, WebhookNeeded before it."""
     config = hook.webhook.get("clientConfig") or {}
     versions = hook.webhook.get("admissionReviewVersions") or ()
-    review, uid = review_of(asked, hook.kind, hook.key, versions)
-    url, missing = place_of(config, storage)
-    answer = missing or asked.about.write.webhooks.get(uid)
+    review, uid = admission_review(attributes, hook.kind, hook.key, versions)
+    url, missing = _endpoint(config, storage)
+    answer = missing or attributes.write.webhooks.get(uid)
     if answer is None:
-        ca = authority_of(config.get("caBundle", ""))
+        ca = _ca_bundle(config.get("caBundle", ""))
         body = json.dumps(review).encode()
         raise WebhookNeeded(WebhookCall(uid, url, ca, hook.timeout_s, body))
     if answer.failure:
         posted = "" if answer.is_reached else f'Post "{url}?timeout={hook.timeout_s}s": '
         raise ValueError(f"failed to call webhook: {posted}{answer.failure}")
-    return verified(answer.body, review, uid, may_change=hook.may_change)
+    return verified_response(answer.body, review, uid, is_mutating=hook.is_mutating)
 
 
-def _failed(hook: _Hook, why: str) -> ApiError:
-    """500, as upstream has it where something else fails."""
+def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:
+    """The URL of a webhook, and the failure to report if its Service does not exist."""
+    if config.get("url"):
+        return str(config["url"]), None
+    service = config.get("service") or {}
+    namespace, name = service.get("namespace", ""), service.get("name", "")
+    service_object = storage.find(SERVICE, namespace, name)
+    host = (service_object or {}).get("spec", {}).get("externalName") or f"{name}.{namespace}.svc"
+    path = str(service.get("path") or "/").lstrip("/")
+    missing = (
+        WebhookAnswer(failure=f'service "{name}" not found') if service_object is None else None
+    )
+    return f"https://{host}:{service.get('port', 443)}/{path}", missing
+
+
+def _ca_bundle(bundle: str) -> str:
+    """The PEM text of a CA bundle."""
+    return base64.b64decode(bundle).decode("latin-1")
+
+
+def _call_failed(hook: _Hook, reason: str) -> ApiError:
+    """500, as upstream reports a failed call."""
     # upstream: apimachinery/pkg/api/errors/errors.go:NewInternalError
-    text = f'failed calling webhook "{hook.name}": {why}'
-    return _broken(text)
+    text = f'failed calling webhook "{hook.name}": {reason}'
+    return _internal_error(text)
 
 
-def _broken(text: str) -> ApiError:
+def _internal_error(text: str) -> ApiError:
     message = f"Internal error occurred: {text}"
     return ApiError("InternalError", 500, message, causes=(Cause("", text),))
 
 
 def _denied(name: str, status: Json) -> ApiError:
-    """What the webhook's Status says, at least 400."""
-    by = f'admission webhook "{name}" denied the request'
+    """The refusal that the webhook's Status describes, with a code of at least 400."""
+    prefix = f'admission webhook "{name}" denied the request'
     code = min(max(status.get("code") or 0, 400), CODE_MAX)
     reason = str(status.get("reason") or "")
     details = status.get("details")
-    said = status.get("message") or reason
-    message = f"{by}: {said}" if said else f"{by} without explanation"
+    explanation = status.get("message") or reason
+    message = f"{prefix}: {explanation}" if explanation else f"{prefix} without explanation"
     return ApiError(reason, code, message, details=details if isinstance(details, dict) else None)
 
 
-def _patched(hook: _Hook, asked: Asked, response: Json) -> Json:
+def _apply_patch(hook: _Hook, attributes: AdmissionAttributes, response: Json) -> Json:
     if not response.get("patch"):
-        return asked.obj
+        return attributes.obj
     try:
         operations = _operations(response["patch"])
     except ValueError as cause:
-        why = f"received undecodable patch in webhook response: {cause}"
-        if hook.may_fail:
-            return asked.obj
-        raise _failed(hook, why) from None
+        reason = f"received undecodable patch in webhook response: {cause}"
+        if hook.ignores_failure:
+            return attributes.obj
+        raise _call_failed(hook, reason) from None
     if not operations:
-        return asked.obj
-    before = new_of(asked, hook.kind)
+        return attributes.obj
+    before = converted_object(attributes, hook.kind)
     if before is None:
-        raise _broken(
+        raise _internal_error(
             f'admission webhook "{hook.name}" attempted to modify the object, which is not '
             "supported for this operation"
         )
     kind = response.get("patchType", _JSON_PATCH)
     if kind != _JSON_PATCH:
-        if hook.may_fail:
-            return asked.obj
-        raise _failed(hook, f'unsupported patch type "{kind}"')
+        if hook.ignores_failure:
+            return attributes.obj
+        raise _call_failed(hook, f'unsupported patch type "{kind}"')
     try:
         patched: Json = apply_json_patch(before, operations)
     except ApiError as cause:
-        raise _broken(cause.message) from None
-    if asked.about.write.view is not None:
-        return asked.obj
+        raise _internal_error(cause.message) from None
+    if attributes.write.view is not None:
+        return attributes.obj
     return stored(hook.kind, patched)
 
 
 def _operations(patch: str) -> list[Any]:
-    """The operations in a patch as it is sent. Raises ValueError."""
+    """The decoded operations of a JSON patch. Raises ValueError."""
     operations = parse_json(base64.b64decode(patch, validate=True))
     if not isinstance(operations, list | None):
         raise ValueError("json: cannot unmarshal it into Go value of type jsonpatch.Patch")  # noqa: TRY004

@@ -1,4 +1,4 @@
-"""AdmissionReview: the question to a webhook as it is sent, and its answer as it is understood.
+"""AdmissionReview: the request to a webhook, and the validation of its response.
 
 upstream: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go
 """
@@ -13,8 +13,12 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import Asked
-from fairlead.apiserver.admission.cel.admission_request import new_of, old_of, request_of
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
+from fairlead.apiserver.admission.cel.admission_request import (
+    admission_request,
+    converted_object,
+    converted_old_object,
+)
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
 
@@ -46,37 +50,39 @@ class _Response(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """The types of what a webhook may say; null says nothing."""
+    """The types of a response's fields; null counts as absent."""
 
     apiVersion: str | None = None  # noqa: N815
     kind: str | None = None
     response: _Response | None = None
 
 
-def review_of(asked: Asked, matched: Kind, key: str, versions: Sequence[str]) -> tuple[Json, str]:
-    """The review to send, and its uid; `versions` are those that the webhook reads.
+def admission_review(
+    attributes: AdmissionAttributes, matched: Kind, key: str, versions: Sequence[str]
+) -> tuple[Json, str]:
+    """The review to send, and its uid; `versions` are the review versions the webhook accepts.
 
-    The same question, told by `key`, gets the same uid when the request is handled anew. Raises
-    ValueError where the webhook reads none of ours.
+    The uid is derived from `key` and the object, so it stays the same when the request is handled
+    again after the call. Raises ValueError if the webhook accepts no known version.
     """
     version = next((one for one in versions or (_CURRENT,) if one in _VERSIONS), "")
     if not version:
         raise ValueError(_UNVERSIONED)
-    meta = asked.obj.get("metadata") or {}
-    stable = [key, asked.namespace, asked.name, meta.get("resourceVersion", "")]
+    meta = attributes.obj.get("metadata") or {}
+    stable = [key, attributes.namespace, attributes.name, meta.get("resourceVersion", "")]
     digest = hashlib.sha256(json.dumps(stable).encode()).hexdigest()
     uid = f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
     request = {
         "uid": uid,
-        **request_of(asked, matched),
-        "object": new_of(asked, matched),
-        "oldObject": old_of(asked, matched),
+        **admission_request(attributes, matched),
+        "object": converted_object(attributes, matched),
+        "oldObject": converted_old_object(attributes, matched),
     }
     return {"kind": KIND, "apiVersion": f"{_GROUP}/{version}", "request": request}, uid
 
 
-def verified(body: bytes, review: Json, uid: str, *, may_change: bool) -> Json:
-    """The response in an answer to `review`. Raises ValueError that says what is wrong with it."""
+def verified_response(body: bytes, review: Json, uid: str, *, is_mutating: bool) -> Json:
+    """The response in the answer to `review`. Raises ValueError if it is invalid."""
     answer = _decoded(body)
     response = answer.get("response")
     if not isinstance(response, dict):
@@ -86,18 +92,18 @@ def verified(body: bytes, review: Json, uid: str, *, may_change: bool) -> Json:
         raise _invalid(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
     found = (answer.get("apiVersion") or "", answer.get("kind") or "")
     if found != (review["apiVersion"], KIND):
-        told = f"{found[0] if '/' in found[0] else f'/{found[0]}'}, Kind={found[1]}"
+        found_type = f"{found[0] if '/' in found[0] else f'/{found[0]}'}, Kind={found[1]}"
         raise _invalid(
-            f"expected webhook response of {review['apiVersion']}, Kind={KIND}, got {told}"
+            f"expected webhook response of {review['apiVersion']}, Kind={KIND}, got {found_type}"
         )
     if is_current:
-        _require_patch(response, may_change=may_change)
+        _require_patch(response, is_mutating=is_mutating)
     return response
 
 
-def _require_patch(response: Json, *, may_change: bool) -> None:
+def _require_patch(response: Json, *, is_mutating: bool) -> None:
     patch, kind = response.get("patch"), response.get("patchType")
-    if not may_change:
+    if not is_mutating:
         if patch:
             raise _invalid("validating webhook may not return response.patch")
         if kind is not None:
@@ -121,5 +127,5 @@ def _decoded(body: bytes) -> dict[str, Any]:
     return dict(answer)
 
 
-def _invalid(why: str) -> ValueError:
-    return ValueError(f"received invalid webhook response: {why}")
+def _invalid(reason: str) -> ValueError:
+    return ValueError(f"received invalid webhook response: {reason}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
-from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, minus, plus
+from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts, subtract
 from fairlead.apiserver.admission.quota.usage import is_counted, is_in_scopes, usage
 from fairlead.apiserver.kind import RESOURCE_QUOTA, Kind
 from fairlead.apiserver.registry.store import Store
@@ -48,7 +48,7 @@ class _Ledger:
             self.shares[key] = after
         if before == after:
             return False
-        self.total = plus(minus(self.total, before), after)
+        self.total = add(subtract(self.total, before), after)
         return True
 
     def status(self) -> Json:

@@ -13,7 +13,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import already_exists
@@ -57,7 +57,7 @@ class EventTemplates:
     def _create_like(self, known: Json, manifest: Json, now: Instant) -> Json:
         storage, meta = self._store.storage, manifest["metadata"]
         namespace, name = meta["namespace"], meta["name"]
-        _LIVING.admit(Asked(Operation.CREATE, EVENT, manifest), storage)
+        _LIVING.admit(AdmissionAttributes(Operation.CREATE, EVENT, manifest), storage)
         if storage.find(EVENT, namespace, name) is not None:
             raise already_exists(EVENT, namespace, name)
         stamp = format_timestamp(now)

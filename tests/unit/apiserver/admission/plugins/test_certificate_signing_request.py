@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.plugins.certificate_signing_request import (
     CLIENT_SIGNER,
-    CertificateRequests,
+    CertificateSigningRequests,
 )
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.auth.authorization.rbac import Rbac
@@ -46,9 +46,9 @@ def request_of(obj):
 
 def test_who_is_logged_in_asks(gate, request_of, joe):
     """Whatever they say of themselves."""
-    spec = gate(CertificateRequests()).admits(request_of(username="root", extra={}), user=joe)[
-        "spec"
-    ]
+    spec = gate(CertificateSigningRequests()).admits(
+        request_of(username="root", extra={}), user=joe
+    )["spec"]
     assert (spec["username"], spec["uid"], spec["groups"]) == (
         "joe",
         "1",
@@ -59,7 +59,7 @@ def test_who_is_logged_in_asks(gate, request_of, joe):
 
 def test_nobody_becomes_a_master(gate, request_of, joe):
     """But another signer may make of them what it will."""
-    asking = gate(CertificateRequests())
+    asking = gate(CertificateSigningRequests())
     why = f"use of {CLIENT_SIGNER} signer with system:masters group is not allowed"
     assert asking.refusal(request_of("system:masters"), user=joe) == (
         f'certificatesigningrequests.certificates.k8s.io "c" is forbidden: {why}'
@@ -71,7 +71,7 @@ def test_nobody_becomes_a_master(gate, request_of, joe):
 def test_what_was_asked_for_stays(gate, request_of, joe):
     old = request_of()
     new = {**old, "spec": {**old["spec"], "usages": []}}
-    admitted = gate(CertificateRequests()).admits(new, Operation.UPDATE, old=old, user=joe)
+    admitted = gate(CertificateSigningRequests()).admits(new, Operation.UPDATE, old=old, user=joe)
     assert admitted["spec"] == old["spec"]
 
 
@@ -99,7 +99,7 @@ def test_approving_takes_a_right(gate, obj, request_of, joe):
         roleRef={"kind": "ClusterRole", "name": "r"},
         subjects=[{"kind": "User", "name": "ann"}],
     )
-    approving = gate(CertificateRequests()).has(role, binding)
+    approving = gate(CertificateSigningRequests()).has(role, binding)
     old, new = request_of(), request_of(conditions=[APPROVED])
     rights = Rbac(approving.storage)
     about = {"old": old, "subresource": "approval", "rights": rights}
@@ -114,7 +114,7 @@ def test_approving_takes_a_right(gate, obj, request_of, joe):
 def test_signing_takes_another_right(gate, request_of, joe):
     """Unless there is nothing new about it."""
     old, new = request_of(), request_of(conditions=[APPROVED])
-    signing = gate(CertificateRequests())
+    signing = gate(CertificateSigningRequests())
     about = {"old": old, "subresource": "status", "rights": Rbac(signing.storage)}
     assert signing.refusal(new, Operation.UPDATE, user=joe, **about) == (
         'certificatesigningrequests.certificates.k8s.io "c" is forbidden: user not permitted to '
@@ -124,4 +124,4 @@ def test_signing_takes_another_right(gate, request_of, joe):
 
 
 def test_other_kinds_pass(gate, pod):
-    assert gate(CertificateRequests()).admits(pod()) == pod()
+    assert gate(CertificateSigningRequests()).admits(pod()) == pod()

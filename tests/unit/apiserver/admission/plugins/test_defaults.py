@@ -9,7 +9,9 @@ from fairlead.apiserver.admission.plugins.default_ingress_class import (
     IS_DEFAULT,
     DefaultIngressClass,
 )
-from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import ClaimGrowth
+from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
+    PersistentVolumeClaimResize,
+)
 
 
 def ingress_class(obj, name, created, default="true"):
@@ -49,7 +51,9 @@ def claim(obj, size, phase="Bound", name="fast"):
 )
 def test_a_claim_that_may_not_grow(gate, obj, phase, name, why):
     """Because it has no volume yet, or of a class that cannot."""
-    found = gate(ClaimGrowth()).has(obj("StorageClass", "fixed", "", "storage.k8s.io/v1"))
+    found = gate(PersistentVolumeClaimResize()).has(
+        obj("StorageClass", "fixed", "", "storage.k8s.io/v1")
+    )
     old, new = claim(obj, "1Gi", phase, name), claim(obj, "2Gi", phase, name)
     assert why in found.refusal(new, Operation.UPDATE, old=old)
     assert found.admits(old, Operation.UPDATE, old=new) == old
@@ -59,5 +63,9 @@ def test_a_claim_grows_where_its_class_lets_it(gate, obj):
     """The class says so."""
     fast = obj("StorageClass", "fast", "", "storage.k8s.io/v1", allowVolumeExpansion=True)
     new = claim(obj, "2Gi")
-    admitted = gate(ClaimGrowth()).has(fast).admits(new, Operation.UPDATE, old=claim(obj, "1Gi"))
+    admitted = (
+        gate(PersistentVolumeClaimResize())
+        .has(fast)
+        .admits(new, Operation.UPDATE, old=claim(obj, "1Gi"))
+    )
     assert admitted == new

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.admission.plugins.secret_reference import ENFORCED
-from fairlead.apiserver.admission.plugins.service_account import MIRROR, ServiceAccount
+from fairlead.apiserver.admission.plugins.service_account import ENFORCED, MIRROR, ServiceAccount
 
 SECRET_VOLUME = {"name": "v", "secret": {"secretName": "s"}}
 TOKEN_VOLUME = {"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}

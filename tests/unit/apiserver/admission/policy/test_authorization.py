@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.policy.authorization import PolicyRights
+from fairlead.apiserver.admission.policy.authorization import PolicyAuthorization
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.request import ADMIN
@@ -29,7 +29,7 @@ def alone(gate, obj):
         place = "n" if role == "Role" else ""
         reference = {"kind": role, "name": "r"}
         bound = obj(f"{role}Binding", "b", place, RBAC, roleRef=reference, subjects=[subject])
-        found = gate(PolicyRights())
+        found = gate(PolicyAuthorization())
         if names:
             found.has(obj(role, "r", place, RBAC, rules=[rule]), bound)
         return found, {"user": ALICE, "rights": Rbac(found.storage)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.policy.mutating import MutatingPolicies
+from fairlead.apiserver.admission.policy.mutating import MutatingAdmissionPolicy
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.error import ApiError
@@ -55,7 +55,7 @@ def policies(obj, *mutations, name="p", binding=None, **spec):
 @pytest.fixture
 def policed(gate, obj):
     """A gate with a policy of these mutations, bound."""
-    return lambda *mutations, **spec: gate(MutatingPolicies()).has(
+    return lambda *mutations, **spec: gate(MutatingAdmissionPolicy()).has(
         *policies(obj, *mutations, **spec)
     )
 
@@ -189,7 +189,7 @@ class Ids:
 
 @pytest.mark.parametrize(("policy", "count"), [("Never", 1), ("IfNeeded", 2)])
 def test_a_policy_may_see_what_others_made_of_it(obj, deployment, policy, count):
-    store = Store(Ids(), admission=(MutatingPolicies(),))
+    store = Store(Ids(), admission=(MutatingAdmissionPolicy(),))
     counts = applied(
         "Object{metadata: Object.metadata{annotations: {'count': has(object.metadata.annotations)"
         " ? '2' : '1'}}}"

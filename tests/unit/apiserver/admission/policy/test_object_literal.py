@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.admission.cel.environment import Scope
-from fairlead.apiserver.admission.policy.object_literal import as_map
+from fairlead.apiserver.admission.cel.environment import ExpressionContext
+from fairlead.apiserver.admission.policy.object_literal import with_map_literals
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ from fairlead.apiserver.admission.policy.object_literal import as_map
     ],
 )
 def test_an_expression_comes_to_maps(expression, value):
-    found = Scope({"object": {"x": "v"}}).evaluated(as_map(expression))
+    found = ExpressionContext({"object": {"x": "v"}}).evaluate(with_map_literals(expression))
     assert (found.problem, found.value) == ("", value)
 
 
@@ -46,9 +46,9 @@ def test_an_expression_comes_to_maps(expression, value):
 def test_texts_without_end_are_read_at_once(begun):
     """However many marks in them might or might not be escaped."""
     expression = begun + "\\" * 5_001
-    assert as_map(expression) == expression
+    assert with_map_literals(expression) == expression
 
 
 def test_long_objects_are_read_at_once():
     expression = "Object{" + ",".join(f"a{number}: {number}" for number in range(5_000)) + "}"
-    assert as_map(expression).count('"') == 10_000
+    assert with_map_literals(expression).count('"') == 10_000

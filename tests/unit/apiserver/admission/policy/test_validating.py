@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.policy.validating import ValidatingPolicies
+from fairlead.apiserver.admission.policy.validating import ValidatingAdmissionPolicy
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.auth.authorizer import AccessDecision
 from fairlead.apiserver.error import ApiError
@@ -36,7 +36,7 @@ def policed(gate, obj):
             "validations": list(validations),
         } | spec
         bound = {"policyName": "p", "validationActions": ["Deny"]} | (binding or {})
-        return gate(ValidatingPolicies()).has(
+        return gate(ValidatingAdmissionPolicy()).has(
             obj("ValidatingAdmissionPolicy", "p", "", GROUP, spec=spec),
             obj("ValidatingAdmissionPolicyBinding", "b", "", GROUP, spec=bound),
         )
@@ -250,7 +250,7 @@ def test_what_a_policy_wants_noted_is(policed, deployment):
 
 def test_a_policy_without_a_binding_says_nothing(gate, obj, deployment):
     spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [rule("false")]}
-    found = gate(ValidatingPolicies()).has(
+    found = gate(ValidatingAdmissionPolicy()).has(
         obj("ValidatingAdmissionPolicy", "p", "", GROUP, spec=spec)
     )
     found.admits(deployment(), user=ALICE)

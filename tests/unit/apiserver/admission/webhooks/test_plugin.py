@@ -11,8 +11,8 @@ from aiohttp import web
 
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.webhooks.plugin import (
-    MutatingWebhooks,
-    ValidatingWebhooks,
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionWebhook,
     WebhookCall,
     WebhookNeeded,
 )
@@ -47,7 +47,7 @@ def configured(obj, kind="Validating", **hook):
 @pytest.fixture
 def validating(gate, obj):
     """A gate with one webhook."""
-    return lambda **hook: gate(ValidatingWebhooks()).has(configured(obj, **hook))
+    return lambda **hook: gate(ValidatingAdmissionWebhook()).has(configured(obj, **hook))
 
 
 def needed(found, asked, **about):
@@ -260,7 +260,7 @@ def test_a_refusal_keeps_what_the_webhook_says_about_it(validating, obj):
 
 
 def test_a_mutating_webhook_changes_what_it_is_asked_about(gate, obj):
-    found = gate(MutatingWebhooks()).has(configured(obj, "Mutating"))
+    found = gate(MutatingAdmissionWebhook()).has(configured(obj, "Mutating"))
     asked = obj("ConfigMap")
     patch = [{"op": "add", "path": "/data", "value": {"a": "b"}}]
     packed = base64.b64encode(json.dumps(patch).encode()).decode()

@@ -1,0 +1,33 @@
+"""Limits the number of pods of a local server (no upstream plugin).
+
+A workload may ask for a billion replicas by mistake. Real clusters are limited by etcd and by
+nodes; here the API server refuses the next pod, and the controller backs off and reports an event.
+Existing pods are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
+from fairlead.apiserver.error import forbidden
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.storage.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class PodCountLimit:
+    """The admission plugin; `pods_max` is the limit."""
+
+    CHECKS_ONLY: ClassVar[bool] = True
+
+    pods_max: int
+
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses a new pod over the limit. Raises ApiError 403."""
+        if attributes.kind is POD and attributes.is_new and storage.count(POD) >= self.pods_max:
+            why = f"there may be {self.pods_max} pods in this cluster at most"
+            raise forbidden(POD, attributes.namespace, attributes.name, why)
+        return attributes.obj

@@ -1,0 +1,140 @@
+"""Prevents RBAC privilege escalation: users can only grant permissions that they have.
+
+Writing a role needs all permissions in it, or the verb `escalate`; binding a role needs all
+permissions in it, or the verb `bind`. A ClusterRole with an aggregation rule can gain any
+permission, so writing one needs all permissions.
+
+upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased/storage.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
+from fairlead.apiserver.auth.authorization.rule import compact, described, uncovered
+from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorizer
+from fairlead.apiserver.error import ApiError, forbidden, not_found
+from fairlead.apiserver.kind import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING, Kind
+from fairlead.apiserver.request import SYSTEM_MASTERS, User
+from fairlead.apiserver.storage.storage import Storage
+
+_ROLES: Final = (ROLE, CLUSTER_ROLE)
+_BINDINGS: Final = (ROLE_BINDING, CLUSTER_ROLE_BINDING)
+_ALL_PERMISSIONS: Final[tuple[Json, ...]] = (
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+)
+_AGGREGATION_REFUSED: Final = "must have cluster-admin privileges to use the aggregationRule"
+# A change to only these fields is allowed; upstream: helpers.go:IsOnlyMutatingGCFields
+_GARBAGE_COLLECTOR_FIELDS: Final = (
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+    "resourceVersion",
+)
+
+
+class RbacEscalation:
+    """The check, as an admission plugin."""
+
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Refuses grants that exceed the user's permissions. Raises ApiError 403, 404."""
+        kind, obj = attributes.kind, attributes.obj
+        write, old = attributes.write, attributes.old
+        is_written = attributes.operation in (Operation.CREATE, Operation.UPDATE)
+        if not is_written or kind not in (*_ROLES, *_BINDINGS):
+            return obj
+        if write.user is None or write.rights is None or SYSTEM_MASTERS in write.user.groups:
+            return obj
+        if old is not None and _without_garbage_collector_fields(
+            obj
+        ) == _without_garbage_collector_fields(old):
+            return obj
+        grantor = _Grantor(write.rights, write.user)
+        if kind in _ROLES:
+            grantor.require_role(kind, obj, old or {})
+        else:
+            grantor.require_bound(kind, obj)
+        return obj
+
+
+@dataclass(frozen=True, slots=True)
+class _Grantor:
+    """A user and the permissions they have."""
+
+    rights: Authorizer
+    user: User
+
+    def require_role(self, kind: Kind, role: Json, old: Json) -> None:
+        """Refuses a role that exceeds the user's permissions. Raises ApiError 403."""
+        namespace, name = _namespace(role), role["metadata"]["name"]
+        if self._may("escalate", kind, namespace, name):
+            return
+        self._require(kind, role, role.get("rules") or ())
+        if (_aggregates(role) or _aggregates(old)) and self._lacks(_ALL_PERMISSIONS, namespace):
+            raise forbidden(kind, namespace, name, _AGGREGATION_REFUSED)
+
+    def require_bound(self, kind: Kind, binding: Json) -> None:
+        """Refuses a binding that exceeds the user's permissions. Raises ApiError 403, 404."""
+        reference, namespace = binding.get("roleRef") or {}, _namespace(binding)
+        name, is_role = reference.get("name", ""), reference.get("kind") == ROLE.kind
+        role = ROLE if is_role else CLUSTER_ROLE
+        if self._may("bind", role, namespace, name):
+            return
+        descriptions = self.rights.rules_of(reference, namespace)
+        if descriptions is None:
+            raise not_found(role, namespace if is_role else "", name)
+        self._require(kind, binding, descriptions)
+
+    def _may(self, verb: str, kind: Kind, namespace: str, name: str) -> bool:
+        """Whether the user may do `verb` to a role."""
+        request = AuthorizationAttributes(
+            self.user,
+            verb,
+            group=kind.group,
+            version=kind.version,
+            resource=kind.plural,
+            namespace=namespace,
+            name=name,
+        )
+        return self.rights.verdict(request).allowed
+
+    def _lacks(self, rules_granted: Sequence[Json], namespace: str) -> list[Json]:
+        """The rules that the user's permissions do not cover."""
+        return uncovered(self.rights.rules_for(self.user, namespace), rules_granted)
+
+    def _require(self, kind: Kind, obj: Json, rules_granted: Sequence[Json]) -> None:
+        missing = self._lacks(rules_granted, _namespace(obj))
+        if missing:
+            raise _refusal(self.user, kind, obj, missing)
+
+
+def _namespace(obj: Json) -> str:
+    found: str = obj["metadata"].get("namespace", "")
+    return found
+
+
+def _aggregates(role: Json) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _without_garbage_collector_fields(obj: Json) -> Json:
+    meta = {
+        key: value for key, value in obj["metadata"].items() if key not in _GARBAGE_COLLECTOR_FIELDS
+    }
+    return {**obj, "metadata": meta}
+
+
+def _refusal(user: User, kind: Kind, obj: Json, missing: list[Json]) -> ApiError:
+    meta = obj["metadata"]
+    groups = " ".join(f'"{group}"' for group in user.groups)
+    descriptions = sorted(map(described, compact(missing)))
+    reason = (
+        f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not '
+        "currently held:\n" + "\n".join(descriptions)
+    )
+    return forbidden(kind, meta.get("namespace", ""), meta["name"], reason)
