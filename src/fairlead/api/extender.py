@@ -80,7 +80,7 @@ class Victims(msgspec.Struct, frozen=True, rename="pascal"):
     num_pdb_violations: Int64 = msgspec.field(name="NumPDBViolations", default=0)
 
 
-class Preempt(msgspec.Struct, frozen=True, rename="pascal"):
+class ExtenderPreemptionArgs(msgspec.Struct, frozen=True, rename="pascal"):
     """ExtenderPreemptionArgs: a pod, and who would leave for it on each candidate node."""
 
     pod: dict[str, Any] | None = None
@@ -94,7 +94,7 @@ class PreemptResult(msgspec.Struct, frozen=True, rename="pascal"):
     node_name_to_meta_victims: dict[str, MetaVictims] = {}
 
 
-class Binding(msgspec.Struct, frozen=True, rename="pascal"):
+class ExtenderBindingArgs(msgspec.Struct, frozen=True, rename="pascal"):
     """ExtenderBindingArgs."""
 
     pod_name: str = ""

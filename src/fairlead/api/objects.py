@@ -1024,7 +1024,7 @@ class AllocatedDevices(_View, frozen=True):
     config: tuple[Json, ...] = ()
 
 
-class Allocation(_View, frozen=True):
+class ClaimAllocation(_View, frozen=True):
     """status.allocation: devices, and the nodes (None for all) from which they can be used."""
 
     devices: AllocatedDevices = AllocatedDevices()
@@ -1043,7 +1043,7 @@ class ClaimConsumer(_View, frozen=True):
 class ResourceClaimStatus(_View, frozen=True):
     """status of a ResourceClaim."""
 
-    allocation: Allocation | None = None
+    allocation: ClaimAllocation | None = None
     reserved_for: tuple[ClaimConsumer, ...] = ()
     devices: tuple[Json, ...] = ()
 

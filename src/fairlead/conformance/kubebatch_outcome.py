@@ -9,13 +9,13 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.conformance.kubebatch_scenario import configuration, objects
 from fairlead.engine.batch.compose import Composition, compose
-from fairlead.engine.batch.defect import Defects
+from fairlead.engine.batch.defect import BatchDefects
 from fairlead.engine.batch.info.task import HOLDING_STATUSES, TaskInfo, TaskStatus
 from fairlead.engine.batch.plugins.drf import Drf
 from fairlead.engine.batch.plugins.proportion import Proportion, QueueShare, named_columns
 from fairlead.engine.batch.run_session import run_session
 from fairlead.engine.batch.session.close_session import JobReport
-from fairlead.engine.batch.session.session import Session, Step
+from fairlead.engine.batch.session.session import Session, SessionStep
 from fairlead.engine.core.command import Command, PatchStatus, RecordEvent
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
@@ -42,7 +42,7 @@ class _Recorder:
         self.outcome["queuesOpen"] = _queues(session, ())
         self.outcome["jobsOpen"] = _jobs(session)
 
-    def note(self, step: Step) -> None:
+    def note(self, step: SessionStep) -> None:
         if step.task is None:
             self.trace.append(f"{step.verb} {step.detail}")
         elif step.verb in _TRACED:
@@ -170,7 +170,7 @@ def _pod_conditions(commands: list[Command]) -> Json:
     }
 
 
-def replay(scenario: Json, defects: Defects, seed: int = 0) -> Json:
+def replay(scenario: Json, defects: BatchDefects, seed: int = 0) -> Json:
     """What our session does, in the form of one of the recorded outcomes, with its trace."""
     cluster = Cluster()
     composition = compose(configuration(scenario, defects), cluster)

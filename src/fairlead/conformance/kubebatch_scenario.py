@@ -10,7 +10,7 @@ from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
 from fairlead.engine.batch.configuration_file import BatchConfig, read_configuration
-from fairlead.engine.batch.defect import Defects
+from fairlead.engine.batch.defect import BatchDefects
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.info.job_table import KUBE_BATCH, Ownership
 from fairlead.engine.batch.info.queue import DEFAULT_QUEUE
@@ -18,7 +18,7 @@ from fairlead.engine.batch.info.queue import DEFAULT_QUEUE
 _GROUP_API: Final = "scheduling.incubator.k8s.io/v1alpha1"
 
 
-def configuration(scenario: Json, defects: Defects) -> BatchConfig:
+def configuration(scenario: Json, defects: BatchDefects) -> BatchConfig:
     """The scenario's configuration with `defects`."""
     config = read_configuration(scenario["conf"])
     ownership = Ownership((_scheduler_name(scenario),), scenario.get("defaultQueue", DEFAULT_QUEUE))

@@ -18,7 +18,7 @@ from fairlead.engine.batch.configuration_file import (
     RECOMMENDED,
     SHIPPED,
     BatchConfig,
-    ConfigurationError,
+    BatchConfigurationError,
     read_configuration,
     shipped_configuration,
 )
@@ -69,7 +69,7 @@ def _configuration(source: str, extensions: Extensions) -> BatchConfig:
         config = read_configuration(decode_text(source, read_bytes(path)))
         config = replace(config, extensions=extensions)
         compose(config, Cluster())  # says whether all actions and plugins are known
-    except ConfigurationError as cause:
+    except BatchConfigurationError as cause:
         raise InputError(source, str(cause)) from None
     return config
 

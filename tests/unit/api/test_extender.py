@@ -8,14 +8,14 @@ import re
 import pytest
 
 from fairlead.api.extender import (
-    Binding,
+    ExtenderBindingArgs,
+    ExtenderPreemptionArgs,
     FilterOrPrioritize,
     FilterResult,
     HostPriority,
     MetaPod,
     MetaVictims,
     NodeList,
-    Preempt,
     PreemptResult,
     ProtocolError,
     Victims,
@@ -35,7 +35,7 @@ MESSAGES = [
     ),
     (HostPriority("n", 7), {"Host": "n", "Score": 7}),
     (
-        Preempt({}, {"n": Victims(({"a": 1},), 2)}),
+        ExtenderPreemptionArgs({}, {"n": Victims(({"a": 1},), 2)}),
         {"Pod": {}, "NodeNameToVictims": {"n": {"Pods": [{"a": 1}], "NumPDBViolations": 2}},
          "NodeNameToMetaVictims": None},
     ),
@@ -44,7 +44,7 @@ MESSAGES = [
         {"NodeNameToMetaVictims": {"n": {"Pods": [{"UID": "u"}], "NumPDBViolations": 1}}},
     ),
     (
-        Binding("p", "ns", "u", "n"),
+        ExtenderBindingArgs("p", "ns", "u", "n"),
         {"PodName": "p", "PodNamespace": "ns", "PodUID": "u", "Node": "n"},
     ),
 ]  # fmt: skip

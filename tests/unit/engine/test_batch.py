@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.apiserver.kind import POD
 from fairlead.engine.batch.configuration_file import (
-    ConfigurationError,
+    BatchConfigurationError,
     read_configuration,
     shipped_configuration,
 )
@@ -158,7 +158,7 @@ def test_nothing_is_done_while_nothing_changes():
 
 def test_names_that_nobody_knows_are_refused():
     config = EngineConfig(batch=read_configuration('actions: "alocate"'))
-    with pytest.raises(ConfigurationError, match="no action 'alocate'"):
+    with pytest.raises(BatchConfigurationError, match="no action 'alocate'"):
         build_engine(config, SilentReporter())
 
 

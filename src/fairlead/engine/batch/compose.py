@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fairlead.engine.batch.actions.action import Action
 from fairlead.engine.batch.actions.registry import ACTIONS
-from fairlead.engine.batch.configuration_file import BatchConfig, ConfigurationError
+from fairlead.engine.batch.configuration_file import BatchConfig, BatchConfigurationError
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.job_table import JobTable
@@ -97,7 +97,7 @@ def _nanoseconds(duration_s: float | None) -> DurationNs | None:
 def _actions(config: BatchConfig, known: Mapping[str, Action]) -> tuple[Action, ...]:
     for name in config.actions:
         if name not in known:
-            raise ConfigurationError(f"actions: no action {name!r}; {_known(known)}")
+            raise BatchConfigurationError(f"actions: no action {name!r}; {_known(known)}")
     return tuple(known[name] for name in config.actions)
 
 
@@ -106,7 +106,7 @@ def _plugins(config: BatchConfig, known: Mapping[str, Factory]) -> dict[str, Bat
     for i, tier in enumerate(config.tiers):
         for option in tier:
             if option.name not in known:
-                raise ConfigurationError(
+                raise BatchConfigurationError(
                     f"tiers[{i}].plugins: no plugin {option.name!r}; {_known(known)}"
                 )
             context = PluginContext(config.rules, config.defects, option.arguments)

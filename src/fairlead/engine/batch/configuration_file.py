@@ -29,7 +29,7 @@ import yaml
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_duration
-from fairlead.engine.batch.defect import DEFECTS, FIXED, Defects
+from fairlead.engine.batch.defect import DEFECTS, FIXED, BatchDefects
 from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.job_table import Ownership
 from fairlead.engine.batch.rules import KUBE_BATCH_RULES, RULES, Rules
@@ -121,7 +121,7 @@ _DIGITS_MAX: Final = 40
 _PLUGIN: Final = ("arguments", "name", *SWITCHES)
 
 
-class ConfigurationError(ValueError):
+class BatchConfigurationError(ValueError):
     """A configuration that cannot be used; says which field and why."""
 
 
@@ -137,7 +137,7 @@ class BatchConfig:
     actions: tuple[str, ...]
     tiers: tuple[Tier, ...]
     rules: Rules = KUBE_BATCH_RULES
-    defects: Defects = FIXED
+    defects: BatchDefects = FIXED
     ownership: Ownership = field(default_factory=Ownership)
     schedule_period_s: float = SCHEDULE_PERIOD_S
     starvation_bound_s: float | None = None
@@ -148,24 +148,24 @@ class BatchConfig:
 def read_configuration(text: str) -> BatchConfig:
     """The configuration in `text` (YAML); without any text, kube-batch's built-in default.
 
-    Raises ConfigurationError.
+    Raises BatchConfigurationError.
     """
     try:
         raw = yaml.CSafeLoader(text).get_single_data()
     except yaml.YAMLError as cause:
-        raise ConfigurationError(f"not YAML: {' '.join(str(cause).split())}") from None
+        raise BatchConfigurationError(f"not YAML: {' '.join(str(cause).split())}") from None
     return configuration_from(raw) if raw is not None else read_configuration(KUBE_BATCH_DEFAULT)
 
 
 def shipped_configuration(name: str) -> BatchConfig:
-    """One of the configurations that Fairlead brings. Raises ConfigurationError."""
+    """One of the configurations that Fairlead brings. Raises BatchConfigurationError."""
     if name not in SHIPPED:
-        raise ConfigurationError(f"no configuration {name!r}; {_known(SHIPPED)}")
+        raise BatchConfigurationError(f"no configuration {name!r}; {_known(SHIPPED)}")
     return read_configuration(SHIPPED[name])
 
 
 def configuration_from(raw: object) -> BatchConfig:
-    """The configuration in a JSON value. Raises ConfigurationError.
+    """The configuration in a JSON value. Raises BatchConfigurationError.
 
     Whether actions and plugins of these names exist is for `engine.batch.compose` to say.
     """
@@ -190,10 +190,12 @@ def _ownership(top: Json) -> Ownership:
     default = Ownership()
     queue = top.get("defaultQueue", default.default_queue)
     if not isinstance(queue, str) or not queue:
-        raise ConfigurationError(f"defaultQueue: expected the name of a queue, found {queue!r}")
+        raise BatchConfigurationError(
+            f"defaultQueue: expected the name of a queue, found {queue!r}"
+        )
     names = top.get("schedulerNames", list(default.scheduler_names))
     if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-        raise ConfigurationError(f"schedulerNames: expected a list of names, found {names!r}")
+        raise BatchConfigurationError(f"schedulerNames: expected a list of names, found {names!r}")
     return Ownership(tuple(names), queue)
 
 
@@ -208,7 +210,7 @@ def _rules(top: Json) -> Rules:
 def _choice(top: Json, key: str, known: Collection[str], default: str) -> str:
     found = top.get(key, default)
     if not isinstance(found, str) or found not in known:
-        raise ConfigurationError(f"{key}: {found!r} is not one of them; {_known(known)}")
+        raise BatchConfigurationError(f"{key}: {found!r} is not one of them; {_known(known)}")
     return found
 
 
@@ -220,13 +222,13 @@ def _duration(value: object, path: str) -> float | None:
     except ValueError:
         duration = -1
     if duration < 0:
-        raise ConfigurationError(f"{path}: expected a duration such as 10m, found {value!r}")
+        raise BatchConfigurationError(f"{path}: expected a duration such as 10m, found {value!r}")
     return to_seconds(duration)
 
 
 def _actions(text: object) -> tuple[str, ...]:
     if not isinstance(text, str):
-        raise ConfigurationError(f"actions: expected names in one text, found {text!r}")
+        raise BatchConfigurationError(f"actions: expected names in one text, found {text!r}")
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
@@ -242,7 +244,7 @@ def _plugin(raw: object, path: str) -> PluginOption:
     _refuse_unknown(plugin, _PLUGIN, path)
     name = plugin.get("name")
     if not isinstance(name, str) or not name:
-        raise ConfigurationError(f"{path}.name: expected the name of a plugin, found {name!r}")
+        raise BatchConfigurationError(f"{path}.name: expected the name of a plugin, found {name!r}")
     return PluginOption(
         name,
         frozenset(s for s in SWITCHES if not _switch(plugin.get(s, True), f"{path}.{s}")),
@@ -252,7 +254,7 @@ def _plugin(raw: object, path: str) -> PluginOption:
 
 def _switch(value: object, path: str) -> bool:
     if not isinstance(value, bool):
-        raise ConfigurationError(f"{path}: expected true or false, found {value!r}")
+        raise BatchConfigurationError(f"{path}: expected true or false, found {value!r}")
     return value
 
 
@@ -264,7 +266,9 @@ def _arguments(raw: object, path: str) -> dict[str, str]:
     for key, text in found.items():
         digits = text.strip().lstrip("+-")
         if digits.isdecimal() and (len(digits) > _DIGITS_MAX or int(digits) > _NUMBER_MAX):
-            raise ConfigurationError(f"{path}.{key}: {text[:_DIGITS_MAX]} does not fit 32 bits")
+            raise BatchConfigurationError(
+                f"{path}.{key}: {text[:_DIGITS_MAX]} does not fit 32 bits"
+            )
     return found
 
 
@@ -274,7 +278,7 @@ def _text(value: object) -> str:
 
 def _mapping(raw: object, path: str) -> Json:
     if not isinstance(raw, dict):
-        raise ConfigurationError(f"{path}: expected a mapping, found {raw!r}")
+        raise BatchConfigurationError(f"{path}: expected a mapping, found {raw!r}")
     return raw
 
 
@@ -282,14 +286,14 @@ def _list(raw: object, path: str) -> list[object]:
     if raw is None:
         return []
     if not isinstance(raw, list):
-        raise ConfigurationError(f"{path}: expected a list, found {raw!r}")
+        raise BatchConfigurationError(f"{path}: expected a list, found {raw!r}")
     return raw
 
 
 def _refuse_unknown(found: Mapping[str, Any], known: Iterable[str], path: str) -> None:
     unknown = next((key for key in found if key not in known), None)
     if unknown is not None:
-        raise ConfigurationError(f"{path}: no field {unknown!r}; {_known(known)}")
+        raise BatchConfigurationError(f"{path}: no field {unknown!r}; {_known(known)}")
 
 
 def _known(names: Iterable[str]) -> str:

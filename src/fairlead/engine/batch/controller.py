@@ -17,7 +17,7 @@ from fairlead.engine.batch.compose import compose
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.task import TaskStatus
-from fairlead.engine.batch.nodes.preparations import Sent
+from fairlead.engine.batch.nodes.preparations import PreparationCommands
 from fairlead.engine.batch.queue_share import QueueStanding, without_jobs
 from fairlead.engine.batch.run_session import run_session
 from fairlead.engine.core.command import Bind, Command, DeleteObject
@@ -93,7 +93,7 @@ class Batch:
                     return self._send(self._preparations.left(pod.metadata.uid or pod.key))
         return []
 
-    def _send(self, sent: Sent) -> list[Command]:
+    def _send(self, sent: PreparationCommands) -> list[Command]:
         for task in sent.taken_back:
             self._take_back(task.id)
         return list(sent.commands)

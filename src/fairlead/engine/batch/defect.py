@@ -66,7 +66,7 @@ class Defect(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Defects:
+class BatchDefects:
     """The defects that are there."""
 
     present: frozenset[Defect]
@@ -75,14 +75,14 @@ class Defects:
         """Whether `defect` is there."""
         return defect in self.present
 
-    def without(self, corrected: Iterable[Defect]) -> Defects:
+    def without(self, corrected: Iterable[Defect]) -> BatchDefects:
         """The same but for `corrected`."""
-        return Defects(self.present.difference(corrected))
+        return BatchDefects(self.present.difference(corrected))
 
 
 # Choices rather than mistakes: what speaks for each stands at its name above.
 KEPT: Final = frozenset({Defect.GANG_MIN_ONE_EVICTABLE, Defect.OVERSHOOT})
 
-UPSTREAM: Final = Defects(frozenset(Defect))
-FIXED: Final = Defects(KEPT)
+UPSTREAM: Final = BatchDefects(frozenset(Defect))
+FIXED: Final = BatchDefects(KEPT)
 DEFECTS: Final = {"upstream": UPSTREAM, "fixed": FIXED}

@@ -18,7 +18,7 @@ from fairlead.engine.state.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SessionOutcome:
     """What to do, and where each job stands about which there is something to say.
 
     `wake_at` is when another session may decide differently though nothing happened, `queues` how
@@ -39,7 +39,7 @@ def run_session(
     *,
     reporter: Reporter | None = None,
     observer: Observer | None = None,
-) -> Outcome:
+) -> SessionOutcome:
     """One session over everything that is known.
 
     1 open      the picture: jobs, queues, room
@@ -66,7 +66,7 @@ def run_session(
     session.note_waiting()
     session.take_back()
     composition.jobs.touched.clear()
-    return Outcome(session.commands, reports, _wake_at(session), standings(session))
+    return SessionOutcome(session.commands, reports, _wake_at(session), standings(session))
 
 
 def _wake_at(session: Session) -> Instant | None:

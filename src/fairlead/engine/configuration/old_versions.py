@@ -21,12 +21,12 @@ import msgspec
 from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.configuration.v1 import (
     ConfigurationForm,
-    Form,
     PluginConfigForm,
     PluginForm,
     PluginSetForm,
     PluginsForm,
     ProfileForm,
+    StrictForm,
 )
 from fairlead.engine.framework.point_plugins import ALL
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
@@ -71,14 +71,14 @@ class BetaForm(ConfigurationForm, frozen=True, kw_only=True):
     profiles: tuple[OldProfileForm, ...] = ()
 
 
-class AlgorithmSource(Form, frozen=True, kw_only=True):
+class AlgorithmSource(StrictForm, frozen=True, kw_only=True):
     """Where the algorithm came from: a provider by name, or a Policy."""
 
     provider: str | None = None
     policy: Any = None
 
 
-class AlphaForm(Form, frozen=True, kw_only=True):
+class AlphaForm(StrictForm, frozen=True, kw_only=True):
     """v1alpha1."""
 
     api_version: str = ""

@@ -11,25 +11,27 @@ from typing import Any
 import msgspec
 
 
-class Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class StrictForm(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
+):
     """Common settings of the forms below."""
 
 
-class PluginForm(Form, frozen=True, kw_only=True):
+class PluginForm(StrictForm, frozen=True, kw_only=True):
     """One entry of `enabled` or `disabled`."""
 
     name: str
     weight: int = 0
 
 
-class PluginSetForm(Form, frozen=True, kw_only=True):
+class PluginSetForm(StrictForm, frozen=True, kw_only=True):
     """What is switched on and off at one extension point."""
 
     enabled: tuple[PluginForm, ...] = ()
     disabled: tuple[PluginForm, ...] = ()
 
 
-class PluginsForm(Form, frozen=True, kw_only=True):
+class PluginsForm(StrictForm, frozen=True, kw_only=True):
     """profiles[].plugins: upstream's extension points."""
 
     pre_enqueue: PluginSetForm = PluginSetForm()
@@ -47,14 +49,14 @@ class PluginsForm(Form, frozen=True, kw_only=True):
     multi_point: PluginSetForm = PluginSetForm()
 
 
-class PluginConfigForm(Form, frozen=True, kw_only=True):
+class PluginConfigForm(StrictForm, frozen=True, kw_only=True):
     """One entry of pluginConfig."""
 
     name: str
     args: dict[str, Any] = {}
 
 
-class ProfileForm(Form, frozen=True, kw_only=True):
+class ProfileForm(StrictForm, frozen=True, kw_only=True):
     """One profile."""
 
     scheduler_name: str | None = None
@@ -63,14 +65,14 @@ class ProfileForm(Form, frozen=True, kw_only=True):
     plugin_config: tuple[PluginConfigForm, ...] = ()
 
 
-class ManagedResourceForm(Form, frozen=True, kw_only=True):
+class ManagedResourceForm(StrictForm, frozen=True, kw_only=True):
     """A resource that an extender counts."""
 
     name: str
     ignored_by_scheduler: bool = False
 
 
-class TlsForm(Form, frozen=True, kw_only=True):
+class TlsForm(StrictForm, frozen=True, kw_only=True):
     """extenders[].tlsConfig; data is base64."""
 
     insecure: bool = False
@@ -83,7 +85,7 @@ class TlsForm(Form, frozen=True, kw_only=True):
     ca_data: bytes = b""
 
 
-class ExtenderForm(Form, frozen=True, kw_only=True):
+class ExtenderForm(StrictForm, frozen=True, kw_only=True):
     """One extender."""
 
     url_prefix: str
@@ -100,7 +102,7 @@ class ExtenderForm(Form, frozen=True, kw_only=True):
     ignorable: bool = False
 
 
-class ConfigurationForm(Form, frozen=True, kw_only=True):
+class ConfigurationForm(StrictForm, frozen=True, kw_only=True):
     """The file. `feature_gates` stand here because there is no command line to give them on."""
 
     api_version: str = ""

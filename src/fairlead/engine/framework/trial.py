@@ -25,7 +25,7 @@ from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 
-class Asking(Protocol):
+class TrialFilters(Protocol):
     """What a trial needs of the framework."""
 
     def run_filters_with_nominated(
@@ -54,7 +54,9 @@ class Trial:
     any more. A plugin need not catch it.
     """
 
-    def __init__(self, asking: Asking, state: CycleState, pod: PodInfo, hypothesis: Fork) -> None:
+    def __init__(
+        self, asking: TrialFilters, state: CycleState, pod: PodInfo, hypothesis: Fork
+    ) -> None:
         """`state` is the trial's own."""
         self._asking = asking
         self._state = state
@@ -82,7 +84,9 @@ def _demand(failure: Status | None) -> None:
 
 
 @contextmanager
-def trial(asking: Asking, table: NodeTable, state: CycleState, pod: PodInfo) -> Iterator[Trial]:
+def trial(
+    asking: TrialFilters, table: NodeTable, state: CycleState, pod: PodInfo
+) -> Iterator[Trial]:
     """A trial that starts from `state`, which stays as it is, and ends with the block."""
     with fork(table) as hypothesis:
         yield Trial(asking, state.clone(), pod, hypothesis)

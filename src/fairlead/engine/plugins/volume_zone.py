@@ -49,7 +49,7 @@ _PRESENT_KEY: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class VolumeTopology:
     """A label of a volume: a node must have one of `values` under `key`."""
 
     key: str
@@ -61,7 +61,7 @@ class _Topologies:
 
     __slots__ = ("conflicts", "wanted")
 
-    def __init__(self, wanted: list[Topology]) -> None:
+    def __init__(self, wanted: list[VolumeTopology]) -> None:
         self.wanted = wanted
         self.conflicts: npt.NDArray[np.bool_] | None = None
 
@@ -99,7 +99,7 @@ class VolumeZone:
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """Skipped if no volume has such a label."""
-        wanted: list[Topology] = []
+        wanted: list[VolumeTopology] = []
         for name in named_claims(pod.pod):
             answer = self._topologies(pod.namespace, name)
             if isinstance(answer, Status):
@@ -110,7 +110,7 @@ class VolumeZone:
         state.write(_Topologies(wanted))
         return None
 
-    def _topologies(self, namespace: str, name: str) -> list[Topology] | Status:
+    def _topologies(self, namespace: str, name: str) -> list[VolumeTopology] | Status:
         if not name:
             return unresolvable("PersistentVolumeClaim had no name")
         claim = self._lookup.claim(namespace, name)
@@ -124,7 +124,7 @@ class VolumeZone:
             return unresolvable(volume_not_found(volume_name))
         return topologies_of(volume)
 
-    def _of_unbound(self, claim: PersistentVolumeClaim) -> list[Topology] | Status:
+    def _of_unbound(self, claim: PersistentVolumeClaim) -> list[VolumeTopology] | Status:
         """Nothing, if the claim waits for this decision."""
         name = class_name(claim)
         if not name:
@@ -171,7 +171,7 @@ class VolumeZone:
                 return True
 
 
-def topologies_of(volume: PersistentVolume) -> list[Topology]:
+def topologies_of(volume: PersistentVolume) -> list[VolumeTopology]:
     """What the labels of `volume` demand; a label with an empty zone in it demands nothing."""
     labels = volume.metadata.labels
     found = []
@@ -179,11 +179,11 @@ def topologies_of(volume: PersistentVolume) -> list[Topology]:
         if key in labels:
             values = tuple(value.strip() for value in labels[key].split(ZONE_DELIMITER))
             if all(values):
-                found.append(Topology(key, values))
+                found.append(VolumeTopology(key, values))
     return found
 
 
-def _conflicts(wanted: list[Topology], table: NodeTable) -> npt.NDArray[np.bool_]:
+def _conflicts(wanted: list[VolumeTopology], table: NodeTable) -> npt.NDArray[np.bool_]:
     found = np.zeros(table.capacity, np.bool_)
     for topology in wanted:
         column = table.label_column(topology.key)

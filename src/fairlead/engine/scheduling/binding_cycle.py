@@ -32,7 +32,7 @@ from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.framework.waiting_pods import Wait, WaitingPod, WaitingPods
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.engine.scheduling.extender.consultation import Answer
-from fairlead.engine.scheduling.extender.extender import Asker, Extender, askers
+from fairlead.engine.scheduling.extender.extender import Extender, ExtenderCalls, askers
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -42,7 +42,7 @@ PERMIT_TIMEOUT_MAX: Final = seconds(15 * 60)
 NOT_PREPARING: Final = error("a plugin that wants to prepare must have is_prepared")
 
 
-class Binding(Struct, frozen=True):
+class PodBinding(Struct, frozen=True):
     """One placed pod on its way."""
 
     queued: QueuedPod
@@ -55,14 +55,14 @@ class Binding(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class BindingRefused:
     """The binding came to nothing; everything `begin` did is undone.
 
     `in_cycle` where this happened within the scheduling cycle, before anybody else could see the
     room that the pod took.
     """
 
-    binding: Binding
+    binding: PodBinding
     status: Status
     in_cycle: bool = False
 
@@ -79,13 +79,13 @@ class BindingCycles:
         self._asked: dict[str, CallExtender] = {}  # by pod, whom an extender is to bind
         self._waiting = waiting
         self._preparing = PreparingPods()
-        self._by_pod: dict[str, Binding] = {}
+        self._by_pod: dict[str, PodBinding] = {}
 
     def is_binding(self, pod: PodInfo) -> bool:
         """Whether `pod` is on its way."""
         return pod.id in self._by_pod
 
-    def begin(self, binding: Binding, now: Instant) -> list[Command] | Refused:
+    def begin(self, binding: PodBinding, now: Instant) -> list[Command] | BindingRefused:
         """Assume, reserve, permit; the commands that bind, none while a Permit plugin waits."""
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
@@ -98,7 +98,7 @@ class BindingCycles:
             return _expect(binding)
         return self._pre_bind(binding, now)
 
-    def _reserve(self, binding: Binding) -> Status | None:
+    def _reserve(self, binding: PodBinding) -> Status | None:
         for plugin in binding.framework.reserve:
             status = attempt(
                 plugin, partial(plugin.reserve, binding.state, binding.pod, binding.node)
@@ -107,7 +107,7 @@ class BindingCycles:
                 return status.by(plugin.name)
         return None
 
-    def _permit(self, binding: Binding, now: Instant) -> Status | None:
+    def _permit(self, binding: PodBinding, now: Instant) -> Status | None:
         pending: dict[str, DurationNs] = {}
         for plugin in binding.framework.permit:
             answer = attempt(
@@ -122,8 +122,8 @@ class BindingCycles:
         return None
 
     def _pre_bind(
-        self, binding: Binding, now: Instant, *, is_expected: bool = False
-    ) -> list[Command] | Refused:
+        self, binding: PodBinding, now: Instant, *, is_expected: bool = False
+    ) -> list[Command] | BindingRefused:
         """Prepare if there is something to prepare, after telling where it leads; else bind."""
         state, pod, node = binding.state, binding.pod, binding.node
         works: list[Preparing] = []
@@ -140,7 +140,7 @@ class BindingCycles:
             return [*expectation, *self._preparing.begin(works, now)]
         return self._bind(binding)
 
-    def _bind(self, binding: Binding) -> list[Command] | Refused:
+    def _bind(self, binding: PodBinding) -> list[Command] | BindingRefused:
         """Leave it to the extender that binds, if there is one, else to the plugins."""
         for asker in askers(self._extenders, binding.pod):
             if asker.extender.bind_verb:
@@ -149,7 +149,7 @@ class BindingCycles:
                 return [call]
         return self._bind_by_plugin(binding)
 
-    def _bind_by_plugin(self, binding: Binding) -> list[Command] | Refused:
+    def _bind_by_plugin(self, binding: PodBinding) -> list[Command] | BindingRefused:
         """Leave it to the first Bind plugin that takes the pod."""
         for plugin in binding.framework.bind:
             answer = attempt(plugin, partial(plugin.bind, binding.pod, binding.node))
@@ -169,18 +169,18 @@ class BindingCycles:
 
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
-    ) -> list[Command] | Refused | None:
+    ) -> list[Command] | BindingRefused | None:
         """Go on with the pod whose preparation the world's answer ends, if it does."""
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
 
-    def _prepared(self, prepared: Prepared) -> list[Command] | Refused:
+    def _prepared(self, prepared: Prepared) -> list[Command] | BindingRefused:
         binding = self._by_pod[prepared.pod.id]
         if prepared.refusal is not None:
             return self._undo(binding, prepared.refusal)
         return self._bind(binding)
 
-    def resume(self, now: Instant) -> Iterator[tuple[Binding, list[Command] | Refused]]:
+    def resume(self, now: Instant) -> Iterator[tuple[PodBinding, list[Command] | BindingRefused]]:
         """Go on with every pod whose wait is over."""
         for prepared in self._preparing.check(now):
             binding = self._by_pod[prepared.pod.id]
@@ -193,7 +193,7 @@ class BindingCycles:
             else:
                 yield binding, self._pre_bind(binding, now, is_expected=True)
 
-    def bound(self, bind: Bind | CallExtender) -> Binding | None:
+    def bound(self, bind: Bind | CallExtender) -> PodBinding | None:
         """The world bound the pod; None if it was not ours."""
         binding = self._by_pod.pop(_id_of(bind), None)
         if binding is not None:
@@ -201,7 +201,7 @@ class BindingCycles:
                 attempt(plugin, partial(plugin.post_bind, binding.pod, binding.node))
         return binding
 
-    def failed(self, bind: Bind, message: str) -> Refused | None:
+    def failed(self, bind: Bind, message: str) -> BindingRefused | None:
         """The world refused to bind the pod; None if it was not ours."""
         binding = self._by_pod.get(_id_of(bind))
         if binding is None:
@@ -211,7 +211,7 @@ class BindingCycles:
 
     def extender_answered(
         self, call: CallExtender, answer: Answer
-    ) -> Binding | list[Command] | Refused | None:
+    ) -> PodBinding | list[Command] | BindingRefused | None:
         """What comes of asking an extender to bind: a bound pod, or how to go on.
 
         None if it was nobody of ours, or not any more. upstream: schedule_one.go: extendersBinding
@@ -220,7 +220,7 @@ class BindingCycles:
         if binding is None or self._asked.get(binding.pod.id) is not call:
             return None
         del self._asked[binding.pod.id]
-        asker = Asker(call.extender, self._extenders[call.extender], binding.pod)
+        asker = ExtenderCalls(call.extender, self._extenders[call.extender], binding.pod)
         try:
             result = read_answer(asker, answer, BindingResult)
         except ExtenderError as cause:
@@ -231,13 +231,13 @@ class BindingCycles:
             return self._bind_by_plugin(binding)
         return self._undo(binding, error(result.error))
 
-    def _undo(self, binding: Binding, status: Status) -> Refused:
+    def _undo(self, binding: PodBinding, status: Status) -> BindingRefused:
         for plugin in reversed(binding.framework.reserve):
             attempt(plugin, partial(plugin.unreserve, binding.state, binding.pod, binding.node))
         self._asked.pop(binding.pod.id, None)
         del self._by_pod[binding.pod.id]
         self._cluster.forget(binding.pod)
-        return Refused(binding, status)
+        return BindingRefused(binding, status)
 
 
 def _bind_refusal(plugin: str, status: Status) -> Status:
@@ -247,7 +247,7 @@ def _bind_refusal(plugin: str, status: Status) -> Status:
     return error(f'running Bind plugin "{plugin}": {status.message}')
 
 
-def _expect(binding: Binding) -> list[Command]:
+def _expect(binding: PodBinding) -> list[Command]:
     """Tell where the pod is going to be; nothing if that is known already."""
     if binding.pod.pod.status.nominated_node_name == binding.node:
         return []

@@ -30,7 +30,7 @@ from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPods
-from fairlead.engine.scheduling.binding_cycle import Binding, BindingCycles, Refused
+from fairlead.engine.scheduling.binding_cycle import BindingCycles, BindingRefused, PodBinding
 from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import Failure, Placement, refusal, schedule_one, vanished
@@ -194,7 +194,7 @@ class Scheduler:
         """Go on with the cycle or the binding that asked."""
         if call.verb is ExtenderVerb.BIND:
             answered = self._bindings.extender_answered(call, answer)
-            if isinstance(answered, Binding):
+            if isinstance(answered, PodBinding):
                 return [bound_event(answered.pod, answered.node)]
             return [] if answered is None else self._gone_on(answered, now)
         cycle = self._cycle
@@ -234,11 +234,11 @@ class Scheduler:
             self.queue.settle(cycle.queued)  # bound by somebody else while its cycle went on
             return []
         self.nominator.withdraw(pod.uid)
-        binding = Binding(
+        binding = PodBinding(
             cycle.queued, pod, node, placement.state, cycle.served.framework, cycle.started, attempt
         )
         answer = self._bindings.begin(binding, now)
-        if isinstance(answer, Refused):
+        if isinstance(answer, BindingRefused):
             return self._refused(answer, now)
         if self._waiting_pods.find(pod.id) is None:
             self.queue.settle(cycle.queued)
@@ -261,17 +261,17 @@ class Scheduler:
         """Act on every wait that is over; None if there is none."""
         commands: list[Command] | None = None
         for binding, answer in self._bindings.resume(now):
-            if not isinstance(answer, Refused):
+            if not isinstance(answer, BindingRefused):
                 self.queue.settle(binding.queued)
             commands = (commands or []) + self._gone_on(answer, now)
         return commands
 
-    def _gone_on(self, answer: list[Command] | Refused, now: Instant) -> list[Command]:
-        return self._refused(answer, now) if isinstance(answer, Refused) else answer
+    def _gone_on(self, answer: list[Command] | BindingRefused, now: Instant) -> list[Command]:
+        return self._refused(answer, now) if isinstance(answer, BindingRefused) else answer
 
     # --- failures --------------------------------------------------------------------------
 
-    def _refused(self, refused: Refused, now: Instant) -> list[Command]:
+    def _refused(self, refused: BindingRefused, now: Instant) -> list[Command]:
         """A placement came to nothing; the room it took wakes whoever waits for some.
 
         Not the pod itself, unless it met with an error: what refused it would refuse it again

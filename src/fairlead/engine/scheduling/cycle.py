@@ -31,7 +31,7 @@ from fairlead.engine.framework.interface import PostFilterResult, Rows
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.current_nodes import still_there
-from fairlead.engine.scheduling.extender.extender import Asker, askers
+from fairlead.engine.scheduling.extender.extender import ExtenderCalls, askers
 from fairlead.engine.scheduling.extender.filter import pass_extenders, passes_extenders
 from fairlead.engine.scheduling.extender.prioritize import best_with_extenders
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
@@ -105,7 +105,11 @@ def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Consultat
 
 
 def _decide(
-    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker], tie_break: TieBreak
+    served: Served,
+    pod: PodInfo,
+    found: Feasibility,
+    asked: list[ExtenderCalls],
+    tie_break: TieBreak,
 ) -> Consultation[Decision]:
     nominated = _nominated(pod, found)
     if nominated is not None and (yield from passes_extenders(asked, nominated, found)):
@@ -132,7 +136,7 @@ def _select(
     pod: PodInfo,
     found: Feasibility,
     feasible: int,
-    asked: list[Asker],
+    asked: list[ExtenderCalls],
     tie_break: TieBreak,
 ) -> Consultation[Decision]:
     """Choose among the `feasible` nodes that are left."""
@@ -149,7 +153,7 @@ def _select(
 
 
 def _best(
-    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker]
+    served: Served, pod: PodInfo, found: Feasibility, asked: list[ExtenderCalls]
 ) -> Consultation[Rows | Status]:
     if not asked:
         return best_positions(served.plans, pod, found)
@@ -158,7 +162,7 @@ def _best(
 
 
 def _make_room(
-    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker]
+    served: Served, pod: PodInfo, found: Feasibility, asked: list[ExtenderCalls]
 ) -> Consultation[Decision]:
     diagnosis = found.diagnosis()
     outcome = yield from run_post_filters(served.framework, found, pod, diagnosis, asked)

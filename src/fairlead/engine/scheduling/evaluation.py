@@ -17,7 +17,7 @@ from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Answer, settle
-from fairlead.engine.scheduling.extender.extender import Asker, askers
+from fairlead.engine.scheduling.extender.extender import ExtenderCalls, askers
 from fairlead.engine.scheduling.extender.filter import REJECTOR, pass_extenders
 from fairlead.engine.scheduling.extender.preempt import narrow_candidates
 from fairlead.engine.scheduling.extender.prioritize import ask_for_scores, with_extenders
@@ -87,7 +87,7 @@ class Evaluation:
 class _Advice:
     """The extenders to be asked about the pod, and how they are reached."""
 
-    asked: Sequence[Asker] = ()
+    asked: Sequence[ExtenderCalls] = ()
     ask: Ask | None = None
 
 

@@ -16,7 +16,7 @@ from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.scheduling.extender.consultation import Consultation
-from fairlead.engine.scheduling.extender.extender import Asker
+from fairlead.engine.scheduling.extender.extender import ExtenderCalls
 from fairlead.engine.scheduling.extender.preempt import narrow_candidates
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -39,7 +39,7 @@ def run_post_filters(
     found: Feasibility,
     pod: PodInfo,
     diagnosis: Diagnosis,
-    asked: Sequence[Asker] = (),
+    asked: Sequence[ExtenderCalls] = (),
 ) -> Consultation[PostFilterOutcome]:
     """Ask in order; reasons are joined.
 

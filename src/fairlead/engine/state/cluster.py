@@ -70,7 +70,7 @@ class Cluster:
         self.pods: dict[str, PodInfo] = {}
         self.changes: list[Change] = []
         self._assumed: dict[str, str] = {}
-        self._homeless: dict[str, dict[str, PodInfo]] = {}
+        self._pods_without_node: dict[str, dict[str, PodInfo]] = {}
 
     # --- what happened ---------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Cluster:
         before = self.table.find(name)
         old = before.node if before is not None else None
         info = self.table.put_node(node)
-        for pod in self._homeless.pop(name, {}).values():
+        for pod in self._pods_without_node.pop(name, {}).values():
             self.table.add_pod(info, pod)
         self.changes.append(NodeChange(old, node))
 
@@ -173,7 +173,7 @@ class Cluster:
             return
         pods = self.table.remove_node(name)
         if pods:
-            self._homeless[name] = {pod.id: pod for pod in pods}
+            self._pods_without_node[name] = {pod.id: pod for pod in pods}
         self.changes.append(NodeChange(info.node, None))
 
     # --- what was decided ------------------------------------------------------------------
@@ -202,14 +202,14 @@ class Cluster:
     def _place_on(self, node: str, pod: PodInfo) -> None:
         info = self.table.find(node)
         if info is None:
-            self._homeless.setdefault(node, {})[pod.id] = pod
+            self._pods_without_node.setdefault(node, {})[pod.id] = pod
         else:
             self.table.add_pod(info, pod)
 
     def _take_from(self, node: str, pod: PodInfo) -> None:
         info = self.table.find(node)
         if info is None:
-            self._homeless.get(node, {}).pop(pod.id, None)
+            self._pods_without_node.get(node, {}).pop(pod.id, None)
         else:
             self.table.remove_pod(info, info.pods[pod.id])
 
@@ -217,7 +217,7 @@ class Cluster:
         """A new version that occupies the same: no sums change, only the row's contents."""
         info = self.table.find(node)
         if info is None:
-            self._homeless[node][pod.id] = pod
+            self._pods_without_node[node][pod.id] = pod
             return
         self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.id], pod))
 

@@ -22,7 +22,7 @@ from fairlead.engine.state.change_log import ChangeLog
 from fairlead.engine.state.image_table import ImageTable
 from fairlead.engine.state.label_column import LabelColumn
 from fairlead.engine.state.node_info import NodeInfo
-from fairlead.engine.state.pod_index.pod_index import Census
+from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import ResourceColumns
 from fairlead.engine.state.volumes.volume_use import VolumeUse
@@ -42,7 +42,7 @@ class NodeTable:
         self.images = ImageTable()
         self.node_log: ChangeLog[int] = ChangeLog()
         self.pod_log: ChangeLog[int] = ChangeLog()
-        self.census = Census()
+        self.pod_index = PodIndex()
         self.volume_use = VolumeUse()
         self.count = 0
         self.size = 0
@@ -104,11 +104,11 @@ class NodeTable:
         if info is None:
             info = self._new_row(name)
             before: dict[str, int] = {}
-            self.census.nodes.advance()
+            self.pod_index.nodes.advance()
         else:
             before = info.image_sizes
             if not _same_domains(info.node, node):
-                self.census.nodes.advance()
+                self.pod_index.nodes.advance()
         info.set_node(node, self.resources)
         if info.image_sizes != before:
             self.images.remove(before)
@@ -124,10 +124,10 @@ class NodeTable:
         info = self.at(row)
         self.images.remove(info.image_sizes)
         for pod in info.pods.values():
-            self.census.remove(row, pod)
+            self.pod_index.remove(row, pod)
             if pod.shape.has_volumes:
                 self.volume_use.remove(row, pod)
-        self.census.nodes.advance()
+        self.pod_index.nodes.advance()
         self._rows[row] = None
         self._free.append(row)
         self.count -= 1
@@ -170,7 +170,7 @@ class NodeTable:
     def add_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
         """Count `pod` in on the node; undone by `remove_pod`. Only a fork does not `log`."""
         info.add_pod(pod)
-        self.census.add(info.row, pod)
+        self.pod_index.add(info.row, pod)
         if pod.shape.has_volumes:
             self.volume_use.add(info.row, pod)
         self._write_pods(info, pod)
@@ -180,7 +180,7 @@ class NodeTable:
     def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
         """Count `pod` out; the inverse of `add_pod`."""
         info.remove_pod(pod)
-        self.census.remove(info.row, pod)
+        self.pod_index.remove(info.row, pod)
         if pod.shape.has_volumes:
             self.volume_use.remove(info.row, pod)
         self._write_pods(info, pod)
@@ -190,7 +190,7 @@ class NodeTable:
     def replace_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool) -> None:
         """Take over a new version of a pod on the node that occupies the same as before."""
         before = info.pods[pod.id]
-        self.census.replace(info.row, before, pod)
+        self.pod_index.replace(info.row, before, pod)
         if pod.shape.has_volumes:
             self.volume_use.remove(info.row, before)
             self.volume_use.add(info.row, pod)
@@ -237,7 +237,7 @@ class NodeTable:
             assert self.pod_count[info.row] == len(info.pods), info
             assert self.nonzero_cpu[info.row] == info.nonzero_cpu == fresh.nonzero_cpu, info
             assert self.nonzero_memory[info.row] == info.nonzero_memory == fresh.nonzero_memory
-        self.census.validate(self.nodes())
+        self.pod_index.validate(self.nodes())
         volume_use = VolumeUse()
         for info in self.nodes():
             for pod in info.pods.values():

@@ -1,16 +1,16 @@
-"""Lookalikes: the pods that no namespace and label selector can tell apart."""
+"""PodClass: the pods that no namespace and label selector can tell apart."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.engine.state.pod_locations import Whereabouts
+from fairlead.engine.state.pod_locations import PodLocations
 
 
-class Lookalikes:
+class PodClass:
     """One distinct namespace, label set and "is terminating", and where such pods are.
 
-    Interned by `engine.state.census`, so that a selector is tried once per object instead of
+    Interned by `engine.state.pod_index`, so that a selector is tried once per object instead of
     once per pod. A retired one has been forgotten there and must be asked for anew.
     """
 
@@ -21,9 +21,9 @@ class Lookalikes:
         self.namespace = namespace
         self.labels = labels
         self.terminating = terminating
-        self.where = Whereabouts()
+        self.where = PodLocations()
         self.retired = False
 
     def __repr__(self) -> str:
         """Short, for failing tests."""
-        return f"Lookalikes({self.namespace}, {dict(self.labels)}, {self.where.rows})"
+        return f"PodClass({self.namespace}, {dict(self.labels)}, {self.where.rows})"

@@ -9,7 +9,7 @@ from fairlead.api.pods.facts import is_terminating, pod_priority
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.shape import Shape
 
 # A pod without startTime counts as started now, which is later than any recorded start
@@ -27,7 +27,7 @@ class PodInfo:
         "id",
         "key",
         "labels",
-        "lookalikes",
+        "pod_class",
         "namespace",
         "pod",
         "priority",
@@ -47,7 +47,7 @@ class PodInfo:
         self.uid = meta.uid
         self.id = meta.uid or self.key
         self.labels = meta.labels
-        self.lookalikes: Lookalikes | None = None  # interned by `Census` when it first matters
+        self.pod_class: PodClass | None = None  # interned by `Census` when it first matters
         self.priority = pod_priority(pod)
         self.terminating = is_terminating(pod)
         start = pod.status.start_time

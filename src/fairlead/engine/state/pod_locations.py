@@ -1,4 +1,4 @@
-"""Whereabouts: on which rows the pods of one sort are, and who wants to hear of it."""
+"""PodLocations: the rows of the pods of one class or with one term, and the counts that follow."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class Counter(Protocol):
         """`pods` more (or, below 0, fewer) on `row`, which changes the sum by `weight`."""
         ...
 
-    def release(self, source: Whereabouts) -> None:
+    def release(self, source: PodLocations) -> None:
         """`source` has no pods and will never have any again."""
         ...
 
 
-class Whereabouts:
+class PodLocations:
     """`rows` maps row to number of pods, never 0; `counters` hear of every change."""
 
     __slots__ = ("counters", "rows")

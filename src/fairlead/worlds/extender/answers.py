@@ -13,13 +13,13 @@ from typing import TypeVar
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.extender import (
     PRIORITY_MAX,
+    ExtenderPreemptionArgs,
     FilterOrPrioritize,
     FilterResult,
     HostPriority,
     MetaPod,
     MetaVictims,
     NodeList,
-    Preempt,
     PreemptResult,
     ProtocolError,
     Victims,
@@ -85,7 +85,7 @@ class Answers:
 
     def preempt(self, body: bytes) -> bytes:
         """Where preemption would help, with the victims that were proposed."""
-        question = decode_message(body, Preempt)
+        question = decode_message(body, ExtenderPreemptionArgs)
         pod, candidates = self._pod(question.pod), _candidates(question)
         uids = {
             name: [victim.uid for victim in victims.pods] for name, victims in candidates.items()
@@ -155,7 +155,7 @@ def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]
     }
 
 
-def _candidates(question: Preempt) -> Mapping[str, MetaVictims]:
+def _candidates(question: ExtenderPreemptionArgs) -> Mapping[str, MetaVictims]:
     """By node, in whichever form they are given."""
     if question.node_name_to_meta_victims is not None:
         return question.node_name_to_meta_victims

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 import aiohttp
 import msgspec
 
-from fairlead.api.extender import Binding, BindingResult, ProtocolError, decode, encode
+from fairlead.api.extender import BindingResult, ExtenderBindingArgs, ProtocolError, decode, encode
 
 SECONDS_MAX: Final = 10.0
 _BYTES_MAX: Final = 1 << 20
@@ -23,7 +23,7 @@ UNBOUND: Final = "this extender does not bind: it was started without --api-serv
 
 async def refuse_to_bind(body: bytes) -> bytes:
     """The verb bind of an extender that knows no API server."""
-    decode(body, Binding)
+    decode(body, ExtenderBindingArgs)
     return encode(BindingResult(UNBOUND))
 
 
@@ -48,7 +48,7 @@ class ApiBinding:
 
     async def bind(self, body: bytes) -> bytes:
         """Bind the pod, or say why not. Raises ProtocolError for what names no pod."""
-        binding = decode(body, Binding)
+        binding = decode(body, ExtenderBindingArgs)
         for field, name in _names(binding):
             if not _NAME.fullmatch(name):
                 raise ProtocolError(f"{field}: {name!r} is no name")
@@ -60,7 +60,7 @@ class ApiBinding:
             problem = f"the API server cannot be reached: {cause}"
         return encode(BindingResult(problem))
 
-    async def _post(self, binding: Binding) -> str:
+    async def _post(self, binding: ExtenderBindingArgs) -> str:
         """What the API server has against it, "" if nothing."""
         pod, namespace = binding.pod_name, binding.pod_namespace
         url = f"{self._url}/api/v1/namespaces/{namespace}/pods/{pod}/binding"
@@ -72,7 +72,7 @@ class ApiBinding:
             return _message(content) or f"the API server answers {response.status}"
 
 
-def _names(binding: Binding) -> tuple[tuple[str, str], ...]:
+def _names(binding: ExtenderBindingArgs) -> tuple[tuple[str, str], ...]:
     return (
         ("PodName", binding.pod_name),
         ("PodNamespace", binding.pod_namespace),
@@ -80,7 +80,7 @@ def _names(binding: Binding) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _manifest(binding: Binding) -> dict[str, Any]:
+def _manifest(binding: ExtenderBindingArgs) -> dict[str, Any]:
     metadata = {"name": binding.pod_name, "namespace": binding.pod_namespace}
     if binding.pod_uid:
         metadata["uid"] = binding.pod_uid

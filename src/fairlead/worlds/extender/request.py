@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.api.extender import (
-    Binding,
+    ExtenderBindingArgs,
+    ExtenderPreemptionArgs,
     FilterOrPrioritize,
     MetaPod,
     MetaVictims,
     NodeList,
-    Preempt,
     Victims,
     encode,
 )
@@ -43,7 +43,7 @@ def request_body(call: CallExtender, find: Find) -> bytes:
             return encode(_about_victims(call, find))
         case ExtenderVerb.BIND:
             pod = call.pod
-            return encode(Binding(pod.name, pod.namespace, pod.uid, call.nodes[0]))
+            return encode(ExtenderBindingArgs(pod.name, pod.namespace, pod.uid, call.nodes[0]))
 
 
 def _about_nodes(call: CallExtender, find: Find) -> FilterOrPrioritize:
@@ -54,17 +54,19 @@ def _about_nodes(call: CallExtender, find: Find) -> FilterOrPrioritize:
     return FilterOrPrioritize(pod, NodeList(tuple(_whole(ref, find) for ref in refs)))
 
 
-def _about_victims(call: CallExtender, find: Find) -> Preempt:
+def _about_victims(call: CallExtender, find: Find) -> ExtenderPreemptionArgs:
     pod = _whole(call.pod, find)
     if call.by_name:
-        return Preempt(pod, node_name_to_meta_victims={v.node: _named(v) for v in call.victims})
+        return ExtenderPreemptionArgs(
+            pod, node_name_to_meta_victims={v.node: _named(v) for v in call.victims}
+        )
     by_node = {
         victims.node: Victims(
             tuple(_whole(ref, find) for ref in victims.pods), victims.pdb_violations
         )
         for victims in call.victims
     }
-    return Preempt(pod, node_name_to_victims=by_node)
+    return ExtenderPreemptionArgs(pod, node_name_to_victims=by_node)
 
 
 def _named(victims: NodeVictims) -> MetaVictims:

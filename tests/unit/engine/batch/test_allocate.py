@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.batch.configuration_file import KUBE_BATCH_DEFAULT
-from fairlead.engine.batch.defect import FIXED, UPSTREAM, Defect, Defects
+from fairlead.engine.batch.defect import FIXED, UPSTREAM, BatchDefects, Defect
 from fairlead.engine.core.command import PatchObject
 from fairlead.testing.batch_builders import (
     make_gang,
@@ -245,7 +245,7 @@ ASKS_WHILE_IT_STARTS = {
 def test_a_pod_that_asks_only_while_it_starts_is_scheduled(kept, placed, yards):
     """Without proportion, for which a queue that asks for nothing has all it deserves."""
     text = KUBE_BATCH_DEFAULT.replace("  - name: proportion\n", "")
-    yard = yards(text, defects=Defects(FIXED.present | set(kept)))
+    yard = yards(text, defects=BatchDefects(FIXED.present | set(kept)))
     pod = make_task("p", cpu=0, spec=ASKS_WHILE_IT_STARTS)
     found = yard.put(make_queue("default"), make_node("n1"), pod).run().bound
     assert found == ({"p": "n1"} if placed else {})

@@ -7,7 +7,7 @@ import pytest
 from fairlead.engine.batch.compose import compose
 from fairlead.engine.batch.configuration_file import (
     SHIPPED,
-    ConfigurationError,
+    BatchConfigurationError,
     read_configuration,
     shipped_configuration,
 )
@@ -108,14 +108,16 @@ def test_fairleads_own_uses_all_actions_and_todays_rules():
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(text, complaint):
-    with pytest.raises(ConfigurationError) as refused:
+    with pytest.raises(BatchConfigurationError) as refused:
         read_configuration(text)
     assert str(refused.value).startswith(complaint)
     assert "\n" not in str(refused.value)
 
 
 def test_an_unknown_shipped_name_is_refused():
-    with pytest.raises(ConfigurationError, match="no configuration 'x'; known: fairlead, kube-b"):
+    with pytest.raises(
+        BatchConfigurationError, match="no configuration 'x'; known: fairlead, kube-b"
+    ):
         shipped_configuration("x")
 
 
@@ -133,7 +135,7 @@ def test_an_unknown_shipped_name_is_refused():
     ],
 )
 def test_names_that_nobody_knows_are_refused(text, complaint):
-    with pytest.raises(ConfigurationError) as refused:
+    with pytest.raises(BatchConfigurationError) as refused:
         compose(read_configuration(text), Cluster())
     assert str(refused.value).startswith(complaint)
 
@@ -142,7 +144,9 @@ def test_mistakes_are_made_only_if_asked_for():
     assert shipped_configuration("kube-batch").defects is FIXED
     assert shipped_configuration("kube-batch-upstream").defects is UPSTREAM
     assert read_configuration("defects: upstream").defects is UPSTREAM
-    with pytest.raises(ConfigurationError, match="defects: 'all' is not one of them; known: fixed"):
+    with pytest.raises(
+        BatchConfigurationError, match="defects: 'all' is not one of them; known: fixed"
+    ):
         read_configuration("defects: all")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration_file import ConfigurationError, read_configuration
+from fairlead.engine.batch.configuration_file import BatchConfigurationError, read_configuration
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.batch.info.job_table import Ownership
 from fairlead.engine.core.command import Bind, DeleteObject, ObjectRef
@@ -132,7 +132,9 @@ def test_the_period_can_be_chosen(worlds):
 
 def test_names_that_nobody_knows_are_refused():
     config = read_configuration('actions: "allocate, backfil"')
-    with pytest.raises(ConfigurationError, match="no action 'backfil'; known: allocate, backfill"):
+    with pytest.raises(
+        BatchConfigurationError, match="no action 'backfil'; known: allocate, backfill"
+    ):
         Batch(config, Cluster(), SilentReporter(), TieBreak(0))
 
 

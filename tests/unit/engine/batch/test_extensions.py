@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.configuration_file import ConfigurationError
+from fairlead.engine.batch.configuration_file import BatchConfigurationError
 from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.session.plugin import Unschedulable
 from fairlead.engine.core.status import unschedulable
@@ -116,7 +116,11 @@ def test_an_action_stands_between_the_others(yards, extensions):
 
 
 def test_names_of_both_are_looked_up(yards):
-    with pytest.raises(ConfigurationError, match=r"tiers\[0\]\.plugins: no plugin 'mine'; known: "):
+    with pytest.raises(
+        BatchConfigurationError, match=r"tiers\[0\]\.plugins: no plugin 'mine'; known: "
+    ):
         yards(CONFIGURATION.format(actions="allocate"))
-    with pytest.raises(ConfigurationError, match=r"actions: no action 'sweep'; known: allocate"):
+    with pytest.raises(
+        BatchConfigurationError, match=r"actions: no action 'sweep'; known: allocate"
+    ):
         yards(CONFIGURATION.format(actions="sweep"))

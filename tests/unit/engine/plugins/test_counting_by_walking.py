@@ -440,4 +440,4 @@ def test_pods_that_differ_in_size_only_share_their_counts(new_scene):
         pod = scene.incoming(f"p{size}", containers=[container], **fields)
         for name in (SPREAD, AFFINITY):
             scene.started(scene.plugin(name), pod)
-    assert len(scene.table.census._watches_of) == 2
+    assert len(scene.table.pod_index._watches_of) == 2

@@ -12,7 +12,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 def dump(table):
     """Everything that a hypothesis must leave as it was; order of arrival plays no part."""
-    census = table.census
+    pod_index = table.pod_index
     return {
         "columns": [columns_in_use(wide) for wide in (table.allocatable, table.requested)],
         "flat": [column.tolist() for column in table._flat_columns()],
@@ -20,12 +20,12 @@ def dump(table):
         "nodes": {node.row: dump_node(node) for node in table.nodes()},
         "alike": {
             key: dict(pods.where.rows)
-            for key, pods in census._lookalikes.items()
+            for key, pods in pod_index._pod_class.items()
             if pods.where.rows
         },
-        "terms": {key: dict(t.where.rows) for key, t in census._terms.items() if t.where.rows},
-        "affine": (census.repelling, census.attracting),
-        "counts": [(c.refresh().sums.tolist(), c.pods) for c in census._watches_of],
+        "terms": {key: dict(t.where.rows) for key, t in pod_index._terms.items() if t.where.rows},
+        "affine": (pod_index.repelling, pod_index.attracting),
+        "counts": [(c.refresh().sums.tolist(), c.pods) for c in pod_index._watches_of],
     }
 
 

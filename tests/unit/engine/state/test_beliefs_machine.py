@@ -148,7 +148,7 @@ def without_versions(shown):
 
 
 def test_kept_is_recomputed_and_supposed_is_reverted(new_believer, dump, by_name, check):
-    """Columns, ints, ports, labels, census, images; through any life of a cluster."""
+    """Columns, ints, ports, labels, pod_index, images; through any life of a cluster."""
     Beliefs.tools = SimpleNamespace(believer=new_believer, dump=dump, by_name=by_name, check=check)
     Beliefs.TestCase.settings = settings(max_examples=150, stateful_step_count=20)
     Beliefs.TestCase().runTest()

@@ -20,7 +20,7 @@ from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
 from fairlead.engine.batch.session.priority_queue import FreshQueue, ItemQueue, PriorityQueue
 from fairlead.engine.batch.session.session import Session
-from fairlead.engine.batch.session.statement import Outright, Statement, Steps
+from fairlead.engine.batch.session.statement import Outright, Statement, TaskOperations
 
 Tasks = deque[TaskInfo]
 
@@ -84,7 +84,7 @@ def _waiting(session: Session, job: JobInfo) -> Tasks:
 def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
     """One turn of `job`; whether it wants another."""
     final = session.defects.has(Defect.PARTIAL_HOLD)
-    statement: Steps = Outright(session) if final else Statement(session)
+    statement: TaskOperations = Outright(session) if final else Statement(session)
     while True:
         placed, passed_over = _go_through(session, statement, job, tasks)
         if not placed or not passed_over or session.tiers.is_ready(job):
@@ -96,7 +96,7 @@ def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
 
 
 def _go_through(
-    session: Session, statement: Steps, job: JobInfo, tasks: Tasks
+    session: Session, statement: TaskOperations, job: JobInfo, tasks: Tasks
 ) -> tuple[bool, list[TaskInfo]]:
     """Place `tasks` until `job` is ready or one fits nowhere.
 
@@ -118,7 +118,7 @@ def _go_through(
     return placed, passed_over
 
 
-def _place(session: Session, statement: Steps, task: TaskInfo) -> bool:
+def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     if not session.tiers.may_take(session.queues[task.job.queue], task):
         session.note_bound(task)
         return False
@@ -131,7 +131,7 @@ def _place(session: Session, statement: Steps, task: TaskInfo) -> bool:
     return _promise(session, statement, task)
 
 
-def _promise(session: Session, statement: Steps, task: TaskInfo) -> bool:
+def _promise(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     """Room that is becoming free, if there is any."""
     node = None
     if session.room.is_anything_releasing():
@@ -144,7 +144,7 @@ def _promise(session: Session, statement: Steps, task: TaskInfo) -> bool:
     return True
 
 
-def _place_on_best(session: Session, statement: Steps, task: TaskInfo) -> bool:
+def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     """kube-batch: the best of all nodes that fit now or later, whether now or later."""
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:
@@ -158,7 +158,7 @@ def _place_on_best(session: Session, statement: Steps, task: TaskInfo) -> bool:
     return True
 
 
-def _settle(session: Session, statement: Steps, job: JobInfo) -> None:
+def _settle(session: Session, statement: TaskOperations, job: JobInfo) -> None:
     """Bind a ready job; keep what waits for room that is coming; else take everything back.
 
     A gang that only lacks members that ask for nothing keeps its room until backfill had its turn.

@@ -30,7 +30,7 @@ from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
 from fairlead.engine.batch.nodes.room import Bools
 from fairlead.engine.batch.session.session import Session
-from fairlead.engine.batch.session.statement import Steps
+from fairlead.engine.batch.session.statement import TaskOperations
 from fairlead.engine.batch.session.tier import Voters
 from fairlead.engine.batch.session.victim_vote import vote
 from fairlead.engine.state.node_info import NodeInfo
@@ -63,7 +63,7 @@ class RoomMaker:
             self._whole = givers.for_job(job, without_gang_protection(self._voters))
         self._hopeless: set[tuple[int, int]] = set()
 
-    def make_room(self, steps: Steps, task: TaskInfo) -> bool:
+    def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
         """Whether room was made for `task` and promised to it; if not, nothing was done."""
         kind = (task.info.shape.id, task.priority)
         most = self._whole or self._surplus
@@ -99,7 +99,7 @@ class RoomMaker:
     def _fits_now(self, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
         return any(self._view.fits_now(task.request, node.row) for node in nodes)
 
-    def _promise(self, steps: Steps, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
+    def _promise(self, steps: TaskOperations, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
         """Promise what is free or becoming so, if that is enough somewhere."""
         if self._alone:
             return False
@@ -124,14 +124,16 @@ class RoomMaker:
         ask = self._kind.ask
         return vote(voters, partial(_ask, ask, task, who), self._session.defects)
 
-    def _take_surplus(self, steps: Steps, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
+    def _take_surplus(
+        self, steps: TaskOperations, task: TaskInfo, nodes: Sequence[NodeInfo]
+    ) -> bool:
         """Take members one by one, on the first node where that makes the room."""
         if not self._surplus.jobs:
             return False
         hopeful = self._hopeful_rows(task, self._surplus)
         return any(self._take_on(steps, task, node) for node in nodes if hopeful[node.row])
 
-    def _take_on(self, steps: Steps, task: TaskInfo, node: NodeInfo) -> bool:
+    def _take_on(self, steps: TaskOperations, task: TaskInfo, node: NodeInfo) -> bool:
         victims = self._vote(self._voters, task, self._running_on(task, node))
         if not victims or not self._covers(task, node, victims):
             return False
@@ -166,7 +168,7 @@ class RoomMaker:
 
     # --- whole gangs -----------------------------------------------------------------------
 
-    def _take_gang(self, steps: Steps, task: TaskInfo, nodes: list[NodeInfo]) -> bool:
+    def _take_gang(self, steps: TaskOperations, task: TaskInfo, nodes: list[NodeInfo]) -> bool:
         """Evict the least important gang that makes the room on one of `nodes`, as a whole."""
         if self._whole is None:
             return False
@@ -200,7 +202,7 @@ class RoomMaker:
         return len(self._vote(voters, task, members)) == len(members)
 
 
-def settle(session: Session, steps: Steps, job: JobInfo) -> None:
+def settle(session: Session, steps: TaskOperations, job: JobInfo) -> None:
     """Make it so if somebody leaves and `job` can start then; otherwise take everything back."""
     if steps.evicts and session.tiers.is_pipelined(job):
         steps.commit()

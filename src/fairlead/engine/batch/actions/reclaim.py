@@ -17,7 +17,7 @@ from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
 from fairlead.engine.batch.session.priority_queue import PriorityQueue
 from fairlead.engine.batch.session.session import Session
-from fairlead.engine.batch.session.statement import Outright, Statement, Steps
+from fairlead.engine.batch.session.statement import Outright, Statement, TaskOperations
 
 Tasks = deque[TaskInfo]
 
@@ -101,12 +101,14 @@ def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> b
     return bool(jobs)
 
 
-def _steps(session: Session) -> Steps:
+def _steps(session: Session) -> TaskOperations:
     final = session.defects.has(Defect.RECLAIM_NO_GANG)
     return Outright(session) if final else Statement(session)
 
 
-def _reclaim_for_task(session: Session, maker: RoomMaker, steps: Steps, task: TaskInfo) -> bool:
+def _reclaim_for_task(
+    session: Session, maker: RoomMaker, steps: TaskOperations, task: TaskInfo
+) -> bool:
     """Make room for `task`; a maker that does not see idle room must be kept from it first."""
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False

@@ -1,8 +1,8 @@
 """AffinityOfJobs: inter-pod affinity as kube-batch sees it (the defect affinity-foreign-pod).
 
-Only the tasks of this session's jobs count, and of those only what has a node to run on. That is
-not what the census of placed pods knows, so every task is looked at for every node: slow, and only
-there for those who want kube-batch's answers to the letter.
+Only tasks of this session's jobs count, and only those with a node. The pod index of placed pods
+does not have this information, so every task is evaluated for every node. This is slow, and only
+happens when kube-batch's defects are reproduced.
 upstream: predicates.go: InterPodAffinityMatches without metadata, at 1.16
 """
 
@@ -23,7 +23,7 @@ from fairlead.engine.plugins.inter_pod_affinity.filter import (
 )
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
-from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.affinity_term import (
     AffinityTerm,
     TermKind,
@@ -79,7 +79,7 @@ class AffinityOfJobs:
     def _is_repelled_by_existing(
         self, pod: PodInfo, node: NodeInfo, placed: list[TaskInfo]
     ) -> bool:
-        mine = _lookalikes(pod)
+        mine = _pod_class(pod)
         for task in placed:
             if not has_pod_affinity(task.info.shape.spec):
                 continue
@@ -95,12 +95,12 @@ class AffinityOfJobs:
         """One task meets all terms here; or none does anywhere, and the pod would be the first."""
         if not terms or self._is_met(terms, node, placed):
             return True
-        matching = (task for task in placed if _all_match(terms, _lookalikes(task.info)))
-        return next(matching, None) is None and _all_match(terms, _lookalikes(pod))
+        matching = (task for task in placed if _all_match(terms, _pod_class(task.info)))
+        return next(matching, None) is None and _all_match(terms, _pod_class(pod))
 
     def _is_met(self, terms: list[AffinityTerm], node: NodeInfo, placed: list[TaskInfo]) -> bool:
         return any(
-            _all_match(terms, _lookalikes(task.info))
+            _all_match(terms, _pod_class(task.info))
             and all(self._shares(node, task, term) for term in terms)
             for task in placed
         )
@@ -120,13 +120,13 @@ def _of(terms: tuple[AffinityTerm, ...], kind: TermKind) -> list[AffinityTerm]:
     return [term for term in terms if term.kind is kind]
 
 
-def _lookalikes(pod: PodInfo) -> Lookalikes:
-    return Lookalikes(pod.namespace, pod.labels, terminating=pod.terminating)
+def _pod_class(pod: PodInfo) -> PodClass:
+    return PodClass(pod.namespace, pod.labels, terminating=pod.terminating)
 
 
-def _matches(term: AffinityTerm, pods: Lookalikes) -> bool:
+def _matches(term: AffinityTerm, pods: PodClass) -> bool:
     return term.matches(pods, _NO_NAMESPACE_LABELS)
 
 
-def _all_match(terms: list[AffinityTerm], pods: Lookalikes) -> bool:
+def _all_match(terms: list[AffinityTerm], pods: PodClass) -> bool:
     return all(_matches(term, pods) for term in terms)

@@ -48,7 +48,7 @@ class Company:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class PreparationCommands:
     """What a step on the way comes to: commands, and the tasks that have to be taken back."""
 
     commands: Sequence[Command] = ()
@@ -96,24 +96,24 @@ class Preparations:
             for plugin in reversed(self._framework.reserve):
                 attempt(plugin, partial(plugin.unreserve, held.state, pod, held.node))
 
-    def dispatch(self, tasks: Sequence[TaskInfo], now: Instant) -> Sent:
+    def dispatch(self, tasks: Sequence[TaskInfo], now: Instant) -> PreparationCommands:
         """Bind `tasks` once all are prepared; all of them are taken back where one is refused."""
         company = Company(tuple(task.id for task in tasks))
         works: dict[str, list[Preparing]] = {}
         for task in tasks:
             found = self._pre_bind(task)
             if isinstance(found, Status):
-                return Sent(taken_back=tasks, refusal=found)
+                return PreparationCommands(taken_back=tasks, refusal=found)
             if found:
                 works[task.id] = found
         if not works:
-            return Sent(_binds(tasks))
+            return PreparationCommands(_binds(tasks))
         company.preparing = dict.fromkeys(works)
         self._companies |= dict.fromkeys((task.id for task in tasks), company)
         commands: list[Command] = []
         for work in works.values():
             commands += self._preparing.begin(work, now)
-        return Sent(commands)
+        return PreparationCommands(commands)
 
     def _pre_bind(self, task: TaskInfo) -> list[Preparing] | Status:
         held = self._held.get(task.id)
@@ -134,7 +134,9 @@ class Preparations:
 
     # --- what the world answers --------------------------------------------------------------
 
-    def answer(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> Sent | None:
+    def answer(
+        self, outcome: CommandSucceeded | CommandFailed, now: Instant
+    ) -> PreparationCommands | None:
         """Go on with the company whose preparation the world's answer ends, if it ends one."""
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
@@ -143,24 +145,24 @@ class Preparations:
         """When a preparation is looked at again."""
         return self._preparing.next_check() if self._preparing.works else None
 
-    def check(self, now: Instant) -> list[Sent]:
+    def check(self, now: Instant) -> list[PreparationCommands]:
         """Look at every preparation whose time has come."""
         return [self._prepared(prepared) for prepared in self._preparing.check(now)]
 
-    def _prepared(self, prepared: Prepared) -> Sent:
+    def _prepared(self, prepared: Prepared) -> PreparationCommands:
         company = self._companies[prepared.pod.id]
         if prepared.refusal is not None:
             return self._disband(company, prepared.refusal)
         company.preparing.pop(prepared.pod.id, None)
         return self._go_on(company)
 
-    def _go_on(self, company: Company) -> Sent:
+    def _go_on(self, company: Company) -> PreparationCommands:
         if company.preparing:
-            return Sent()
-        return Sent(_binds(self._ended(company)))
+            return PreparationCommands()
+        return PreparationCommands(_binds(self._ended(company)))
 
-    def _disband(self, company: Company, refusal: Status) -> Sent:
-        return Sent(taken_back=self._ended(company), refusal=refusal)
+    def _disband(self, company: Company, refusal: Status) -> PreparationCommands:
+        return PreparationCommands(taken_back=self._ended(company), refusal=refusal)
 
     def _ended(self, company: Company) -> list[TaskInfo]:
         """The company is no more: those of it of whom the world has not been told."""
@@ -169,12 +171,12 @@ class Preparations:
         tasks = (self._jobs.tasks.get(task_id) for task_id in company.members)
         return [t for t in tasks if t is not None and t.status is TaskStatus.BINDING]
 
-    def left(self, pod_id: str) -> Sent:
+    def left(self, pod_id: str) -> PreparationCommands:
         """The pod is gone: its company goes on without it while that is still a gang."""
         company = self._companies.get(pod_id)
         self.release(pod_id)
         if company is None:
-            return Sent()
+            return PreparationCommands()
         company.preparing.pop(pod_id, None)
         rest = [self._jobs.tasks[one] for one in company.members if one in self._jobs.tasks]
         if any(not task.job.is_ready for task in rest):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.engine.batch.defect import Defect, Defects
+from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskInfo
 from fairlead.engine.batch.session.plugin import Unschedulable
@@ -24,7 +24,7 @@ class Gang:
     # A gang that leaves as a whole is not broken; see `engine.batch.actions.room_maker`.
     protects_gangs = True
 
-    def __init__(self, defects: Defects) -> None:
+    def __init__(self, defects: BatchDefects) -> None:
         """`defects` say whether victims are counted one by one."""
         self._counts_each_alone = defects.has(Defect.GANG_VICTIMS_NOT_CUMULATIVE)
         self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)

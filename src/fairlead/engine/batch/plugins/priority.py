@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.engine.batch.defect import Defect, Defects
+from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskInfo
 
@@ -17,7 +17,7 @@ class Priority:
 
     name = "priority"
 
-    def __init__(self, defects: Defects) -> None:
+    def __init__(self, defects: BatchDefects) -> None:
         """`defects` say whether tasks of one job are compared at all."""
         self._compares_tasks = not defects.has(Defect.INTRA_JOB_PRIORITY)
 

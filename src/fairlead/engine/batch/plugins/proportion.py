@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fairlead.engine.batch.defect import Defect, Defects
+from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo, add_amounts
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.slack import NO_SLACK, Slack
@@ -62,7 +62,7 @@ class Proportion:
 
     name = "proportion"
 
-    def __init__(self, defects: Defects) -> None:
+    def __init__(self, defects: BatchDefects) -> None:
         """Valid after `open`."""
         self._defects = defects
         self._slack: Slack = NO_SLACK

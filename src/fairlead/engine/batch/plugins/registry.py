@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.engine.batch.defect import Defects
+from fairlead.engine.batch.defect import BatchDefects
 from fairlead.engine.batch.plugins.binpack import Binpack
 from fairlead.engine.batch.plugins.conformance import Conformance
 from fairlead.engine.batch.plugins.drf import Drf
@@ -25,7 +25,7 @@ class PluginContext:
     """What a plugin is built from: its `arguments`, and what the configuration means."""
 
     rules: Rules
-    defects: Defects
+    defects: BatchDefects
     arguments: Mapping[str, str]
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fairlead.api.pods.facts import workload
-from fairlead.engine.batch.defect import Defect, Defects
+from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.job_table import JobTable
 from fairlead.engine.batch.info.queue import QueueInfo
@@ -43,7 +43,7 @@ _ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SessionStep:
     """One step of a session: `verb` is allocate, pipeline, release, unevict, … or action."""
 
     verb: str
@@ -58,7 +58,7 @@ class Observer(Protocol):
         """The picture is taken, nothing is decided."""
         ...
 
-    def note(self, step: Step) -> None:
+    def note(self, step: SessionStep) -> None:
         """`step` was just made."""
         ...
 
@@ -73,7 +73,7 @@ class NoObserver:
     def opened(self, session: Session) -> None:
         """Let it pass."""
 
-    def note(self, step: Step) -> None:
+    def note(self, step: SessionStep) -> None:
         """Let it pass."""
 
     def closing(self, session: Session) -> None:
@@ -115,7 +115,7 @@ class Policy:
 
     tiers: Tiers
     rules: Rules
-    defects: Defects
+    defects: BatchDefects
     choices: ChoicesByView
     preparations: Preparations
     room: Room
@@ -246,7 +246,7 @@ class Session:
     def note(self, verb: str, task: TaskInfo | None, detail: str) -> None:
         """Tell the observer."""
         if self.observer is not NOBODY:
-            self.observer.note(Step(verb, task, detail))
+            self.observer.note(SessionStep(verb, task, detail))
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
         """Give `task` idle room on `node`; nothing is bound yet. Undone by `deallocate`."""

@@ -16,7 +16,7 @@ from fairlead.engine.batch.session.session import Session
 from fairlead.engine.state.node_info import NodeInfo
 
 
-class Operation(Protocol):
+class StatementOperation(Protocol):
     """A step with its inverse."""
 
     def do(self, session: Session) -> None:
@@ -33,7 +33,7 @@ class Operation(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Allocate:
+class AllocateOperation:
     """Give `task` idle room on `node`; it is bound once its job is ready."""
 
     task: TaskInfo
@@ -113,7 +113,7 @@ class Displace:
         session.tell_displacement(self.task, self.node, self.victims, self.why)
 
 
-class Steps(Protocol):
+class TaskOperations(Protocol):
     """What `Statement` and `Outright` have in common."""
 
     @property
@@ -210,7 +210,7 @@ class Statement:
     def __init__(self, session: Session) -> None:
         """Nothing is done."""
         self._session = session
-        self._done: list[Operation] = []
+        self._done: list[StatementOperation] = []
 
     def __len__(self) -> int:
         """How many operations are open."""
@@ -228,7 +228,7 @@ class Statement:
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
         """Give `task` idle room on `node`."""
-        self._do(Allocate(task, node))
+        self._do(AllocateOperation(task, node))
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
         """Promise `task` room on `node`."""
@@ -247,7 +247,7 @@ class Statement:
         self.pipeline(task, node)
         self._do(Displace(task, node, victims, why))
 
-    def _do(self, operation: Operation) -> None:
+    def _do(self, operation: StatementOperation) -> None:
         operation.do(self._session)
         self._done.append(operation)
 

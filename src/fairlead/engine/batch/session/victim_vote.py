@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fairlead.engine.batch.defect import Defect, Defects
+from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.task import TaskInfo
 
 Ask = Callable[[Any], Sequence[TaskInfo]]
 
 
-def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: Defects) -> list[TaskInfo]:
+def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> list[TaskInfo]:
     """The victims, in the order of the first plugin that was asked; none if nobody was."""
     first_wins = defects.has(Defect.TIER_FIRST_WINS)
     carries = not first_wins or defects.has(Defect.TIER_CARRY)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.engine.batch.defect import Defect, Defects
+from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.slack import Slack
 from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
 from fairlead.engine.state.shape import Amounts
@@ -30,7 +30,7 @@ class WaterFillingError(RuntimeError):
 
 
 def divide(
-    total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack, defects: Defects
+    total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack, defects: BatchDefects
 ) -> dict[str, Quantities]:
     """What each claim deserves of `total`, by column."""
     if defects.has(Defect.PROPORTION_LESS):

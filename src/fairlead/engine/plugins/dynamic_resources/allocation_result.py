@@ -11,7 +11,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import (
     AllocatedDevice,
     AllocatedDevices,
-    Allocation,
+    ClaimAllocation,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -19,14 +19,14 @@ from fairlead.api.objects import (
 from fairlead.engine.plugins.dynamic_resources.device_request import (
     AllocationError,
     ClaimWishes,
-    Wish,
+    DeviceSubRequest,
 )
 from fairlead.engine.state.devices.device_pools import PoolDevice
 
-Taken = tuple[Wish, PoolDevice]
+Taken = tuple[DeviceSubRequest, PoolDevice]
 
 
-def allocation_of(claim: ClaimWishes, taken: Sequence[Taken]) -> Allocation:
+def allocation_of(claim: ClaimWishes, taken: Sequence[Taken]) -> ClaimAllocation:
     """What `taken` amounts to. Raises AllocationError."""
     results = tuple(
         AllocatedDevice(
@@ -40,10 +40,10 @@ def allocation_of(claim: ClaimWishes, taken: Sequence[Taken]) -> Allocation:
         for wish, one in taken
     )
     devices = AllocatedDevices(results=results, config=tuple(_configs(claim, taken)))
-    return Allocation(devices=devices, node_selector=_node_selector([one for _, one in taken]))
+    return ClaimAllocation(devices=devices, node_selector=_node_selector([one for _, one in taken]))
 
 
-def _chosen(claim: ClaimWishes, taken: Sequence[Taken]) -> list[Wish]:
+def _chosen(claim: ClaimWishes, taken: Sequence[Taken]) -> list[DeviceSubRequest]:
     """Per request the alternative that was taken; its first one where it got no devices."""
     got = {wish.parent: wish for wish, _ in taken}
     return [got.get(wishes[0].parent, wishes[0]) for wishes in claim.requests if wishes]
@@ -52,7 +52,7 @@ def _chosen(claim: ClaimWishes, taken: Sequence[Taken]) -> list[Wish]:
 def _configs(claim: ClaimWishes, taken: Sequence[Taken]) -> Iterator[Json]:
     """The classes' configuration first, each once, then the claim's where it applies."""
     chosen = _chosen(claim, taken)
-    by_class: dict[str, list[Wish]] = {}
+    by_class: dict[str, list[DeviceSubRequest]] = {}
     for wish in chosen:
         by_class.setdefault(wish.device_class.key, []).append(wish)
     for wishes in by_class.values():

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.api.objects import Allocation, DeviceClass, ResourceClaim
+from fairlead.api.objects import ClaimAllocation, DeviceClass, ResourceClaim
 from fairlead.engine.core.status import SUCCESS, Status, error, unresolvable
 from fairlead.engine.framework.interface import Rows, Verdicts
 from fairlead.engine.plugins.dynamic_resources.allocation_result import allocation_of
@@ -35,7 +35,7 @@ INVALID_POOLS: Final = unresolvable("invalid resource pools were encountered")
 _KINDS_MAX: Final = 256
 _OPEN: Final = -1
 
-Allocations = tuple[Allocation, ...]
+Allocations = tuple[ClaimAllocation, ...]
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from fairlead.api.codec import as_json
-from fairlead.api.objects import Allocation, ClaimConsumer, ResourceClaim
+from fairlead.api.objects import ClaimAllocation, ClaimConsumer, ResourceClaim
 from fairlead.engine.core.command import ObjectRef, PatchObject, PatchStatus
 from fairlead.engine.core.status import Status, error
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import is_reserved_for
@@ -33,7 +33,7 @@ class ClaimBinder:
         self,
         claims: Sequence[ResourceClaim],
         pending: Sequence[ResourceClaim],
-        promised: Sequence[Allocation],
+        promised: Sequence[ClaimAllocation],
         pod: PodInfo,
     ) -> Writes | Status:
         """What is written so that `pod` has `claims`; `pending` ones get what was `promised`."""
@@ -48,7 +48,7 @@ class ClaimBinder:
         return tuple(commands)
 
     def _written(
-        self, claim: ResourceClaim, pod: PodInfo, allocation: Allocation | None
+        self, claim: ResourceClaim, pod: PodInfo, allocation: ClaimAllocation | None
     ) -> Writes | Status:
         shown = self._related.get(ResourceClaim, claim.key)
         if shown is None or shown.metadata.deletion_timestamp:

@@ -19,7 +19,7 @@ from fairlead.engine.plugins.dynamic_resources.device_request import (
     DEVICES_MAX,
     AllocationError,
     ClaimWishes,
-    Wish,
+    DeviceSubRequest,
 )
 from fairlead.engine.plugins.dynamic_resources.device_selectors import (
     CompileError,
@@ -44,7 +44,7 @@ CONDITIONS: Final = (
     "devices with binding conditions are left aside, Fairlead does not have them yet"
 )
 
-Taken = tuple[Wish, PoolDevice]
+Taken = tuple[DeviceSubRequest, PoolDevice]
 Candidate = PoolDevice | AllocationError
 
 
@@ -79,7 +79,7 @@ class DeviceSearch:
         self._selectors = selectors
         self._results: list[list[Taken]] = [[] for _ in claims]
         self._taking: dict[DeviceId, list[int]] = {}  # by which of the claims
-        self._candidates: dict[Wish, list[Candidate]] = {}
+        self._candidates: dict[DeviceSubRequest, list[Candidate]] = {}
         self._constraints = [
             [AttributeMatch(c.requests, c.match_attribute or "") for c in claim.constraints]
             for claim in claims
@@ -144,13 +144,15 @@ class DeviceSearch:
             outcomes[outcome] = None
         return _Outcome.NONE if _Outcome.NONE in outcomes else _Outcome.TOO_MANY
 
-    def _count(self, wish: Wish) -> int:
+    def _count(self, wish: DeviceSubRequest) -> int:
         is_all = wish.spec.allocation_mode == ALL
         return len(self._all(wish)) if is_all else wish.spec.count
 
     # --- devices ---------------------------------------------------------------------------
 
-    def _pick(self, at: int, index: int, wish: Wish, picked: int, start: int) -> _Outcome:
+    def _pick(
+        self, at: int, index: int, wish: DeviceSubRequest, picked: int, start: int
+    ) -> _Outcome:
         """The devices that `wish` lacks, from candidate `start` on, and everything after it."""
         self._steps += 1
         if self._steps > STEPS_MAX:
@@ -171,7 +173,9 @@ class DeviceSearch:
                 return outcome
         return _Outcome.NONE
 
-    def _openings(self, wish: Wish, lacking: int, start: int) -> Iterator[tuple[int, PoolDevice]]:
+    def _openings(
+        self, wish: DeviceSubRequest, lacking: int, start: int
+    ) -> Iterator[tuple[int, PoolDevice]]:
         """The candidates from `start` on that may come next, none if too few are left.
 
         Of all devices it is just the next one: the order makes no difference there. A broken
@@ -189,7 +193,7 @@ class DeviceSearch:
                 raise one
             yield position, one
 
-    def _take(self, at: int, wish: Wish, one: PoolDevice) -> bool:
+    def _take(self, at: int, wish: DeviceSubRequest, one: PoolDevice) -> bool:
         """Whether the device can be had; undone by `_give_back`."""
         if self._is_taken(at, wish, one) or not self._is_simple(one.device):
             return False
@@ -208,13 +212,13 @@ class DeviceSearch:
         self._results[at].append((wish, one))
         return True
 
-    def _give_back(self, at: int, wish: Wish, one: PoolDevice) -> None:
+    def _give_back(self, at: int, wish: DeviceSubRequest, one: PoolDevice) -> None:
         for constraint in self._constraints[at]:
             constraint.remove(wish)
         self._taking[one.id].remove(at)
         self._results[at].pop()
 
-    def _is_taken(self, at: int, wish: Wish, one: PoolDevice) -> bool:
+    def _is_taken(self, at: int, wish: DeviceSubRequest, one: PoolDevice) -> bool:
         """Administrators may have what others use, but not the same device twice in a claim."""
         taking = self._taking.get(one.id, ())
         if wish.spec.admin_access:
@@ -230,7 +234,7 @@ class DeviceSearch:
 
     # --- candidates ------------------------------------------------------------------------
 
-    def _free(self, wish: Wish) -> list[Candidate]:
+    def _free(self, wish: DeviceSubRequest) -> list[Candidate]:
         """The devices that may be had, from pools that can be trusted."""
         found = self._candidates.get(wish)
         if found is None:
@@ -247,7 +251,7 @@ class DeviceSearch:
                 self._consider(wish, device, found)
         return found
 
-    def _all(self, wish: Wish) -> list[Candidate]:
+    def _all(self, wish: DeviceSubRequest) -> list[Candidate]:
         """Every device that suits, in use or not; all pools must be whole for that."""
         found = self._candidates.get(wish)
         if found is None:
@@ -261,7 +265,7 @@ class DeviceSearch:
                 raise broken
         return found
 
-    def _check_whole(self, wish: Wish, one: NodePool) -> None:
+    def _check_whole(self, wish: DeviceSubRequest, one: NodePool) -> None:
         if one.pool.is_usable:
             return
         claim = next(c.claim for c in self._claims for r in c.requests if wish in r)
@@ -271,7 +275,7 @@ class DeviceSearch:
             f" but resource pool {'/'.join(one.pool.id)} is currently {state}"
         )
 
-    def _consider(self, wish: Wish, one: PoolDevice, found: list[Candidate]) -> None:
+    def _consider(self, wish: DeviceSubRequest, one: PoolDevice, found: list[Candidate]) -> None:
         """Add the device to `found` if it suits, or what is wrong with asking."""
         try:
             if self._is_selectable(wish, one):
@@ -279,7 +283,7 @@ class DeviceSearch:
         except AllocationError as cause:
             found.append(cause)
 
-    def _is_selectable(self, wish: Wish, one: PoolDevice) -> bool:
+    def _is_selectable(self, wish: DeviceSubRequest, one: PoolDevice) -> bool:
         if one.device.binding_conditions:
             self.left_aside[CONDITIONS] = None
             return False
@@ -295,7 +299,7 @@ class DeviceSearch:
         return device_reaches(one, self._node)
 
 
-def _unmatched(claim: ClaimWishes, wish: Wish, one: PoolDevice) -> AllocationError:
+def _unmatched(claim: ClaimWishes, wish: DeviceSubRequest, one: PoolDevice) -> AllocationError:
     return AllocationError(
         f"claim {claim.claim.key}, request {wish.name}: cannot add device {'/'.join(one.id)}"
         " because a claim constraint would not be satisfied"

@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.engine.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
 from fairlead.engine.state.node_table import NodeTable
-from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, PlacedTerm, TermKind
 from fairlead.engine.state.topology_counts.counts_cache import CountsCache
 from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts
@@ -22,7 +22,7 @@ _MATCHES_MAX: Final = 1 << 14
 
 @dataclass(slots=True)
 class _Match:
-    """The terms that mean some lookalikes, as of two versions, and the counts of them."""
+    """The terms that mean some pod_class, as of two versions, and the counts of them."""
 
     term_version: int
     namespace_version: int
@@ -45,31 +45,31 @@ class ExistingTerms:
         self._namespaces = namespaces
         self._weigh = weigh
         self._kinds = kinds
-        self._matches: dict[Lookalikes, _Match] = {}
+        self._matches: dict[PodClass, _Match] = {}
         self._counts: CountsCache[tuple[PlacedTerm, ...], KeyedCounts] = CountsCache(table)
 
-    def meaning(self, pods: Lookalikes) -> KeyedCounts:
+    def meaning(self, pods: PodClass) -> KeyedCounts:
         """The counts of terms that match `pods`, by the terms' topology keys; up to date."""
         match = self._match(pods)
         if match.counts.dropped:
             match.counts = self._count(match.terms)
         return match.counts.refresh()
 
-    def _match(self, pods: Lookalikes) -> _Match:
-        census = self._table.census
+    def _match(self, pods: PodClass) -> _Match:
+        pod_index = self._table.pod_index
         known = self._matches.get(pods)
         version = self._namespaces.refresh()
         if (
             known is not None
-            and known.term_version == census.term_version
+            and known.term_version == pod_index.term_version
             and known.namespace_version == version
         ):
             return known
         labels = self._namespaces.of(pods.namespace)
-        terms = census.terms_matching(pods, self._kinds, labels)
+        terms = pod_index.terms_matching(pods, self._kinds, labels)
         if len(self._matches) >= _MATCHES_MAX:
             self._matches.clear()
-        found = _Match(census.term_version, version, terms, self._count(terms))
+        found = _Match(pod_index.term_version, version, terms, self._count(terms))
         self._matches[pods] = found
         return found
 

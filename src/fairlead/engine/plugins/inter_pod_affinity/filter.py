@@ -19,7 +19,7 @@ import numpy.typing as npt
 from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.plugins.inter_pod_affinity.own_term import OwnTerms
-from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.affinity_term import PlacedTerm, TermKind
 from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts, SupposedKeyedCounts
 
@@ -41,8 +41,8 @@ STATUSES: Final[tuple[Status, ...]] = (
 )
 
 
-class Asker:
-    """The incoming pod: its own terms, its lookalikes and the labels of its namespace.
+class IncomingPodTerms:
+    """The incoming pod: its own terms, its pod_class and the labels of its namespace.
 
     `is_first_of_its_kind` where it meets its own required affinity. Remembers what it makes of
     others for the length of a cycle.
@@ -50,17 +50,15 @@ class Asker:
 
     __slots__ = ("_known", "is_first_of_its_kind", "namespace_labels", "own", "pods")
 
-    def __init__(
-        self, own: OwnTerms, pods: Lookalikes, namespace_labels: Mapping[str, str]
-    ) -> None:
+    def __init__(self, own: OwnTerms, pods: PodClass, namespace_labels: Mapping[str, str]) -> None:
         """`own` are the terms of a pod that is one of `pods`."""
         self.own = own
         self.pods = pods
         self.namespace_labels = namespace_labels
         self.is_first_of_its_kind = bool(own.attracted.by_key) and own.affinity.matches(pods)
-        self._known: dict[Lookalikes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self._known: dict[PodClass, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
-    def keys_of(self, others: Lookalikes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The topology keys in which `others` attract, and those in which they repel."""
         known = self._known.get(others)
         if known is None:
@@ -90,7 +88,7 @@ class AffinityState:
 
     def __init__(
         self,
-        asker: Asker,
+        asker: IncomingPodTerms,
         attracted: SupposedKeyedCounts,
         repelled: SupposedKeyedCounts,
         existing: SupposedKeyedCounts,
@@ -115,7 +113,7 @@ class AffinityState:
             return None
         return attracted, repelled, existing
 
-    def move(self, pods: Lookalikes, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
+    def move(self, pods: PodClass, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
         """Suppose one of `pods`, which has `terms`, came to (1) or left (-1) `row`."""
         near, far = self.asker.keys_of(pods)
         for key in near:

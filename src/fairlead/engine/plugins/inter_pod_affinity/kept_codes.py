@@ -47,7 +47,7 @@ class KeptCodes:
         `state` holds what the sources say now.
         """
         table = self._table
-        basis = (table.census.nodes.value, table.size, state.may_be_first())
+        basis = (table.pod_index.nodes.value, table.size, state.may_be_first())
         rows = self._changed_rows() if basis == self._basis else None
         if rows is None or len(rows) >= _ANEW_FROM:
             self._codes = state.codes(np.arange(table.size))

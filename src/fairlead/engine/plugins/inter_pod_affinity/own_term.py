@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fairlead.engine.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, PlacedTerm, TermKind
-from fairlead.engine.state.pod_index.pod_index import Census
+from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_index.pod_selector import PodSelector
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.topology_counts.counts_cache import CountsCache
@@ -50,22 +50,22 @@ class OwnTerms:
         self.repelled = KeyedCounts(table, [term.topology_key for term in apart])
         self.preferred = KeyedCounts(table, [term.topology_key for term in wished])
         for counts in self.attracted.by_key.values():
-            table.census.watch(self.affinity, counts, 1)
+            table.pod_index.watch(self.affinity, counts, 1)
         for selector, key in self.anti_affinity:
-            table.census.watch(selector, self.repelled.by_key[key], 1)
+            table.pod_index.watch(selector, self.repelled.by_key[key], 1)
         for term in wished:
             counts = self.preferred.by_key[term.topology_key]
-            table.census.watch(_selector([term], namespaces), counts, term.weight)
+            table.pod_index.watch(_selector([term], namespaces), counts, term.weight)
 
     @property
     def is_required(self) -> bool:
         """Whether there is any term that filters."""
         return bool(self.attracted.by_key or self.anti_affinity)
 
-    def drop(self, census: Census) -> None:
+    def drop(self, pod_index: PodIndex) -> None:
         """Count no longer."""
         for counts in (self.attracted, self.repelled, self.preferred):
-            counts.drop(census)
+            counts.drop(pod_index)
 
 
 def _of_kind(terms: Sequence[AffinityTerm], kind: TermKind) -> list[AffinityTerm]:
@@ -88,7 +88,7 @@ class OwnTermsCache:
 
     def of(self, pod: PodInfo) -> OwnTerms:
         """The terms of `pod`; their counts want to be refreshed."""
-        placed = self._table.census.terms_of(pod)
+        placed = self._table.pod_index.terms_of(pod)
         found = self._cache.get(placed)
         if found is None or found.namespace_version != self._namespaces.refresh():
             terms = [one.term for one in placed]

@@ -12,7 +12,12 @@ from fairlead.engine.framework.interface import Locality, Rows, Scores, Verdicts
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from fairlead.engine.plugins.inter_pod_affinity.existing_term import ExistingTerms
-from fairlead.engine.plugins.inter_pod_affinity.filter import NAME, STATUSES, AffinityState, Asker
+from fairlead.engine.plugins.inter_pod_affinity.filter import (
+    NAME,
+    STATUSES,
+    AffinityState,
+    IncomingPodTerms,
+)
 from fairlead.engine.plugins.inter_pod_affinity.kept_codes import CodesKeeper
 from fairlead.engine.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
 from fairlead.engine.plugins.inter_pod_affinity.own_term import OwnTerms, OwnTermsCache
@@ -35,10 +40,10 @@ class InterPodAffinity:
     events = EVENTS
 
     def __init__(self, handle: Handle, args: InterPodAffinityArgs = _NO_ARGS) -> None:
-        """Counts with the census of the cluster's table."""
+        """Counts with the pod_index of the cluster's table."""
         self._args = args
         self._table = table = handle.cluster.table
-        self._census = table.census
+        self._pod_index = table.pod_index
         self._namespaces = NamespaceLabels(handle.cluster.related)
         self._no_terms = OwnTerms(table, (), self._namespaces)
         self._none = KeyedCounts(table, ())
@@ -54,9 +59,9 @@ class InterPodAffinity:
     def _own_terms(self, pod: PodInfo) -> OwnTerms:
         return self._own.of(pod) if has_pod_affinity(pod.shape.spec) else self._no_terms
 
-    def _asker(self, pod: PodInfo, own: OwnTerms) -> Asker:
+    def _asker(self, pod: PodInfo, own: OwnTerms) -> IncomingPodTerms:
         labels = self._namespaces.of(pod.namespace)
-        return Asker(own, self._census.lookalikes_of(pod), labels)
+        return IncomingPodTerms(own, self._pod_index.pod_class_of(pod), labels)
 
     # --- filtering -------------------------------------------------------------------------
 
@@ -66,8 +71,8 @@ class InterPodAffinity:
         After a skip, nominated pods are not looked at either.
         """
         own, existing = self._own_terms(pod), self._none
-        if self._census.repelling:
-            existing = self._repelling.meaning(self._census.lookalikes_of(pod))
+        if self._pod_index.repelling:
+            existing = self._repelling.meaning(self._pod_index.pod_class_of(pod))
         if not own.is_required and not existing.pods():
             return SKIP
         attracted, repelled = own.attracted.refresh(), own.repelled.refresh()
@@ -83,12 +88,12 @@ class InterPodAffinity:
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Suppose `added` on `node`; undone by `remove_pod`."""
-        pods, terms = self._census.lookalikes_of(added), self._census.terms_of(added)
+        pods, terms = self._pod_index.pod_class_of(added), self._pod_index.terms_of(added)
         state.read(AffinityState).move(pods, terms, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Suppose `removed` gone from `node`."""
-        pods, terms = self._census.lookalikes_of(removed), self._census.terms_of(removed)
+        pods, terms = self._pod_index.pod_class_of(removed), self._pod_index.terms_of(removed)
         state.read(AffinityState).move(pods, terms, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -111,7 +116,7 @@ class InterPodAffinity:
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Whether another attempt is worth while."""
-        return is_worth_a_try(pod, self._census, event)
+        return is_worth_a_try(pod, self._pod_index, event)
 
     # --- scoring ---------------------------------------------------------------------------
 
@@ -119,15 +124,15 @@ class InterPodAffinity:
         """Without preferences, unless a term of a placed pod attracts or deters the pod."""
         if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
             return False
-        if not self._census.attracting or self._args.ignore_preferred_terms_of_existing_pods:
+        if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:
             return True
-        return not self._attracting.meaning(self._census.lookalikes_of(pod)).pods()
+        return not self._attracting.meaning(self._pod_index.pod_class_of(pod)).pods()
 
     def preferences(self, pod: PodInfo) -> tuple[KeyedCounts, KeyedCounts]:
         """What speaks for and against domains: the pod's own terms, and those of placed pods."""
         existing = self._none
-        if self._census.attracting:
-            existing = self._attracting.meaning(self._census.lookalikes_of(pod))
+        if self._pod_index.attracting:
+            existing = self._attracting.meaning(self._pod_index.pod_class_of(pod))
         return self._own_terms(pod).preferred, existing
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
@@ -136,8 +141,8 @@ class InterPodAffinity:
         if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:
             return SKIP
         existing = self._none
-        if self._census.attracting:
-            existing = self._attracting.meaning(self._census.lookalikes_of(pod))
+        if self._pod_index.attracting:
+            existing = self._attracting.meaning(self._pod_index.pod_class_of(pod))
         if not wished.pods() and not existing.pods():
             return SKIP
         state.write(PreferenceState(self._table, (wished, existing)))

@@ -13,9 +13,9 @@ from typing import Final
 
 from fairlead.api.objects import Node
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
-from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, TermKind
-from fairlead.engine.state.pod_index.pod_index import Census
+from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_info import PodInfo
 
 EVENTS: Final = frozenset(
@@ -32,23 +32,23 @@ Labels = Mapping[str, str]
 Terms = Sequence[AffinityTerm]
 
 
-def is_worth_a_try(pod: PodInfo, census: Census, event: ClusterEvent) -> bool:
+def is_worth_a_try(pod: PodInfo, pod_index: PodIndex, event: ClusterEvent) -> bool:
     """Whether `event`, one of EVENTS, may change the verdict on `pod`."""
-    near = _terms(census, pod, TermKind.REQUIRED_AFFINITY)
-    apart = _terms(census, pod, TermKind.REQUIRED_ANTI_AFFINITY)
+    near = _terms(pod_index, pod, TermKind.REQUIRED_AFFINITY)
+    apart = _terms(pod_index, pod, TermKind.REQUIRED_ANTI_AFFINITY)
     match event:
         case ClusterEvent(kind=EventKind.POD_LABEL):
             return True
         case ClusterEvent(old=PodInfo() as old, new=PodInfo() as new):
-            before, after = census.lookalikes_of(old), census.lookalikes_of(new)
+            before, after = pod_index.pod_class_of(old), pod_index.pod_class_of(new)
             attracts = _match_all(near, after) and not _match_all(near, before)
             return attracts or (_match_all(apart, before) and not _match_all(apart, after))
         case ClusterEvent(old=None, new=PodInfo() as new):
-            return _match_all(near, census.lookalikes_of(new))
+            return _match_all(near, pod_index.pod_class_of(new))
         case ClusterEvent(old=PodInfo() as gone):
-            theirs = _terms(census, gone, TermKind.REQUIRED_ANTI_AFFINITY)
-            repelled = _match_all(apart, census.lookalikes_of(gone))
-            return repelled or _match_all(theirs, census.lookalikes_of(pod))
+            theirs = _terms(pod_index, gone, TermKind.REQUIRED_ANTI_AFFINITY)
+            repelled = _match_all(apart, pod_index.pod_class_of(gone))
+            return repelled or _match_all(theirs, pod_index.pod_class_of(pod))
         case ClusterEvent(old=Node() as before_node, new=Node() as after_node):
             return _moves(near, apart, before_node.metadata.labels, after_node.metadata.labels)
         case ClusterEvent(new=Node() as new_node):
@@ -58,11 +58,11 @@ def is_worth_a_try(pod: PodInfo, census: Census, event: ClusterEvent) -> bool:
             return True
 
 
-def _terms(census: Census, pod: PodInfo, kind: TermKind) -> list[AffinityTerm]:
-    return [placed.term for placed in census.terms_of(pod) if placed.term.kind is kind]
+def _terms(pod_index: PodIndex, pod: PodInfo, kind: TermKind) -> list[AffinityTerm]:
+    return [placed.term for placed in pod_index.terms_of(pod) if placed.term.kind is kind]
 
 
-def _match_all(terms: Terms, pods: Lookalikes) -> bool:
+def _match_all(terms: Terms, pods: PodClass) -> bool:
     return bool(terms) and all(term.matches(pods, {}) for term in terms)
 
 

@@ -17,7 +17,7 @@ from fairlead.api.selector import selector_matches
 from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import ConstraintCounts, SpreadCounts
-from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.domain_counts import SupposedCounts
 
 NAME: Final = "PodTopologySpread"
@@ -48,7 +48,7 @@ class _SupposedSpread:
     def clone(self) -> _SupposedSpread:
         return _SupposedSpread(self._live, self._counts.supposed(), self._own)
 
-    def selects(self, pods: Lookalikes) -> bool:
+    def selects(self, pods: PodClass) -> bool:
         return selector_matches(self._live.constraint.selector, pods.labels)
 
     def move(self, row: int, by: int) -> None:
@@ -90,7 +90,7 @@ class SpreadState:
         self,
         namespace: str,
         constraints: list[_SupposedSpread],
-        known: dict[Lookalikes, tuple[bool, ...]],
+        known: dict[PodClass, tuple[bool, ...]],
     ) -> None:
         """Use `suppose_spread`. `known` remembers which constraints select whom."""
         self._namespace = namespace
@@ -102,7 +102,7 @@ class SpreadState:
         constraints = [one.clone() for one in self._constraints]
         return SpreadState(self._namespace, constraints, self._known)
 
-    def move(self, pods: Lookalikes, row: int, by: int) -> None:
+    def move(self, pods: PodClass, row: int, by: int) -> None:
         """Suppose one of `pods` came to (1) or left (-1) `row`."""
         if pods.namespace != self._namespace:
             return

@@ -53,7 +53,7 @@ class PodTopologySpread:
     events = EVENTS
 
     def __init__(self, handle: Handle, args: PodTopologySpreadArgs = _NO_ARGS) -> None:
-        """Counts with the census of the cluster's table."""
+        """Counts with the pod_index of the cluster's table."""
         self._table = handle.cluster.table
         self._defaults = {
             action: tuple(c for c in args.constraints if c.when_unsatisfiable == action)
@@ -127,12 +127,12 @@ class PodTopologySpread:
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Suppose `added` on `node`; undone by `remove_pod`."""
-        pods = self._table.census.lookalikes_of(added)
+        pods = self._table.pod_index.pod_class_of(added)
         state.read(SpreadState).move(pods, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Suppose `removed` gone from `node`."""
-        pods = self._table.census.lookalikes_of(removed)
+        pods = self._table.pod_index.pod_class_of(removed)
         state.read(SpreadState).move(pods, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:

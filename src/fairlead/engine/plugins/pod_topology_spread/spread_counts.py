@@ -21,7 +21,7 @@ from fairlead.engine.state.domains import Domains, Ids
 from fairlead.engine.state.label_column import ABSENT
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_index.domain_counts import DomainCounts
-from fairlead.engine.state.pod_index.pod_index import Census
+from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_index.pod_selector import PodSelector
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -73,11 +73,11 @@ class SpreadCounts:
         self.constraints = [self._start(index, one) for index, one in enumerate(constraints)]
 
     def _start(self, index: int, constraint: Constraint) -> ConstraintCounts:
-        census = self._table.census
-        counts = DomainCounts(census.nodes, partial(self._domains, index))
+        pod_index = self._table.pod_index
+        counts = DomainCounts(pod_index.nodes, partial(self._domains, index))
         if constraint.counts_existing:
             demand = (frozenset((self._pod.namespace,)), constraint.selector)
-            census.watch(PodSelector((demand,), counts_terminating=False), counts, 1)
+            pod_index.watch(PodSelector((demand,), counts_terminating=False), counts, 1)
         return ConstraintCounts(constraint, counts)
 
     def refresh(self) -> SpreadCounts:
@@ -86,10 +86,10 @@ class SpreadCounts:
             one.counts.refresh()
         return self
 
-    def drop(self, census: Census) -> None:
+    def drop(self, pod_index: PodIndex) -> None:
         """Count no longer."""
         for one in self.constraints:
-            census.unwatch(one.counts)
+            pod_index.unwatch(one.counts)
 
     # --- which nodes count -----------------------------------------------------------------
 

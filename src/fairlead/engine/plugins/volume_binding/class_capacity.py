@@ -65,7 +65,7 @@ class ClassCapacities:
         return found
 
     def _refresh(self) -> None:
-        log, epoch = self._related.storage_log, self._table.census.nodes.value
+        log, epoch = self._related.storage_log, self._table.pod_index.nodes.value
         changes = log.since(self._position) if self._position >= 0 else None
         self._position = log.position
         if changes is None or any(kind is CSIStorageCapacity for kind, _ in changes):

@@ -111,9 +111,9 @@ class ClassVolumes:
 
     def _locate(self) -> None:
         """Find out anew which rows reach which volumes if nodes changed."""
-        if self._epoch == self._table.census.nodes.value:
+        if self._epoch == self._table.pod_index.nodes.value:
             return
-        self._epoch = self._table.census.nodes.value
+        self._epoch = self._table.pod_index.nodes.value
         self._home: Ints = np.full(len(self.volumes), NO_HOME, np.int64)
         groups: dict[NodeSelector | None, list[int]] = {}
         for position, volume in enumerate(self.volumes):

@@ -23,8 +23,8 @@ from fairlead.engine.plugins.volume_binding.node_volumes import (
     NO_VOLUME,
     NODE_CONFLICT,
     RESERVED,
-    Match,
     NodeVolumes,
+    VolumeMatch,
 )
 from fairlead.engine.plugins.volume_binding.pod_claims import PodClaims
 from fairlead.engine.plugins.volume_lookup.csi_node_columns import CSINodeColumns
@@ -122,25 +122,25 @@ class VolumeFinder:
             fits &= only
         return fits
 
-    def _match(self, claims: list[PersistentVolumeClaim]) -> list[Match]:
+    def _match(self, claims: list[PersistentVolumeClaim]) -> list[VolumeMatch]:
         """`claims` ascending by size."""
         self._free.refresh()
-        matches: list[Match] = []
+        matches: list[VolumeMatch] = []
         for claim in claims:
             matches.append(self._match_one(claim, matches))
         return matches
 
-    def _match_one(self, claim: PersistentVolumeClaim, earlier: list[Match]) -> Match:
+    def _match_one(self, claim: PersistentVolumeClaim, earlier: list[VolumeMatch]) -> VolumeMatch:
         volumes = self._free.of_class(class_name(claim))
         reserved = self._free.reserved_for(claim)
         taken = [match.chosen for match in earlier if match.volumes is volumes]
         if not reserved:
-            return Match(claim, volumes, volumes.smallest(claim, taken))
+            return VolumeMatch(claim, volumes, volumes.smallest(claim, taken))
         again = [match.chosen for match in earlier if match.claim.key == claim.key]
         chosen, is_open = self._take_reserved(reserved, again)
         if is_open.any():
             chosen = np.where(is_open, volumes.smallest(claim, taken), chosen)
-        return Match(claim, volumes, chosen, tuple(reserved))
+        return VolumeMatch(claim, volumes, chosen, tuple(reserved))
 
     def _take_reserved(
         self, reserved: list[PersistentVolume], again: list[Ints]
@@ -166,7 +166,7 @@ class VolumeFinder:
     def _check_provisions(
         self,
         tied: list[PersistentVolumeClaim],
-        matches: list[Match],
+        matches: list[VolumeMatch],
         flags: Flags,
         pending: Mask,
     ) -> None:

@@ -52,7 +52,7 @@ class PodVolumes:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class VolumeMatch:
     """Which volume a claim takes, by row: a position in `volumes`, or NONE.
 
     From RESERVED down it is one of `reserved`, which no other claim may have.
@@ -84,7 +84,7 @@ class NodeVolumes:
     """
 
     flags: npt.NDArray[np.int32] | None
-    matches: tuple[Match, ...] = ()
+    matches: tuple[VolumeMatch, ...] = ()
     tied: tuple[PersistentVolumeClaim, ...] = ()
 
     def at(self, row: int) -> PodVolumes:

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from fairlead.api.extender import ProtocolError, decode
 from fairlead.engine.core.stimulus import CommandFailed
 from fairlead.engine.scheduling.extender.consultation import Answer
-from fairlead.engine.scheduling.extender.extender import Asker
+from fairlead.engine.scheduling.extender.extender import ExtenderCalls
 
 HTTP_OK: Final = 200
 Message = TypeVar("Message")
@@ -20,7 +20,7 @@ class ExtenderError(Exception):
     """An extender failed; `str()` is what the pod's message says about it."""
 
 
-def read_answer(asker: Asker, answer: Answer, form: type[Message]) -> Message:
+def read_answer(asker: ExtenderCalls, answer: Answer, form: type[Message]) -> Message:
     """The message in what `asker` was answered. Raises ExtenderError."""
     if isinstance(answer, CommandFailed):
         raise ExtenderError(answer.message)

@@ -71,7 +71,7 @@ class Extender:
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class ExtenderCalls:
     """Puts questions about one pod to the extender at `place` of the configuration."""
 
     place: int
@@ -117,10 +117,10 @@ def _victims(candidate: Candidate) -> NodeVictims:
     return NodeVictims(candidate.node.name, pods, candidate.pdb_violations)
 
 
-def askers(extenders: Sequence[Extender], pod: PodInfo) -> list[Asker]:
+def askers(extenders: Sequence[Extender], pod: PodInfo) -> list[ExtenderCalls]:
     """Who is asked about `pod`, in order."""
     return [
-        Asker(place, extender, pod)
+        ExtenderCalls(place, extender, pod)
         for place, extender in enumerate(extenders)
         if extender.is_interested(pod)
     ]

@@ -17,7 +17,7 @@ from fairlead.engine.core.status import Status, error, unresolvable, unschedulab
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.engine.scheduling.extender.consultation import Answer, Consultation
-from fairlead.engine.scheduling.extender.extender import Asker
+from fairlead.engine.scheduling.extender.extender import ExtenderCalls
 from fairlead.engine.state.node_info import NodeInfo
 
 # What wakes a pod that extenders rejected: everything, since they cannot say.
@@ -27,7 +27,9 @@ REJECTOR: Final = "Extender"
 Verdicts = dict[str, Status]
 
 
-def pass_extenders(asked: Sequence[Asker], found: Feasibility) -> Consultation[Status | None]:
+def pass_extenders(
+    asked: Sequence[ExtenderCalls], found: Feasibility
+) -> Consultation[Status | None]:
     """Take out of `found` what the extenders reject; the ERROR of one that fails."""
     if not asked:
         return None
@@ -53,7 +55,7 @@ def pass_extenders(asked: Sequence[Asker], found: Feasibility) -> Consultation[S
 
 
 def passes_extenders(
-    asked: Sequence[Asker], node: NodeInfo, found: Feasibility
+    asked: Sequence[ExtenderCalls], node: NodeInfo, found: Feasibility
 ) -> Consultation[bool]:
     """Whether all extenders leave the one `node`; not if one of them fails.
 
@@ -66,7 +68,7 @@ def passes_extenders(
 
 
 def _narrow(
-    asked: Sequence[Asker], nodes: list[NodeInfo]
+    asked: Sequence[ExtenderCalls], nodes: list[NodeInfo]
 ) -> Consultation[tuple[list[NodeInfo], Verdicts] | Status]:
     verdicts: Verdicts = {}
     for asker in asked:
@@ -85,7 +87,9 @@ def _narrow(
     return nodes, verdicts
 
 
-def _read(asker: Asker, answer: Answer, nodes: list[NodeInfo]) -> tuple[list[NodeInfo], Verdicts]:
+def _read(
+    asker: ExtenderCalls, answer: Answer, nodes: list[NodeInfo]
+) -> tuple[list[NodeInfo], Verdicts]:
     result = read_answer(asker, answer, FilterResult)
     if result.error:
         raise ExtenderError(result.error)
@@ -102,7 +106,7 @@ def _read(asker: Asker, answer: Answer, nodes: list[NodeInfo]) -> tuple[list[Nod
     return [by_name[name] for name in left], failed | never
 
 
-def _names(asker: Asker, result: FilterResult) -> Iterator[str]:
+def _names(asker: ExtenderCalls, result: FilterResult) -> Iterator[str]:
     """The nodes that are left, in whichever form they are given."""
     if asker.extender.node_cache_capable and result.node_names is not None:
         yield from result.node_names

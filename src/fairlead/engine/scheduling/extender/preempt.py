@@ -15,14 +15,14 @@ from fairlead.engine.core.status import Status, error
 from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.engine.scheduling.extender.consultation import Answer, Consultation
-from fairlead.engine.scheduling.extender.extender import Asker
+from fairlead.engine.scheduling.extender.extender import ExtenderCalls
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 
 def narrow_candidates(
-    asked: Sequence[Asker], candidates: Sequence[Candidate], table: NodeTable
+    asked: Sequence[ExtenderCalls], candidates: Sequence[Candidate], table: NodeTable
 ) -> Consultation[Sequence[Candidate] | Status]:
     """The candidates left, or the ERROR of an extender that fails."""
     for asker in asked:
@@ -39,7 +39,7 @@ def narrow_candidates(
     return candidates
 
 
-def _read(asker: Asker, answer: Answer, table: NodeTable) -> list[Candidate]:
+def _read(asker: ExtenderCalls, answer: Answer, table: NodeTable) -> list[Candidate]:
     result = read_answer(asker, answer, PreemptResult)
     candidates = []
     for name, victims in sorted(result.node_name_to_meta_victims.items()):
@@ -59,7 +59,7 @@ def _candidate(node: NodeInfo, pods: list[PodInfo], victims: MetaVictims) -> Can
     return Candidate(node, tuple(distinct.values()), victims.num_pdb_violations)
 
 
-def _victim(asker: Asker, node: NodeInfo, uid: str) -> PodInfo:
+def _victim(asker: ExtenderCalls, node: NodeInfo, uid: str) -> PodInfo:
     """The pod with `uid` on `node`, which an extender wants to give up."""
     claim = f"extender: {asker.extender.url_prefix} claims to preempt pod (UID: {uid})"
     found = next((pod for pod in node.pods.values() if pod.uid == uid), None)

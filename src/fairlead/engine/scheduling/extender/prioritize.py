@@ -19,7 +19,7 @@ from fairlead.engine.framework.interface import SCORE_MAX, Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.engine.scheduling.extender.consultation import Consultation
-from fairlead.engine.scheduling.extender.extender import Asker
+from fairlead.engine.scheduling.extender.extender import ExtenderCalls
 from fairlead.engine.scheduling.prioritization import prioritize
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -28,7 +28,7 @@ _WRAP: Final = 1 << 64
 
 
 def best_with_extenders(
-    asked: Sequence[Asker], plans: PlanCache, pod: PodInfo, found: Feasibility
+    asked: Sequence[ExtenderCalls], plans: PlanCache, pod: PodInfo, found: Feasibility
 ) -> Consultation[Rows | Status]:
     """The positions of the best nodes; an ERROR status if a plugin failed."""
     ranked = prioritize(plans, pod, found)
@@ -46,8 +46,8 @@ def best_with_extenders(
 
 
 def ask_for_scores(
-    asked: Sequence[Asker], names: Sequence[str]
-) -> Consultation[list[tuple[Asker, dict[str, int]]]]:
+    asked: Sequence[ExtenderCalls], names: Sequence[str]
+) -> Consultation[list[tuple[ExtenderCalls, dict[str, int]]]]:
     """What each extender that scores gives the nodes `names`, on the plugins' scale of 0..100."""
     scorers = [asker for asker in asked if asker.extender.prioritize_verb]
     if not scorers:
@@ -71,7 +71,7 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 
 
 def with_extenders(
-    totals: dict[str, int], given: Iterable[tuple[Asker, dict[str, int]]]
+    totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
     """`totals` by node, and what the extenders add to them; 64 bits, whatever they may claim."""
     totals = dict(totals)

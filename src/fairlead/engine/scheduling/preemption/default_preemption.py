@@ -22,7 +22,7 @@ from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
-from fairlead.engine.scheduling.preemption.dry_run import DryRun, DryRuns, Sample
+from fairlead.engine.scheduling.preemption.dry_run import CandidateSample, DryRun, DryRuns
 from fairlead.engine.scheduling.preemption.eligibility import ineligibility
 from fairlead.engine.scheduling.preemption.pick import Pick, pick_one_node
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
@@ -70,7 +70,11 @@ class DefaultPreemption:
         self._consults = consults
 
     def search(
-        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis, sample: Sample | None = None
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        diagnosis: Diagnosis,
+        sample: CandidateSample | None = None,
     ) -> PreemptionSearch:
         """Find all candidates and what is left after the ordered rules; changes nothing."""
         nominated = pod.pod.status.nominated_node_name
@@ -98,12 +102,12 @@ class DefaultPreemption:
             return PostFilterResult(SUCCESS, shortlist=shortlist)
         return self._nominate(search.dry_run, search.pick)
 
-    def _sample(self, diagnosis: Diagnosis) -> Sample | None:
+    def _sample(self, diagnosis: Diagnosis) -> CandidateSample | None:
         """Where the search starts and how soon it ends, if configuration wants that."""
         potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._args.are_set else 0
         if not potential:
             return None
-        return Sample(self._tie_break.pick(potential), self._args.wanted(potential))
+        return CandidateSample(self._tie_break.pick(potential), self._args.wanted(potential))
 
     def _nominate(self, dry_run: DryRun, pick: Pick) -> PostFilterResult:
         rows = pick.rows

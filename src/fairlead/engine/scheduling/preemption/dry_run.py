@@ -47,7 +47,7 @@ class DryRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CandidateSample:
     """Start at the `offset`-th node, and stop with `wanted` candidates, one of them harmless.
 
     upstream: framework/preemption/preemption.go: DryRunPreemption
@@ -76,7 +76,11 @@ class DryRuns:
         self._kept: dict[tuple[int, int], _Kept] = {}
 
     def dry_run_preemption(
-        self, pod: PodInfo, found: Feasibility, potential: Rows, sample: Sample | None = None
+        self,
+        pod: PodInfo,
+        found: Feasibility,
+        potential: Rows,
+        sample: CandidateSample | None = None,
     ) -> DryRun:
         """Ask every row in `potential` (ascending), or as many as the `sample` takes."""
         framework = self._plans.framework
@@ -130,7 +134,7 @@ class DryRuns:
         found: Feasibility,
         potential: Rows,
         columns: CandidateColumns,
-        sample: Sample,
+        sample: CandidateSample,
     ) -> Rows:
         """The rows that were looked at (ascending), without breaches that are one too many."""
         looked_at: list[int] = []

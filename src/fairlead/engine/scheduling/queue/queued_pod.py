@@ -9,7 +9,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.pod_info import PodInfo
 
 
-class Place(Enum):
+class QueueName(Enum):
     """Where a pod waits; IN_FLIGHT from its pop until its attempt is settled."""
 
     ACTIVE = "active"
@@ -33,7 +33,7 @@ class QueuedPod:
     info: PodInfo
     timestamp: Instant
     stamp: int
-    place: Place = Place.GONE
+    place: QueueName = QueueName.GONE
     attempts: int = 0
     unschedulable_count: int = 0
     error_count: int = 0

@@ -26,7 +26,7 @@ from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind, hea
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig, backoff_clock
 from fairlead.engine.scheduling.queue.in_flight_events import InFlightEvents
-from fairlead.engine.scheduling.queue.queued_pod import Place, QueuedPod
+from fairlead.engine.scheduling.queue.queued_pod import QueuedPod, QueueName
 from fairlead.engine.state.pod_info import PodInfo
 
 _LEFTOVER_FLUSH_PERIOD: Final = seconds(30)
@@ -77,15 +77,15 @@ class SchedulingQueue:
             return
         old, queued.info = queued.info, pod
         match queued.place:
-            case Place.ACTIVE if old.priority != pod.priority:
+            case QueueName.ACTIVE if old.priority != pod.priority:
                 self._push_active(queued)
-            case Place.BACKOFF if old.priority != pod.priority:
+            case QueueName.BACKOFF if old.priority != pod.priority:
                 self._push_backoff(queued)
-            case Place.UNSCHEDULABLE:
+            case QueueName.UNSCHEDULABLE:
                 if any(self._is_woken(queued, event) for event in events):
                     self._leave_pool(queued)
                     self._enqueue(queued, now)
-            case Place.IN_FLIGHT:
+            case QueueName.IN_FLIGHT:
                 self._in_flight.note_own(queued, events)
             case _:
                 pass
@@ -95,9 +95,9 @@ class SchedulingQueue:
         queued = self._pods.pop(key, None)
         if queued is None:
             return
-        if queued.place is Place.UNSCHEDULABLE:
+        if queued.place is QueueName.UNSCHEDULABLE:
             self._leave_pool(queued)
-        queued.place = Place.GONE
+        queued.place = QueueName.GONE
 
     def find(self, key: str) -> QueuedPod | None:
         """The waiting or in-flight pod called `key`."""
@@ -108,11 +108,11 @@ class SchedulingQueue:
         counts = {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0}
         for queued in self._pods.values():
             match queued.place:
-                case Place.ACTIVE:
+                case QueueName.ACTIVE:
                     counts["active"] += 1
-                case Place.BACKOFF | Place.ERROR_BACKOFF:
+                case QueueName.BACKOFF | QueueName.ERROR_BACKOFF:
                     counts["backoff"] += 1
-                case Place.UNSCHEDULABLE:
+                case QueueName.UNSCHEDULABLE:
                     counts["gated" if queued.gated_by else "unschedulable"] += 1
                 case _:
                     pass
@@ -134,11 +134,11 @@ class SchedulingQueue:
     def pop(self, now: Instant) -> QueuedPod | None:
         """The next pod to try; its attempt counts from here."""
         self.flush(now)
-        queued = self._take(self._active, Place.ACTIVE)
+        queued = self._take(self._active, QueueName.ACTIVE)
         if queued is None and self._config.pop_from_backoff:
-            queued = self._take(self._backoff, Place.BACKOFF)
+            queued = self._take(self._backoff, QueueName.BACKOFF)
         if queued is not None:
-            queued.place = Place.IN_FLIGHT
+            queued.place = QueueName.IN_FLIGHT
             queued.attempts += 1
             self._in_flight.begin(queued)
         return queued
@@ -148,7 +148,7 @@ class SchedulingQueue:
         self._in_flight.end(queued)
         if self._pods.get(queued.info.key) is queued:
             del self._pods[queued.info.key]
-        queued.place = Place.GONE
+        queued.place = QueueName.GONE
 
     def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
         """The popped pod's attempt failed; `plugins` rejected it, none when it was an error.
@@ -204,9 +204,9 @@ class SchedulingQueue:
     def activate(self, key: str, now: Instant) -> None:
         """Let a waiting pod be tried next, whatever its backoff."""
         queued = self._pods.get(key)
-        if queued is None or queued.place in (Place.ACTIVE, Place.IN_FLIGHT):
+        if queued is None or queued.place in (QueueName.ACTIVE, QueueName.IN_FLIGHT):
             return
-        if queued.place is Place.UNSCHEDULABLE:
+        if queued.place is QueueName.UNSCHEDULABLE:
             self._leave_pool(queued)
         if not self._is_gated(queued):
             self._push_active(queued)
@@ -217,12 +217,12 @@ class SchedulingQueue:
 
     def next_deadline(self) -> Instant | None:
         """When `pop` may have something new to say; AT_ONCE while a pod can be popped."""
-        backing_off = self._head(self._backoff, Place.BACKOFF)
-        if self._head(self._active, Place.ACTIVE):
+        backing_off = self._head(self._backoff, QueueName.BACKOFF)
+        if self._head(self._active, QueueName.ACTIVE):
             return AT_ONCE
         if backing_off is not None and self._config.pop_from_backoff:
             return AT_ONCE
-        error = self._head(self._error_backoff, Place.ERROR_BACKOFF)
+        error = self._head(self._error_backoff, QueueName.ERROR_BACKOFF)
         heads = (head for head in (backing_off, error) if head is not None)
         due = [self._clock.release_at(head.window) for head in heads]
         leftover = self._next_leftover_flush()
@@ -233,8 +233,8 @@ class SchedulingQueue:
     def flush(self, now: Instant) -> None:
         """Let go whose backoff is over, and whoever has not been tried for too long."""
         for heap, place in (
-            (self._backoff, Place.BACKOFF),
-            (self._error_backoff, Place.ERROR_BACKOFF),
+            (self._backoff, QueueName.BACKOFF),
+            (self._error_backoff, QueueName.ERROR_BACKOFF),
         ):
             while (queued := self._head(heap, place)) and self._is_released(queued, now):
                 heapq.heappop(heap)
@@ -268,7 +268,7 @@ class SchedulingQueue:
         heap = self._waiting_since
         while heap:
             timestamp, token, queued = heap[0]
-            valid = queued.place is Place.UNSCHEDULABLE and queued.token == token
+            valid = queued.place is QueueName.UNSCHEDULABLE and queued.token == token
             if valid and queued.timestamp == timestamp and not queued.gated_by:
                 return queued
             heapq.heappop(heap)
@@ -311,7 +311,7 @@ class SchedulingQueue:
         return status is not None
 
     def _join_pool(self, queued: QueuedPod) -> None:
-        queued.place = Place.UNSCHEDULABLE
+        queued.place = QueueName.UNSCHEDULABLE
         queued.token = self._next()
         self._unschedulable.setdefault(self._group(queued), {})[queued.info.key] = queued
         if not queued.gated_by:
@@ -327,16 +327,16 @@ class SchedulingQueue:
         return (queued.gated_by,) if queued.gated_by else queued.plugins
 
     def _push_active(self, queued: QueuedPod) -> None:
-        self._push(self._active, Place.ACTIVE, queued, self._sort_key(queued))
+        self._push(self._active, QueueName.ACTIVE, queued, self._sort_key(queued))
 
     def _push_backoff(self, queued: QueuedPod) -> None:
-        heap, place = self._backoff, Place.BACKOFF
+        heap, place = self._backoff, QueueName.BACKOFF
         if not queued.plugins:
-            heap, place = self._error_backoff, Place.ERROR_BACKOFF
+            heap, place = self._error_backoff, QueueName.ERROR_BACKOFF
         self._push(heap, place, queued, (queued.window, *self._sort_key(queued)))
 
     def _push(
-        self, heap: list[Entry], place: Place, queued: QueuedPod, key: tuple[int, ...]
+        self, heap: list[Entry], place: QueueName, queued: QueuedPod, key: tuple[int, ...]
     ) -> None:
         queued.place = place
         queued.token = self._next()
@@ -346,7 +346,7 @@ class SchedulingQueue:
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]
         return framework.queue_sort.sort_key(queued.info, queued.timestamp)
 
-    def _head(self, heap: list[Entry], place: Place) -> QueuedPod | None:
+    def _head(self, heap: list[Entry], place: QueueName) -> QueuedPod | None:
         """The first entry that still counts; drops those left behind."""
         while heap:
             _, token, queued = heap[0]
@@ -355,7 +355,7 @@ class SchedulingQueue:
             heapq.heappop(heap)
         return None
 
-    def _take(self, heap: list[Entry], place: Place) -> QueuedPod | None:
+    def _take(self, heap: list[Entry], place: QueueName) -> QueuedPod | None:
         queued = self._head(heap, place)
         if queued is not None:
             heapq.heappop(heap)

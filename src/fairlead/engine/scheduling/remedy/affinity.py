@@ -18,7 +18,7 @@ from fairlead.api.selector import requirement_matches
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.preemption.candidate import importance
-from fairlead.engine.scheduling.remedy.change import Change, deleting
+from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -28,13 +28,15 @@ _BLOCKERS_MAX = 200
 
 def propose_for_node_affinity(
     _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
-) -> Iterator[Change]:
+) -> Iterator[RemedyChange]:
     """Label the node as wanted where one label does it; else drop what the pod insists on."""
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
     if len(missing) == 1:
         key, value = missing[0]
-        yield Change(f"label node {node.name} {key}={value}", node=labelled(node.node, key, value))
+        yield RemedyChange(
+            f"label node {node.name} {key}={value}", node=labelled(node.node, key, value)
+        )
     for term in _required_terms(pod.pod):
         unmet = [r for r in term.match_expressions if not requirement_matches(r, node.labels)]
         if len(unmet) == 1 and not term.match_fields:
@@ -43,11 +45,11 @@ def propose_for_node_affinity(
         selector = {k: v for k, v in spec.node_selector.items() if (k, v) not in missing}
         keys = ", ".join(key for key, _ in missing)
         what = f"drop {keys} from the pod's nodeSelector"
-        yield Change(what, pod=replace(pod.pod, spec=replace(spec, node_selector=selector)))
+        yield RemedyChange(what, pod=replace(pod.pod, spec=replace(spec, node_selector=selector)))
     if spec.affinity is not None and spec.affinity.node_affinity is not None:
         free = replace(spec.affinity, node_affinity=None)
         what = "drop the pod's node affinity"
-        yield Change(what, pod=with_affinity(pod.pod, free))
+        yield RemedyChange(what, pod=with_affinity(pod.pod, free))
 
 
 def _required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
@@ -58,16 +60,16 @@ def _required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
     return required.node_selector_terms if required is not None else ()
 
 
-def _satisfy(node: Node, requirement: NodeSelectorRequirement) -> Iterator[Change]:
+def _satisfy(node: Node, requirement: NodeSelectorRequirement) -> Iterator[RemedyChange]:
     key, name = requirement.key, node.metadata.name
     match requirement.operator:
         case "In" if requirement.values:
             value = requirement.values[0]
-            yield Change(f"label node {name} {key}={value}", node=labelled(node, key, value))
+            yield RemedyChange(f"label node {name} {key}={value}", node=labelled(node, key, value))
         case "Exists":
-            yield Change(f"label node {name} {key}=", node=labelled(node, key, ""))
+            yield RemedyChange(f"label node {name} {key}=", node=labelled(node, key, ""))
         case "DoesNotExist" | "NotIn":
-            yield Change(f"remove label {key} from node {name}", node=unlabelled(node, key))
+            yield RemedyChange(f"remove label {key} from node {name}", node=unlabelled(node, key))
         case _:
             pass
 
@@ -91,7 +93,7 @@ def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
 
 def propose_for_pod_affinity(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
-) -> Iterator[Change]:
+) -> Iterator[RemedyChange]:
     """Let the one pod in the way go; else drop one of the pod's own required terms."""
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
@@ -99,7 +101,7 @@ def propose_for_pod_affinity(
     if pod.pod.spec.affinity is not None:
         free = replace(pod.pod.spec.affinity, pod_affinity=None, pod_anti_affinity=None)
         what = "drop the pod's affinity and anti-affinity to other pods"
-        yield Change(what, pod=with_affinity(pod.pod, free))
+        yield RemedyChange(what, pod=with_affinity(pod.pod, free))
 
 
 def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
@@ -125,7 +127,7 @@ def _anti_terms(pod: Pod) -> tuple[PodAffinityTerm, ...]:
     return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
 
 
-def _drop_terms(pod: Pod) -> Iterator[Change]:
+def _drop_terms(pod: Pod) -> Iterator[RemedyChange]:
     affinity = pod.spec.affinity
     if affinity is None:
         return
@@ -136,4 +138,4 @@ def _drop_terms(pod: Pod) -> Iterator[Change]:
             kept = tuple(t for j, t in enumerate(getattr(terms, required)) if j != i)
             changed = replace(affinity, **{field: replace(terms, **{required: kept})})
             what = f"drop the pod's required {kind} on {term.topology_key}"
-            yield Change(what, pod=with_affinity(pod, changed))
+            yield RemedyChange(what, pod=with_affinity(pod, changed))

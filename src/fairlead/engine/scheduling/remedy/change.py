@@ -10,7 +10,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RemedyChange:
     """`what` says it to a user; exactly one of the others is set.
 
     `pod` is the pod to schedule as it would be, `node` the node as it would be, `without` the
@@ -23,18 +23,18 @@ class Change:
     without: tuple[PodInfo, ...] = ()
 
 
-def deleting(pods: Sequence[PodInfo], because: str = "") -> Change:
+def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
     """Let `pods` go; `because` is added where it says more than the names do."""
     names = ", ".join(pod.key for pod in pods)
     noun = "pod" if len(pods) == 1 else "pods"
-    return Change(f"delete {noun} {names}{because}", without=tuple(pods))
+    return RemedyChange(f"delete {noun} {names}{because}", without=tuple(pods))
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """Changes that together make the node fit; one is best, several where none suffices alone."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[RemedyChange, ...]
 
     @property
     def what(self) -> str:

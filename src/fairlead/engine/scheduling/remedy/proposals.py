@@ -17,13 +17,13 @@ from fairlead.engine.scheduling.remedy.affinity import (
     propose_for_node_affinity,
     propose_for_pod_affinity,
 )
-from fairlead.engine.scheduling.remedy.change import Change, deleting
+from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
 from fairlead.engine.scheduling.remedy.resources import propose_for_resources
 from fairlead.engine.scheduling.remedy.spread import propose_for_spread
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
-Propose = Callable[[Framework, PodInfo, NodeInfo, Status], Iterator[Change]]
+Propose = Callable[[Framework, PodInfo, NodeInfo, Status], Iterator[RemedyChange]]
 
 _REJECTING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 replace = msgspec.structs.replace
@@ -31,7 +31,7 @@ replace = msgspec.structs.replace
 
 def proposals(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
-) -> Iterator[Change]:
+) -> Iterator[RemedyChange]:
     """What might answer `status`; nothing for plugins of which we know no remedy."""
     # A node excluded by name carries no plugin; only NodeAffinity excludes by name.
     propose = _BY_PLUGIN.get(status.plugin or "NodeAffinity")
@@ -41,27 +41,27 @@ def proposals(
 
 def _uncordon(
     _framework: Framework, _pod: PodInfo, node: NodeInfo, _status: Status
-) -> Iterator[Change]:
+) -> Iterator[RemedyChange]:
     spec = replace(node.node.spec, unschedulable=False)
-    yield Change(f"uncordon node {node.name}", node=with_spec(node.node, spec))
+    yield RemedyChange(f"uncordon node {node.name}", node=with_spec(node.node, spec))
 
 
 def _tolerate(
     _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
-) -> Iterator[Change]:
+) -> Iterator[RemedyChange]:
     spec = pod.pod.spec
     taint = find_untolerated(node.node.spec.taints, spec.tolerations, _REJECTING_EFFECTS)
     if taint is None:
         return
     one = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
-    yield Change(f"tolerate taint {_written(taint)}", pod=tolerating(pod.pod, one))
+    yield RemedyChange(f"tolerate taint {_written(taint)}", pod=tolerating(pod.pod, one))
     everything = Toleration(operator="Exists")
-    yield Change("tolerate every taint", pod=tolerating(pod.pod, everything))
+    yield RemedyChange("tolerate every taint", pod=tolerating(pod.pod, everything))
 
 
 def _free_port(
     _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
-) -> Iterator[Change]:
+) -> Iterator[RemedyChange]:
     wanted = pod.shape.host_ports
     taking: list[PodInfo] = []
     taken: dict[str, None] = {}

@@ -13,7 +13,7 @@ from fairlead.api.resource_amount import amount_text
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.preemption.candidate import importance
-from fairlead.engine.scheduling.remedy.change import Change, deleting
+from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -22,7 +22,7 @@ replace = msgspec.structs.replace
 
 def propose_for_resources(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
-) -> Iterator[Change]:
+) -> Iterator[RemedyChange]:
     """Ask for no more than is free; else let the fewest, least important pods go."""
     short = _shortages(framework, pod, node)
     if short and all(free > 0 for _, _, free in short):
@@ -33,7 +33,7 @@ def propose_for_resources(
             f"the {name} request by {amount_text(name, amount - free)} to {amount_text(name, free)}"
             for name, amount, free in short
         )
-        yield Change(f"lower {' and '.join(each)}", pod=lower)
+        yield RemedyChange(f"lower {' and '.join(each)}", pod=lower)
     yield from _fit_into_empty(framework, pod, node)
     pods = sorted(node.pods.values(), key=importance, reverse=True)
     for other in pods:
@@ -42,7 +42,7 @@ def propose_for_resources(
         yield deleting(pods[:count])
 
 
-def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[Change]:
+def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
     """Ask for no more than the node has at all."""
     names = framework.cluster.table.resources.names
     lower, said = pod.pod, []
@@ -53,7 +53,7 @@ def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Itera
             to = f"to {amount_text(names[column], offered)}" if offered else "to nothing"
             said.append(f"the {names[column]} request {to}")
     if said:
-        yield Change(f"lower {' and '.join(said)}, all that the node has", pod=lower)
+        yield RemedyChange(f"lower {' and '.join(said)}, all that the node has", pod=lower)
 
 
 def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple[str, int, int]]:

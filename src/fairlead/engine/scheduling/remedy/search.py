@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.runtime import Framework
-from fairlead.engine.scheduling.remedy.change import Change, Remedy
+from fairlead.engine.scheduling.remedy.change import Remedy, RemedyChange
 from fairlead.engine.scheduling.remedy.proposals import proposals
 from fairlead.engine.scheduling.remedy.trial import as_changed, supposing, verdict_after
 from fairlead.engine.state.node_info import NodeInfo
@@ -26,7 +26,7 @@ def find_remedy(
     A single change where one suffices. Otherwise the first change that gets past the rejecting
     plugin is kept, and the search goes on with what then rejects the pod.
     """
-    chain: list[Change] = []
+    chain: list[RemedyChange] = []
     rejection: Status | None = status
     while rejection is not None and len(chain) < _CHAIN_MAX:
         step = _next_step(framework, pod, node.name, rejection, chain)
@@ -38,10 +38,10 @@ def find_remedy(
 
 
 def _next_step(
-    framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[Change]
-) -> tuple[Change, Status | None] | None:
+    framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
+) -> tuple[RemedyChange, Status | None] | None:
     """The first change that makes the pod fit, else the first that gets past `status`' plugin."""
-    past: tuple[Change, Status | None] | None = None
+    past: tuple[RemedyChange, Status | None] | None = None
     for change in _proposed(framework, pod, name, status, chain):
         verdict = verdict_after(framework, pod, name, [*chain, change])
         if verdict is None:
@@ -60,8 +60,8 @@ def _is_progress(before: Status, after: Status) -> bool:
 
 
 def _proposed(
-    framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[Change]
-) -> list[Change]:
+    framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
+) -> list[RemedyChange]:
     """Proposals for the cluster and the pod as they would be after `chain`."""
     cluster = framework.cluster
     with supposing(cluster, chain):

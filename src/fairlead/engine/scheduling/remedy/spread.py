@@ -11,7 +11,7 @@ from fairlead.api.objects import Pod, TopologySpreadConstraint
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.remedy.affinity import labelled
-from fairlead.engine.scheduling.remedy.change import Change
+from fairlead.engine.scheduling.remedy.change import RemedyChange
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -22,7 +22,7 @@ _MORE_SKEW_MAX: Final = 8
 
 def propose_for_spread(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
-) -> Iterator[Change]:
+) -> Iterator[RemedyChange]:
     """Per constraint that insists: put the node into a domain, allow more skew, or let it go."""
     for i, constraint in enumerate(pod.pod.spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != _INSISTS:
@@ -31,17 +31,17 @@ def propose_for_spread(
         if key not in node.labels:
             for value in sorted({n.labels[key] for n in _nodes_with(framework, key)}):
                 what = f"label node {node.name} {key}={value}"
-                yield Change(what, node=labelled(node.node, key, value))
+                yield RemedyChange(what, node=labelled(node.node, key, value))
             continue
         for more in range(1, _MORE_SKEW_MAX + 1):
             skew = constraint.max_skew + more
             what = f"raise maxSkew on {key} from {constraint.max_skew} to {skew}"
-            yield Change(what, pod=_with(pod.pod, i, replace(constraint, max_skew=skew)))
+            yield RemedyChange(what, pod=_with(pod.pod, i, replace(constraint, max_skew=skew)))
         what = f"do not insist on spreading over {key} (ScheduleAnyway)"
         soft = replace(constraint, when_unsatisfiable="ScheduleAnyway", min_domains=None)
-        yield Change(what, pod=_with(pod.pod, i, soft))
+        yield RemedyChange(what, pod=_with(pod.pod, i, soft))
     spec = replace(pod.pod.spec, topology_spread_constraints=())
-    yield Change("drop the pod's spread constraints", pod=replace(pod.pod, spec=spec))
+    yield RemedyChange("drop the pod's spread constraints", pod=replace(pod.pod, spec=spec))
 
 
 def _nodes_with(framework: Framework, key: str) -> Iterator[NodeInfo]:

@@ -11,13 +11,13 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import restricted_by
 from fairlead.engine.framework.interface import PreFilterResult
 from fairlead.engine.framework.runtime import Framework
-from fairlead.engine.scheduling.remedy.change import Change
+from fairlead.engine.scheduling.remedy.change import RemedyChange
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
 
 @contextmanager
-def supposing(cluster: Cluster, changes: Sequence[Change]) -> Iterator[None]:
+def supposing(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[None]:
     """The cluster believes `changes` of nodes and other pods until the block ends."""
     undo: list[Stimulus] = []
     try:
@@ -36,7 +36,7 @@ def supposing(cluster: Cluster, changes: Sequence[Change]) -> Iterator[None]:
             cluster.apply(stimulus)
 
 
-def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[Change]) -> PodInfo:
+def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) -> PodInfo:
     """The pod to schedule as it would be after `changes`."""
     for change in changes:
         if change.pod is not None:
@@ -45,7 +45,7 @@ def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[Change]) -> Pod
 
 
 def verdict_after(
-    framework: Framework, pod: PodInfo, node: str, changes: Sequence[Change]
+    framework: Framework, pod: PodInfo, node: str, changes: Sequence[RemedyChange]
 ) -> Status | None:
     """Why `pod` would not fit `node` if `changes` were made; None if it would."""
     with supposing(framework.cluster, changes):

@@ -14,8 +14,8 @@ upstream: plugins/dynamicresources/{dra_manager,allocateddevices}.go
 from __future__ import annotations
 
 from fairlead.api.objects import (
-    Allocation,
     ApiObject,
+    ClaimAllocation,
     ClaimConsumer,
     DeviceClass,
     ResourceClaim,
@@ -61,7 +61,7 @@ class DeviceLedger:
 
     # --- promises --------------------------------------------------------------------------
 
-    def promise(self, claim: ResourceClaim, allocation: Allocation) -> None:
+    def promise(self, claim: ResourceClaim, allocation: ClaimAllocation) -> None:
         """`claim` will have `allocation`; undone by `take_back`."""
         self._promised[claim.key] = claim.metadata.uid
         self._hold(claim.key, _devices_of(allocation))
@@ -139,7 +139,7 @@ class DeviceLedger:
             self.pools.note(pool)
 
 
-def _devices_of(allocation: Allocation) -> tuple[DeviceId, ...]:
+def _devices_of(allocation: ClaimAllocation) -> tuple[DeviceId, ...]:
     results = allocation.devices.results
     ids = {(one.driver, one.pool, one.device): None for one in results if not one.admin_access}
     return tuple(ids)

@@ -14,8 +14,8 @@ import msgspec
 
 from fairlead.api.objects import LabelSelector, PodAffinity, PodAffinityTerm, PodSpec
 from fairlead.api.selector import selector_matches
-from fairlead.engine.state.pod_class import Lookalikes
-from fairlead.engine.state.pod_locations import Whereabouts
+from fairlead.engine.state.pod_class import PodClass
+from fairlead.engine.state.pod_locations import PodLocations
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 
@@ -43,7 +43,7 @@ class AffinityTerm:
     namespace_selector: LabelSelector | None
     selector: LabelSelector | None
 
-    def matches(self, pods: Lookalikes, namespace_labels: Mapping[str, str]) -> bool:
+    def matches(self, pods: PodClass, namespace_labels: Mapping[str, str]) -> bool:
         """Whether `pods`, whose namespace has `namespace_labels`, are meant."""
         if pods.namespace not in self.namespaces and not selector_matches(
             self.namespace_selector, namespace_labels
@@ -73,7 +73,7 @@ class PlacedTerm:
     def __init__(self, term: AffinityTerm) -> None:
         """Nobody has it yet."""
         self.term = term
-        self.where = Whereabouts()
+        self.where = PodLocations()
 
 
 def has_pod_affinity(spec: PodSpec) -> bool:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from fairlead.engine.state.change_log import ChangeLog
 from fairlead.engine.state.domains import Domains, Ids
 from fairlead.engine.state.label_column import ABSENT
-from fairlead.engine.state.pod_locations import Whereabouts
+from fairlead.engine.state.pod_locations import PodLocations
 
 Ints = npt.NDArray[np.int64]
 _LOWEST_KEPT: Final = 8
@@ -38,7 +38,7 @@ class NodeEpoch:
 
 
 class DomainCounts:
-    """Weighted sums by domain over the pods at some `Whereabouts`.
+    """Weighted sums by domain over the pods at some `PodLocations`.
 
     `sums` has an entry per domain and a last one that stays 0, which is what ABSENT (-1) reads.
     `pods` is how many pods count, whatever their weights add up to. Both are current after
@@ -55,12 +55,12 @@ class DomainCounts:
         self._read = -1
         self._additions = 0
         self._turned: ChangeLog[int] = ChangeLog()
-        self._sources: dict[Whereabouts, int] = {}
+        self._sources: dict[PodLocations, int] = {}
         self._ids: Ids = np.zeros(0, np.int64)
         self.sums: Ints = np.zeros(1, np.int64)
         self.pods = 0
 
-    def attach(self, source: Whereabouts, weight: int) -> None:
+    def attach(self, source: PodLocations, weight: int) -> None:
         """Count the pods at `source`, each as `weight` (more), from now on."""
         before = self._sources.get(source)
         if before is not None:
@@ -71,7 +71,7 @@ class DomainCounts:
         if source.rows:
             self._read = -1
 
-    def release(self, source: Whereabouts) -> None:
+    def release(self, source: PodLocations) -> None:
         """Let go of a source that has no pods and will never have any."""
         del self._sources[source]
 

@@ -1,12 +1,12 @@
-"""Census: where pods are, by what other pods can say about them.
+"""PodIndex: where pods are, by what other pods can say about them.
 
 Rules that look beyond the node ask "how many pods like this are in each zone". Here every placed
-pod is entered twice: under its `Lookalikes` (namespace, labels, terminating), which label selectors
+pod is entered twice: under its `PodClass` (namespace, labels, terminating), which label selectors
 are tried on, and under each of its `PlacedTerm`s (the affinity terms it has), which are tried on
 others. Both are interned, so each question is asked once per distinct answerer, and both tell the
 counts that were derived from them (`DomainCounts`) of every pod that comes or goes.
 
-    pod ── lookalikes ── selectors that `watch` ──▶ DomainCounts
+    pod ── pod_class ── selectors that `watch` ──▶ DomainCounts
       └─── placed terms ── whoever they match ────▶ DomainCounts
 
 `NodeTable` is the only writer; hypotheses (`fork`) pass through it and so are counted as well.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from fairlead.engine.state.node_info import NodeInfo
-from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.affinity_term import (
     PlacedTerm,
     TermKind,
@@ -34,7 +34,7 @@ from fairlead.engine.state.pod_info import PodInfo
 _SWEEP_MIN: Final = 4096
 _TERMS_OF_MAX: Final = 1 << 14
 
-LookalikesKey = tuple[str, frozenset[tuple[str, str]], bool]
+PodClassKey = tuple[str, frozenset[tuple[str, str]], bool]
 _Key = TypeVar("_Key")
 _REPELLING: Final = TermKind.REQUIRED_ANTI_AFFINITY
 
@@ -48,7 +48,7 @@ class _Watch:
     weight: int
 
 
-class Census:
+class PodIndex:
     """See the module's docstring.
 
     `repelling` is how many required anti-affinity terms placed pods have, `attracting` how many
@@ -61,8 +61,8 @@ class Census:
         self.term_version = 0
         self.repelling = 0
         self.attracting = 0
-        self._lookalikes: dict[LookalikesKey, Lookalikes] = {}
-        self._by_label: dict[tuple[str, str], dict[Lookalikes, None]] = {}
+        self._pod_class: dict[PodClassKey, PodClass] = {}
+        self._by_label: dict[tuple[str, str], dict[PodClass, None]] = {}
         self._terms: dict[bytes, PlacedTerm] = {}
         self._terms_by_kind: dict[TermKind, AnchorIndex[PlacedTerm]] = {
             kind: AnchorIndex() for kind in TermKind
@@ -76,9 +76,9 @@ class Census:
 
     def add(self, row: int, pod: PodInfo) -> None:
         """`pod` is on `row`; undone by `remove`."""
-        found = pod.lookalikes
+        found = pod.pod_class
         if found is None or found.retired:
-            found = self.lookalikes_of(pod)
+            found = self.pod_class_of(pod)
         found.where.add(row)
         if pod.shape.spec.affinity is not None:
             for placed in self.terms_of(pod):
@@ -87,7 +87,7 @@ class Census:
 
     def remove(self, row: int, pod: PodInfo) -> None:
         """`pod` is gone from `row`."""
-        self.lookalikes_of(pod).where.remove(row)
+        self.pod_class_of(pod).where.remove(row)
         if pod.shape.spec.affinity is not None:
             for placed in self.terms_of(pod):
                 placed.where.remove(row)
@@ -95,7 +95,7 @@ class Census:
 
     def replace(self, row: int, old: PodInfo, new: PodInfo) -> None:
         """`old` is now `new`, of the same shape."""
-        before, after = self.lookalikes_of(old), self.lookalikes_of(new)
+        before, after = self.pod_class_of(old), self.pod_class_of(new)
         if before is not after:
             before.where.remove(row)
             after.where.add(row)
@@ -108,23 +108,23 @@ class Census:
 
     # --- who is like whom ------------------------------------------------------------------
 
-    def lookalikes_of(self, pod: PodInfo) -> Lookalikes:
-        """The lookalikes of `pod`, which need not be placed."""
-        found = pod.lookalikes
+    def pod_class_of(self, pod: PodInfo) -> PodClass:
+        """The pod_class of `pod`, which need not be placed."""
+        found = pod.pod_class
         if found is not None and not found.retired:
             return found
         key = _key_of(pod)
-        found = self._lookalikes.get(key)
+        found = self._pod_class.get(key)
         if found is None:
             found = self._meet(key, pod)
-        pod.lookalikes = found
+        pod.pod_class = found
         return found
 
-    def _meet(self, key: LookalikesKey, pod: PodInfo) -> Lookalikes:
-        if len(self._lookalikes) >= self._sweep_at:
+    def _meet(self, key: PodClassKey, pod: PodInfo) -> PodClass:
+        if len(self._pod_class) >= self._sweep_at:
             self._sweep()
-        new = Lookalikes(pod.namespace, pod.labels, terminating=pod.terminating)
-        self._lookalikes[key] = new
+        new = PodClass(pod.namespace, pod.labels, terminating=pod.terminating)
+        self._pod_class[key] = new
         for label in new.labels.items():
             self._by_label.setdefault(label, {})[new] = None
         for watch in self._watches.candidates(new.labels):
@@ -138,7 +138,7 @@ class Census:
         self._watches.add(selector.anchor, watch)
         self._watches_of.setdefault(counts, []).append(watch)
         anchor = selector.anchor
-        worth_trying: Iterable[Lookalikes] = self._lookalikes.values()
+        worth_trying: Iterable[PodClass] = self._pod_class.values()
         if anchor is not None:
             worth_trying = self._by_label.get(anchor, ())
         for known in worth_trying:
@@ -178,7 +178,7 @@ class Census:
         return tuple(placed)
 
     def terms_matching(
-        self, pods: Lookalikes, kinds: Iterable[TermKind], namespace_labels: Mapping[str, str]
+        self, pods: PodClass, kinds: Iterable[TermKind], namespace_labels: Mapping[str, str]
     ) -> tuple[PlacedTerm, ...]:
         """The terms of `kinds` that mean `pods`, whose namespace has `namespace_labels`."""
         return tuple(
@@ -192,7 +192,7 @@ class Census:
 
     def _sweep(self) -> None:
         """Forget whom nobody looks like any more, so that memory follows the pods there are."""
-        for key, pods in list(self._lookalikes.items()):
+        for key, pods in list(self._pod_class.items()):
             if not pods.where.rows:
                 self._retire(key, pods)
         for name, placed in list(self._terms.items()):
@@ -202,11 +202,11 @@ class Census:
                 self._terms_by_kind[term.kind].remove(anchor_of(term.selector), placed)
                 self.term_version += 1
         self._terms_of.clear()
-        self._sweep_at = max(_SWEEP_MIN, 2 * len(self._lookalikes))
+        self._sweep_at = max(_SWEEP_MIN, 2 * len(self._pod_class))
 
-    def _retire(self, key: LookalikesKey, pods: Lookalikes) -> None:
+    def _retire(self, key: PodClassKey, pods: PodClass) -> None:
         pods.retired = True
-        del self._lookalikes[key]
+        del self._pod_class[key]
         for label in pods.labels.items():
             filed = self._by_label[label]
             del filed[pods]
@@ -217,16 +217,16 @@ class Census:
 
     def validate(self, nodes: Iterable[NodeInfo]) -> None:
         """Count everybody anew; raises AssertionError where what was kept disagrees."""
-        by_lookalikes: dict[LookalikesKey, dict[int, int]] = {}
+        by_pod_class: dict[PodClassKey, dict[int, int]] = {}
         by_term: dict[bytes, dict[int, int]] = {}
         for node in nodes:
             for pod in node.pods.values():
-                _enter(by_lookalikes, _key_of(pod), node.row)
+                _enter(by_pod_class, _key_of(pod), node.row)
                 for placed in self.terms_of(pod):
                     _enter(by_term, placed.term.key(), node.row)
-        placed_alike = {key: pods.where.rows for key, pods in self._lookalikes.items()}
+        placed_alike = {key: pods.where.rows for key, pods in self._pod_class.items()}
         placed_terms = {key: term.where.rows for key, term in self._terms.items()}
-        assert by_lookalikes == {key: rows for key, rows in placed_alike.items() if rows}
+        assert by_pod_class == {key: rows for key, rows in placed_alike.items() if rows}
         assert by_term == {key: rows for key, rows in placed_terms.items() if rows}
         repelling = [t for t in self._terms.values() if t.term.kind is _REPELLING]
         assert self.repelling == sum(sum(term.where.rows.values()) for term in repelling)
@@ -236,7 +236,7 @@ class Census:
             counts.validate()
 
 
-def _key_of(pod: PodInfo) -> LookalikesKey:
+def _key_of(pod: PodInfo) -> PodClassKey:
     return pod.namespace, frozenset(pod.labels.items()), pod.terminating
 
 

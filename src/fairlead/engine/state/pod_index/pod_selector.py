@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
-from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.anchor_index import Anchor, anchor_of
 
 Namespaces = frozenset[str] | None
@@ -28,7 +28,7 @@ class PodSelector:
         self.counts_terminating = counts_terminating
         self.anchor: Anchor = anchor_of(demands[0][1]) if demands else None
 
-    def matches(self, pods: Lookalikes) -> bool:
+    def matches(self, pods: PodClass) -> bool:
         """Whether `pods` are to be counted."""
         if not self.demands or (pods.terminating and not self.counts_terminating):
             return False

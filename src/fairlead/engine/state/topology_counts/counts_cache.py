@@ -10,15 +10,15 @@ from collections.abc import Hashable
 from typing import Final, Generic, Protocol, TypeVar
 
 from fairlead.engine.state.node_table import NodeTable
-from fairlead.engine.state.pod_index.pod_index import Census
+from fairlead.engine.state.pod_index.pod_index import PodIndex
 
 _ROWS_MAX: Final = 20_000_000  # about 20 bytes each
 
 
 class LiveCounts(Protocol):
-    """Something that follows the census."""
+    """Something that follows the pod_index."""
 
-    def drop(self, census: Census) -> None:
+    def drop(self, pod_index: PodIndex) -> None:
         """Follow it no longer."""
         ...
 
@@ -56,4 +56,4 @@ class CountsCache(Generic[Key, Entry]):
         """Drop the entry of `key` if there is one."""
         entry = self._entries.pop(key, None)
         if entry is not None:
-            entry.drop(self._table.census)
+            entry.drop(self._table.pod_index)

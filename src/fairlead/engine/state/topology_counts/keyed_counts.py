@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.engine.state.domains import Ids
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_index.domain_counts import DomainCounts, SupposedCounts
-from fairlead.engine.state.pod_index.pod_index import Census
+from fairlead.engine.state.pod_index.pod_index import PodIndex
 
 _UNCHANGED: Final[Mapping[str, SupposedCounts]] = {}
 
@@ -20,7 +20,7 @@ class KeyedCounts:
 
     def __init__(self, table: NodeTable, keys: Iterable[str]) -> None:
         """Nothing is counted yet; `keys` may repeat."""
-        epoch = table.census.nodes
+        epoch = table.pod_index.nodes
         self.by_key = {key: DomainCounts(epoch, table.label_column(key).domains) for key in keys}
         self.dropped = False
 
@@ -34,10 +34,10 @@ class KeyedCounts:
         """How many pods count for some key, those that count for two of them twice."""
         return sum(counts.pods for counts in self.by_key.values())
 
-    def drop(self, census: Census) -> None:
-        """Follow the census no longer."""
+    def drop(self, pod_index: PodIndex) -> None:
+        """Follow the pod_index no longer."""
         for counts in self.by_key.values():
-            census.unwatch(counts)
+            pod_index.unwatch(counts)
         self.dropped = True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.api.pods.run_duration import RUN_DURATION
-from fairlead.engine.batch.defect import FIXED, UPSTREAM, Defect, Defects
+from fairlead.engine.batch.defect import FIXED, UPSTREAM, BatchDefects, Defect
 from fairlead.engine.batch.explanation.explanation import Obstacle, survey
 from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.testing.batch_builders import make_gang, make_queue
@@ -66,7 +66,7 @@ def test_a_queue_waits_for_its_own(yard):
 
 
 def test_kube_batch_lets_a_queue_overshoot(yards):
-    kept = Defects(FIXED.present | {Defect.OVERSHOOT})
+    kept = BatchDefects(FIXED.present | {Defect.OVERSHOOT})
     yard = yards("kube-batch", defects=kept).put(make_node("n1"), make_queue("default"))
     yard.put(make_queue("b"), make_gang("b", 5, queue="b"))
     yard.put(make_gang("now", 1, node="n1", **lasting("10s")), make_gang("a", 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import Allocation, ClaimConsumer
+from fairlead.api.objects import ClaimAllocation, ClaimConsumer
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.devices.device_pools import EVERYWHERE
 from fairlead.testing.device_builders import (
@@ -22,7 +22,7 @@ TAKEN = make_resource_claim("c", status=allocated("a", "gpu-0"))
 
 
 def allocation(*devices):
-    return decode_as(Allocation, allocated("a", *devices)["allocation"])
+    return decode_as(ClaimAllocation, allocated("a", *devices)["allocation"])
 
 
 @pytest.fixture

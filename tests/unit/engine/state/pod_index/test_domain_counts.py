@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from fairlead.engine.state.domains import Domains
 from fairlead.engine.state.pod_index.domain_counts import DomainCounts, NodeEpoch
-from fairlead.engine.state.pod_locations import Whereabouts
+from fairlead.engine.state.pod_locations import PodLocations
 
 
 def counts_of(*pods):
     """Counts with that many pods in domain 0, 1, …; each domain is one row."""
     size = len(pods)
     counts = DomainCounts(NodeEpoch(), lambda: Domains(np.arange(size), size))
-    where = Whereabouts()
+    where = PodLocations()
     counts.attach(where, 1)
     for row, count in enumerate(pods):
         for _ in range(count):
@@ -66,7 +66,7 @@ def test_a_hypothesis_and_its_clones_do_not_know_of_each_other(pods, moved):
 def test_a_copy_does_not_follow_the_live_counts():
     """It is what was true when it was made."""
     live = counts_of(1, 0)
-    where = Whereabouts()
+    where = PodLocations()
     live.attach(where, 10)
     copy = live.supposed()
     where.add(1)

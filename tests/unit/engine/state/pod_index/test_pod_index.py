@@ -19,12 +19,12 @@ ANTI = (TermKind.REQUIRED_ANTI_AFFINITY,)
 
 
 class Town:
-    """A cluster of nodes in zones, with the census of its table."""
+    """A cluster of nodes in zones, with the pod_index of its table."""
 
     def __init__(self):
         self.cluster = Cluster()
         self.table = self.cluster.table
-        self.census = self.table.census
+        self.pod_index = self.table.pod_index
 
     def node(self, name, zone):
         meta = {"name": name, "labels": {} if zone is None else {ZONE: zone}}
@@ -54,8 +54,8 @@ class Town:
             [(frozenset({"ns"}), LabelSelector(match_labels=labels))],
             counts_terminating=counts_terminating,
         )
-        counts = DomainCounts(self.census.nodes, self.table.label_column(ZONE).domains)
-        self.census.watch(selector, counts, weight)
+        counts = DomainCounts(self.pod_index.nodes, self.table.label_column(ZONE).domains)
+        self.pod_index.watch(selector, counts, weight)
         return counts
 
     def by_zone(self, counts):
@@ -137,11 +137,11 @@ def test_a_node_that_moves_takes_its_pods_along(town):
 
 def test_an_unchanged_node_begins_no_new_epoch(town):
     """So that heartbeats do not cost a recount; labels and taints do."""
-    before = town.census.nodes.value
+    before = town.pod_index.nodes.value
     town.node("a", "z1")
-    assert town.census.nodes.value == before
+    assert town.pod_index.nodes.value == before
     town.node("a", "z2")
-    assert town.census.nodes.value == before + 1
+    assert town.pod_index.nodes.value == before + 1
 
 
 def test_a_hypothesis_is_counted_and_taken_back(town):
@@ -155,10 +155,10 @@ def test_a_hypothesis_is_counted_and_taken_back(town):
         hypothesis.add_pod(town.table.find("c"), other)
         hypothesis.add_pod(town.table.find("c"), hermit)
         assert town.by_zone(counts) == {"z2": 1}
-        assert town.census.repelling == 1
+        assert town.pod_index.repelling == 1
         town.table.validate()
     assert town.by_zone(counts) == {"z1": 1}
-    assert town.census.repelling == 0
+    assert town.pod_index.repelling == 0
     town.table.validate()
 
 
@@ -166,9 +166,9 @@ def test_unwatched_counts_hear_nothing_more(town):
     """Nor does anybody keep them."""
     counts = town.watch()
     pod = town.pod("p", "a")
-    town.census.unwatch(counts)
+    town.pod_index.unwatch(counts)
     assert town.by_zone(counts) == {}
-    assert not town.census.lookalikes_of(pod).where.counters
+    assert not town.pod_index.pod_class_of(pod).where.counters
     town.pod("q", "a", {**WEB, "rev": "2"})
     assert town.by_zone(counts) == {}
 
@@ -177,7 +177,7 @@ def test_selectors_that_match_the_same_pods_add_their_weights(town):
     """In one sum; each pod still is one head."""
     counts = town.watch(weight=3)
     selector = PodSelector([(None, LabelSelector())], counts_terminating=True)
-    town.census.watch(selector, counts, 4)
+    town.pod_index.watch(selector, counts, 4)
     town.pod("p", "a")
     assert town.by_zone(counts) == {"z1": 7}
     assert counts.pods == 1
@@ -188,14 +188,14 @@ def test_selectors_that_match_the_same_pods_add_their_weights(town):
 def test_terms_of_placed_pods_are_found_by_whom_they_mean(town):
     """Pods with the same term share it; a term nobody placed has is known without places."""
     one, two = town.pod("h1", "a", DB, hates=WEB), town.pod("h2", "c", DB, hates=WEB)
-    assert town.census.terms_of(one) == town.census.terms_of(two)
-    web = town.census.lookalikes_of(town.pod("web"))
-    (found,) = town.census.terms_matching(web, ANTI, {})
+    assert town.pod_index.terms_of(one) == town.pod_index.terms_of(two)
+    web = town.pod_index.pod_class_of(town.pod("web"))
+    (found,) = town.pod_index.terms_matching(web, ANTI, {})
     assert sorted(town.table.at(row).name for row in found.where.rows) == ["a", "c"]
-    assert town.census.repelling == 2
-    db = town.census.lookalikes_of(one)
-    assert town.census.terms_matching(db, ANTI, {}) == ()
-    assert town.census.terms_matching(web, (TermKind.PREFERRED,), {}) == ()
+    assert town.pod_index.repelling == 2
+    db = town.pod_index.pod_class_of(one)
+    assert town.pod_index.terms_matching(db, ANTI, {}) == ()
+    assert town.pod_index.terms_matching(web, (TermKind.PREFERRED,), {}) == ()
 
 
 def test_the_forgotten_are_met_anew(town):
@@ -205,13 +205,13 @@ def test_the_forgotten_are_met_anew(town):
     for hermit in hermits:
         town.gone(hermit)
     stale = town.pod("stale", "", WEB)
-    known = town.census.lookalikes_of(stale)
-    town.census._sweep_at = 2
+    known = town.pod_index.pod_class_of(stale)
+    town.pod_index._sweep_at = 2
     for i in range(6):
         town.pod(f"p{i}", "c", {**WEB, "rev": f"{i}"})
     assert known.retired
-    assert len(town.census._terms) == 0
+    assert len(town.pod_index._terms) == 0
     town.table.add_pod(town.table.find("a"), stale)
-    assert not town.census.lookalikes_of(stale).retired
+    assert not town.pod_index.pod_class_of(stale).retired
     assert town.by_zone(counts) == {"z1": 1, "z2": 6}
     town.table.validate()

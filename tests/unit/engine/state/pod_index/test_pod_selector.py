@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairlead.api.objects import LabelSelector, LabelSelectorRequirement
 from fairlead.api.selector import selector_matches
-from fairlead.engine.state.pod_class import Lookalikes
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.anchor_index import AnchorIndex, anchor_of
 from fairlead.engine.state.pod_index.pod_selector import PodSelector
 
@@ -19,7 +19,7 @@ HERE = frozenset({"here"})
 
 def pods(labels, namespace="here", *, terminating=False):
     """Pods with those labels."""
-    return Lookalikes(namespace, labels, terminating=terminating)
+    return PodClass(namespace, labels, terminating=terminating)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ class Entry:
 
     dropped = False
 
-    def drop(self, census):
+    def drop(self, pod_index):
         self.dropped = True
 
 
@@ -34,7 +34,7 @@ def test_the_least_recently_used_goes_first(cache):
 
 
 def test_a_replaced_or_removed_entry_is_dropped(cache):
-    """It would follow the census for ever."""
+    """It would follow the pod_index for ever."""
     old, new = cache.put("a", Entry()), Entry()
     assert cache.put("a", new) is new
     assert old.dropped
