@@ -1,4 +1,7 @@
-"""Identity: what a server knows of its users: their rights, their tokens, and new ones."""
+"""The authorizer's interface, and the server's access to users and tokens.
+
+upstream: apiserver/pkg/authorization/authorizer/interfaces.go
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from fairlead.apiserver.request import User
 
 
 class AuthorizationAttributes(Struct, frozen=True):
-    """What an authorizer looks at; for paths that are no resources, all but `path` are "".
+    """What an authorizer decides on; for paths without a resource only `user`, `verb`, `path`.
 
-    `selector` is the one of fields, of requests about many objects, as it was sent.
+    `selector` is the field selector of a collection request, as it was sent.
     """
 
     user: User
@@ -32,52 +35,52 @@ class AuthorizationAttributes(Struct, frozen=True):
 
     @property
     def is_resource(self) -> bool:
-        """Whether this is about a resource."""
+        """Whether the path names a resource."""
         return bool(self.resource)
 
 
-# Raises ApiError 403 or gives nothing.
+# Raises ApiError 403 if the request is denied.
 Authorize = Callable[[AuthorizationAttributes], None]
 
 
 def allow_all(_: AuthorizationAttributes) -> None:
-    """Everybody may do everything."""
+    """Allows everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessDecision:
-    """Whether something is allowed, and why."""
+    """Whether a request is allowed, and why."""
 
     allowed: bool
     reason: str = ""
 
 
 class Authorizer(Protocol):
-    """An authorizer that tells what it knows."""
+    """Decides on requests, and lists the rules of users and roles."""
 
     def __call__(self, asked: AuthorizationAttributes) -> None:
-        """Let it pass, or raise ApiError 403."""
+        """Authorize. Raises ApiError 403."""
         ...
 
     def verdict(self, asked: AuthorizationAttributes) -> AccessDecision:
-        """Whether the user may do what is asked, and why (not)."""
+        """Whether the user is allowed, and why or why not."""
         ...
 
     def rules_for(self, user: User, namespace: str) -> Sequence[Json]:
-        """All rules that the user has in a namespace, or ("") in the cluster."""
+        """All rules that apply to a user in a namespace, or ("") cluster-wide."""
         ...
 
     def rules_of(self, reference: Json, namespace: str) -> Sequence[Json] | None:
-        """The rules of the role that a binding in `namespace` refers to; None: there is none."""
+        """The rules of the role that a binding in `namespace` refers to; None: no such role."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """`recognize` finds the user of a token; `issue` makes a token of claims (RFC 7519).
+    """`recognize` authenticates a token; `issue` signs claims as a token (RFC 7519).
 
-    `issuer` is who says so, and the audience of tokens that name none; `keys` are the public ones
-    by which others can tell (RFC 7517).
+    `issuer` is the issuer of tokens and their default audience; `keys` are the public keys to
+    verify them (RFC 7517).
     """
 
     rights: Authorizer

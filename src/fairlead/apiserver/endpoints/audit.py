@@ -1,6 +1,4 @@
-"""Audit: who asked what, and what came of it, as lines of an audit log.
-
-Bodies are not in it: they may be secret.
+"""Audit log lines: who requested what, and the result, without bodies.
 
 upstream: apiserver/pkg/apis/audit/v1/types.go:Event, level Metadata
 """
@@ -26,7 +24,7 @@ KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metad
 
 
 def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
-    """The line about a request that was answered at `now`, and has an id among its headers."""
+    """The line for a request with an audit-id header, answered at `now`."""
     code = 200 if isinstance(answer, Watch) else answer.status
     when = format_micro_time(now)
     event: Json = {
@@ -42,7 +40,7 @@ def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
         "stageTimestamp": when,
     }
     if request.user.name and request.headers.get(USER):
-        # upstream: audit/request.go:LogImpersonatedUser; whoever may not is told by the code
+        # upstream: audit/request.go:LogImpersonatedUser, even if impersonation was refused
         asked = AuthorizationAttributes(request.user, event["verb"])
         event["impersonatedUser"] = _user(impersonated(asked, request.headers, allow_all))
     target = request_info_of(request.path)
@@ -64,7 +62,7 @@ def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
 
 
 def id_prefix(now: int) -> str:
-    """What the ids of all requests to a server begin with that began at `now`; twelve follow."""
+    """The prefix of all audit ids of a server started at `now`; twelve hex digits follow."""
     digits = hashlib.sha256(str(now).encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-"
 
@@ -74,5 +72,5 @@ def _uri(request: Request) -> str:
 
 
 def _user(user: User) -> Json:
-    told: Json = {"username": user.name, "groups": list(user.groups)}
-    return {**told, "uid": user.uid} if user.uid else told
+    shown: Json = {"username": user.name, "groups": list(user.groups)}
+    return {**shown, "uid": user.uid} if user.uid else shown

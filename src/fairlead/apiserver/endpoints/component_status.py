@@ -1,4 +1,4 @@
-"""componentstatuses: how the parts of the control plane are, as they were found when asked.
+"""componentstatuses: the health of the control plane's components, computed on request.
 
 upstream: pkg/registry/core/componentstatus/rest.go
 """
@@ -12,24 +12,24 @@ from fairlead.apiserver.error import ApiError
 
 
 def component(name: str, message: str = "ok", *, is_healthy: bool = True) -> Json:
-    """A part of the control plane."""
+    """A ComponentStatus."""
     condition = {"type": "Healthy", "status": str(is_healthy), "message": message}
     return {"metadata": {"name": name}, "conditions": [condition]}
 
 
-# All parts in the server's own process: what answers at all is well.
+# All components run in the server's process: if it answers, they are healthy.
 ONE_PROCESS: Final = (component("controller-manager"), component("scheduler"), component("etcd-0"))
 
 
 class Components:
-    """The parts as Observed objects."""
+    """Serves a fixed list of components; see ComputedObjects."""
 
     def __init__(self, parts: tuple[Json, ...]) -> None:
-        """They stay as they are."""
+        """Serve `parts`."""
         self._deps = parts
 
     def objects(self, namespace: str, now: int) -> list[Json]:
-        """All parts; neither argument matters."""
+        """All components."""
         return list(self._deps)
 
     def absent(self, namespace: str, name: str) -> ApiError:

@@ -1,4 +1,4 @@
-"""Tracking: whose fields are whose, for the writes that come in by HTTP.
+"""Field managers: updates managedFields for writes through the API.
 
 upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go,
 GetResetFields of each kind's strategies
@@ -31,8 +31,8 @@ CACHE_SIZE: Final = 512
 _STATUS: Final = ("status",)
 _SPEC: Final = ("spec",)
 _METADATA: Final = (("metadata",),)
-# What else nobody owns by writing a status.
-_NOT_BY_STATUS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+# Fields that a write of status resets, besides spec.
+_RESET_BY_STATUS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "pods": (("metadata", "ownerReferences"),),
     "deployments.apps": (("metadata", "labels"),),
     "customresourcedefinitions.apiextensions.k8s.io": _METADATA,
@@ -43,15 +43,15 @@ _NOT_BY_STATUS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "volumeattachments.storage.k8s.io": _METADATA,
     "certificatesigningrequests.certificates.k8s.io": (("status", "conditions"),),
 }
-# Likewise by approving.
-_NOT_BY_APPROVAL: Final = (_SPEC, ("status", "certificate"))
-# A kind whose strategies reset the fields of a version that there is not.
+# Fields that a write of approval resets.
+_RESET_BY_APPROVAL: Final = (_SPEC, ("status", "certificate"))
+# A kind whose strategies reset the fields of a version that does not exist, so none.
 _RESET_IN_VAIN: Final = "servicecidrs.networking.k8s.io"
 
 
 def tracking_of(kind: Kind, subresource: str) -> TrackedResource | None:
-    """How writes to a kind, or a part of it, are tracked; None where nobody knows its fields."""
-    # Each change of a definition makes another kind, which knows all of its type.
+    """How writes to a kind or subresource are tracked; None for a kind without a schema."""
+    # Not cached for custom resources: each change of a definition makes another Kind.
     return _tracking(kind, subresource) if kind.is_custom else _known_tracking(kind, subresource)
 
 
@@ -72,18 +72,18 @@ def _tracking(kind: Kind, subresource: str) -> TrackedResource | None:
 
 
 def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
-    """What nobody owns by writing to a kind, or to a part of it."""
+    """The fields that a write resets, so that its manager does not own them."""
     if kind.resource == _RESET_IN_VAIN:
         return ()
     if subresource == "status":
-        return _SPEC, *_NOT_BY_STATUS.get(kind.resource, ())
+        return _SPEC, *_RESET_BY_STATUS.get(kind.resource, ())
     if subresource == "approval":
-        return _NOT_BY_APPROVAL
+        return _RESET_BY_APPROVAL
     return (_STATUS,) if kind.has_status else ()
 
 
 def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion]]:
-    """The other versions in which a built-in kind is served, by their names."""
+    """The other served versions of a built-in kind, by apiVersion."""
     for one in KINDS:
         is_same = (one.kind, one.stored_as) == (kind.kind, kind.stored_as) and not one.is_custom
         schema = schema_of_kind(one) if is_same and one.api_version != kind.api_version else None
@@ -93,7 +93,7 @@ def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion
 
 
 def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
-    """Those in which its definition describes it; what a request resets is of its own alone."""
+    """The other versions of a custom resource; reset fields are those of the request's version."""
     for api_version, one in kind.all_types:
         if api_version != kind.api_version:
             form, back = partial(_named, api_version), partial(_named, kind.api_version)
@@ -101,7 +101,7 @@ def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
 
 
 def _shown_as(one: Kind, other: Kind, obj: Json) -> Json:
-    """An object of `one` as `other` shows it."""
+    """Converts `obj` from version `one` to `other`."""
     return shown(other, stored(one, obj))
 
 
@@ -113,14 +113,14 @@ _known_tracking: Final = lru_cache(maxsize=CACHE_SIZE)(_tracking)
 
 
 def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) -> Track:
-    """Notes on an object what `manager` writes of it."""
+    """A function (old, new) that returns `new` with managedFields updated for a write."""
     tracking = tracking_of(kind, subresource)
     writer = ManagerIdentifier(manager, operation, kind.api_version, subresource)
-    # Who writes through a scale is noted without a time.
+    # Entries of the scale subresource have no time.
     timestamp = "" if subresource == "scale" else format_timestamp(now)
 
     def noted(old: Json | None, new: Json) -> Json:
-        if tracking is None or operation == APPLY:  # an apply has noted it itself
+        if tracking is None or operation == APPLY:  # server-side apply has tracked it already
             return new
         if not is_converted(kind):
             return updated(tracking, old, new, writer, timestamp)

@@ -1,10 +1,9 @@
-"""IPAddresses: one for each address that a Service has in the cluster.
+"""Keeps one IPAddress object for each cluster IP of each Service.
 
-They are written when the Service is, and go with it, or when it has no use for its address any
-longer. One that somebody deletes while a Service has its address comes back. Those of others are
-left alone.
+It is created after the Service, and deleted when the Service no longer has the address. If a client
+deletes it before, it is created again. IPAddresses with another parent are left alone.
 
-Differs from upstream: a Service's IPAddress is written after it, not before.
+Differs from upstream, which writes the IPAddress before the Service.
 
 upstream: pkg/registry/core/service/ipallocator/ipallocator.go:createIPAddress, release,
 ipallocator/controller/repairip.go:syncService
@@ -26,54 +25,54 @@ from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
 ALLOCATOR: Final = "ipallocator.k8s.io"
-_NOBODY: Final[Json] = {}
+_NO_SERVICE: Final[Json] = {}
 
 
 class IpAddressReconciler:
-    """Writes IPAddresses; nothing happens but in `settle`."""
+    """Notes changes of Services and IPAddresses; `settle` acts on them."""
 
     def __init__(self, store: Store) -> None:
-        """Hear of Services in `store`; those that are there already count as new."""
+        """Subscribe to `store`; existing Services count as new."""
         self._store = store
-        # Whose each address is that has come or gone: a Service, or nobody's.
-        self._heard: dict[str, Json] = {}
+        # Addresses to look at, with the Service that has each, or {}.
+        self._changed: dict[str, Json] = {}
         for service in store.storage.unsorted(SERVICE):
-            self._hear(service, service)
+            self._note_addresses(service, service)
         store.subscribe(self._note)
 
     @property
     def waits(self) -> bool:
-        """Whether there is something to write."""
-        return bool(self._heard)
+        """Whether any address is to be looked at."""
+        return bool(self._changed)
 
     def settle(self, now: int) -> None:
-        """Write what is to be written, at `now` (ns since 1970)."""
-        heard, self._heard = self._heard, {}
-        for address, service in heard.items():
+        """Create and delete IPAddresses at `now` (ns since 1970)."""
+        changed, self._changed = self._changed, {}
+        for address, service in changed.items():
             found = self._store.find(IP_ADDRESS, "", address)
-            with suppress(ApiError):  # its name may be no address
+            with suppress(ApiError):  # clusterIP may be no valid name
                 if service and found is None:
                     create_as_apiserver(self._store, (_manifest(address, service),), now)
                 elif found is not None and not service:
                     self._store.delete(IP_ADDRESS, "", address, now)
-        self._heard = {}  # its own writes
+        self._changed = {}  # ignore its own writes
 
     def _note(self, change: StorageChange) -> None:
         if change.kind is SERVICE:
             is_gone = change.type is ChangeType.DELETED
             if change.previous is not None:
-                self._hear(change.previous, _NOBODY)
+                self._note_addresses(change.previous, _NO_SERVICE)
             if not is_gone:
-                self._hear(change.object, change.object)
+                self._note_addresses(change.object, change.object)
         elif change.kind is IP_ADDRESS and change.type is ChangeType.DELETED:
             address = change.object["metadata"]["name"]
             for service in self._store.storage.unsorted(SERVICE):
                 if address in addresses_of(service):
-                    self._heard[address] = service
+                    self._changed[address] = service
 
-    def _hear(self, service: Json, owner: Json) -> None:
+    def _note_addresses(self, service: Json, owner: Json) -> None:
         for address in sorted(addresses_of(service)):
-            self._heard[address] = owner
+            self._changed[address] = owner
 
 
 def _manifest(address: str, service: Json) -> Json:

@@ -1,4 +1,4 @@
-"""RequestCounts: how often what was asked, and with what result.
+"""RequestCounts: the number of requests by verb, resource and status code.
 
 upstream: apiserver/pkg/endpoints/metrics/metrics.go (apiserver_request_total)
 """
@@ -18,7 +18,7 @@ _APPLY_TYPES: Final = "application/apply-patch+"
 
 
 class RequestLabels(NamedTuple):
-    """What was asked, by the names of upstream's labels; nothing of it for what is no resource."""
+    """Upstream's metric labels; those of a resource are "" for other paths."""
 
     verb: str
     group: str = ""
@@ -30,7 +30,7 @@ class RequestLabels(NamedTuple):
 
 
 OTHER: Final = RequestLabels("OTHER")
-# What is no resource.
+# Requests for paths that are no resources.
 BY_METHOD: Final[Mapping[str, RequestLabels]] = MappingProxyType(
     {method: RequestLabels(method) for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")}
 )
@@ -38,33 +38,33 @@ BY_METHOD: Final[Mapping[str, RequestLabels]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class LabelledCount:
-    """So many requests that were answered alike."""
+    """The number of requests with the same labels and status code."""
 
-    asked: RequestLabels
+    labels: RequestLabels
     code: int
     total: int
 
 
 class RequestCounts:
-    """Counts requests that were answered; kinds and parts that are not served go without names."""
+    """Counts answered requests; unserved resources are counted by method only."""
 
     def __init__(self) -> None:
-        """Nobody has asked anything."""
+        """Start at zero."""
         self._totals: dict[tuple[RequestLabels, int], int] = {}
 
-    def add(self, asked: RequestLabels, code: int) -> None:
+    def add(self, labels: RequestLabels, code: int) -> None:
         """LabelledCount one request."""
-        key = asked, code
+        key = labels, code
         self._totals[key] = self._totals.get(key, 0) + 1
 
     def __iter__(self) -> Iterator[LabelledCount]:
-        """All counts, in the order in which they began."""
-        for (asked, code), total in self._totals.items():
-            yield LabelledCount(asked, code, total)
+        """All counts, in the order of their first requests."""
+        for (labels, code), total in self._totals.items():
+            yield LabelledCount(labels, code, total)
 
 
 def labels_of(scope: RequestScope) -> RequestLabels:
-    """What `call` asks."""
+    """The labels of a request."""
     kind, target, request = scope.kind, scope.info, scope.request
     verb = _VERBS.get(scope.verb) or scope.verb.upper()
     if verb == "PATCH" and request.headers.get("content-type", "").startswith(_APPLY_TYPES):

@@ -1,7 +1,7 @@
-"""StatusReconcilers: statuses that the API server itself writes, of objects about the API server.
+"""StatusReconcilers: writes the statuses that the API server itself maintains.
 
-    FlowSchema   whether there is the priority level that it names
-    APIService   whether the service that it names is there
+    FlowSchema   Dangling: whether its priority level exists
+    APIService   Available: whether its Service exists
 
 upstream: apiserver/pkg/util/flowcontrol/apf_controller.go,
 kube-aggregator/pkg/controllers/status/{local,remote}/*_available_controller.go
@@ -32,7 +32,7 @@ FLOW_SCHEMA: Final = _kind("flowcontrol.apiserver.k8s.io/v1", "FlowSchema")
 PRIORITY_LEVEL: Final = _kind("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration")
 API_SERVICE: Final = _kind("apiregistration.k8s.io/v1", "APIService")
 SERVICE: Final = _kind("v1", "Service")
-# Priority levels that every server has (upstream: apis/flowcontrol/bootstrap/default.go).
+# Mandatory and suggested priority levels (upstream: apis/flowcontrol/bootstrap/default.go).
 BUILT_IN_LEVELS: Final = (
     "exempt", "catch-all", "system", "node-high", "leader-election", "workload-high",
     "workload-low", "global-default",
@@ -43,59 +43,59 @@ _Key = tuple[str, str]
 
 
 class StatusReconcilers:
-    """Writes what follows from what clients write; nothing happens but in `settle`."""
+    """Notes changes in the store; `settle` writes statuses."""
 
     def __init__(self, store: Store, late: ReconcileDelay = NO_DELAY) -> None:
-        """Hear of what changes in `store`; what is there already is as it was left."""
+        """Subscribe to `store`; objects that exist already keep their statuses."""
         self._store = store
         self._late: Mapping[str, int] = {
             FLOW_SCHEMA.kind: late.flow_status,
             API_SERVICE.kind: late.service_status,
         }
-        self._heard: dict[_Key, None] = {}
+        self._changed: dict[_Key, None] = {}
         self._due: dict[_Key, int] = {}
         store.subscribe(self._note)
 
     @property
     def waits(self) -> bool:
-        """Whether something is to happen later."""
+        """Whether a status is due later."""
         return bool(self._due)
 
     def settle(self, now: int) -> None:
-        """Write what is due at `now` (ns since 1970)."""
-        heard, self._heard = self._heard, {}
-        for key in heard:
+        """Write the statuses that are due at `now` (ns since 1970)."""
+        changed, self._changed = self._changed, {}
+        for key in changed:
             self._due.setdefault(key, now + self._late[key[0]])
         for key in [key for key, due in self._due.items() if due <= now]:
             del self._due[key]
-            self._look_at(*key, now)
-        self._heard = {}  # its own writes
+            self._reconcile(*key, now)
+        self._changed = {}  # ignore its own writes
 
     def _note(self, change: StorageChange) -> None:
         match change.kind.kind:
             case "FlowSchema" | "APIService" if change.type is not ChangeType.DELETED:
-                self._heard[change.kind.kind, change.object["metadata"]["name"]] = None
+                self._changed[change.kind.kind, change.object["metadata"]["name"]] = None
             case "PriorityLevelConfiguration" if change.kind is PRIORITY_LEVEL:
-                self._hear_all(FLOW_SCHEMA)
+                self._note_all(FLOW_SCHEMA)
             case "Service" if change.kind is SERVICE and change.type is not ChangeType.MODIFIED:
-                self._hear_all(API_SERVICE)
+                self._note_all(API_SERVICE)
 
-    def _hear_all(self, kind: Kind) -> None:
+    def _note_all(self, kind: Kind) -> None:
         for obj in self._store.storage.unsorted(kind):
-            self._heard[kind.kind, obj["metadata"]["name"]] = None
+            self._changed[kind.kind, obj["metadata"]["name"]] = None
 
-    def _look_at(self, kind: str, name: str, now: int) -> None:
-        looked_at, write = _WRITERS[kind]
-        obj = self._store.storage.find(looked_at, "", name)
+    def _reconcile(self, kind: str, name: str, now: int) -> None:
+        kind_of_object, write = _WRITERS[kind]
+        obj = self._store.storage.find(kind_of_object, "", name)
         if obj is None:
             return
         changed = write(obj, self._store.storage, now)
         if changed is not None:
-            self._store.storage.put(looked_at, changed)
+            self._store.storage.put(kind_of_object, changed)
 
 
 def _flow_schema(obj: Json, storage: Storage, now: int) -> Json | None:
-    """`obj` with whether its priority level is there; None if it says so already."""
+    """`obj` with its Dangling condition; None if that is up to date."""
     level = obj["spec"]["priorityLevelConfiguration"]["name"]
     about = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
     is_there = level in BUILT_IN_LEVELS or storage.find(PRIORITY_LEVEL, "", level) is not None
@@ -123,7 +123,7 @@ def _flow_schema(obj: Json, storage: Storage, now: int) -> Json | None:
 
 
 def _api_service(obj: Json, storage: Storage, now: int) -> Json | None:
-    """`obj` with whether its service is there; None if it says so already."""
+    """`obj` with its Available condition; None if that is up to date."""
     status = _with_condition(obj, _availability(obj["spec"].get("service"), storage), now)
     if status is None:
         return None
@@ -143,13 +143,13 @@ def _availability(service: Json | None, storage: Storage) -> Json:
     if not any(one.get("port") == port for one in found["spec"].get("ports") or ()):
         why = f"{named} is not listening on port {port}"
         return {**condition, "reason": "ServicePortError", "message": why}
-    # nothing answers behind the services of a simulated cluster
+    # Services of a simulated cluster have no endpoints
     why = f'endpoints for {named} have no addresses with port name ""'
     return {**condition, "reason": "MissingEndpoints", "message": why}
 
 
 def _with_condition(obj: Json, condition: Json, now: int) -> Json | None:
-    """The status of `obj` with a condition; None if it has it already."""
+    """The status of `obj` with a condition; None if it is unchanged."""
     status = obj.get("status") or {}
     had = status.get("conditions") or []
     conditions = with_conditions(had, (condition,), format_timestamp(now))

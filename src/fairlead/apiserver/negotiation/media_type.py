@@ -1,11 +1,10 @@
-"""Negotiation: in which form a client wants its answer.
+"""Negotiates the media type of an answer and its view: the object, a Table, or metadata only.
 
-The form is a media type (JSON or YAML) and a view: the object itself, a Table, or its metadata
-alone. Clauses of Accept are tried by their q, in their order; a clause that asks for a view that
-there is not is passed over. Protobuf is never sent: whoever asks for it takes JSON too.
+Clauses of Accept are tried by q value, then in order; one that asks for an unknown view is skipped.
+Answers are JSON or YAML, never protobuf.
 
-Routes of web services compare media types before: they know no `application/*`, and refuse in their
-own words.
+Routes of built-in kinds check the media type first. They do not know `application/*`, and refuse
+with another message.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 """
@@ -36,7 +35,7 @@ CACHE_SIZE: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class MediaTypeOptions:
-    """How to answer; `view` is "" for the object itself."""
+    """The negotiated media type and view; `view` is "" for the object itself."""
 
     media_type: str = JSON
     view: str = ""
@@ -50,25 +49,25 @@ class MediaTypeOptions:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One alternative of an Accept header; names and values of `parameters` in lower case."""
+    """One clause of an Accept header, with the names of its parameters in lower case."""
 
     media_type: str
     parameters: tuple[tuple[str, str], ...]
     quality: float
 
     def parameter(self, name: str) -> str:
-        """The value of a parameter, "" when it is not given."""
+        """The value of a parameter, "" if it is missing."""
         return dict(self.parameters).get(name, "")
 
     @property
     def asks_for_view(self) -> bool:
-        """Whether it asks for something else than the object, whether that makes sense or not."""
+        """Whether it asks for another view than the object, known or not."""
         return any(name in _VIEW_PARAMETERS and value for name, value in self.parameters)
 
 
 @text_cache(maxsize=CACHE_SIZE)
 def clauses(accept: str) -> tuple[Clause, ...]:
-    """The alternatives of an Accept header, the most wanted first."""
+    """The clauses of an Accept header, by descending q value."""
     found = [_clause(text) for text in accept.split(",") if text.strip()]
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
@@ -82,9 +81,9 @@ def negotiated_media_type(
     is_routed: bool = True,
     has_views: bool = True,
 ) -> MediaTypeOptions:
-    """The form for an answer; `streams` for a watch, `is_list` for what a watch may follow.
+    """Negotiates an answer: `streams` for a watch, `is_list` for a list or watch.
 
-    `is_routed` where a route of a web service leads there. Raises ApiError 406.
+    `is_routed`: the path has a route, as those of built-in kinds. Raises ApiError 406.
     """
     if is_routed:
         require_produced(accept, (*ACCEPTED, *WATCHES) if is_list else ACCEPTED)
@@ -94,7 +93,7 @@ def negotiated_media_type(
         if form is None:
             continue
         if streams and form.media_type == YAML:
-            raise not_a_view(WATCHES)  # whatever else the client would take
+            raise not_a_view(WATCHES)  # even if the client accepts JSON too
         if has_views or not form.view:
             return form
     if any(_media_type(clause) == PROTOBUF and not clause.parameter("as") for clause in known):
@@ -104,7 +103,7 @@ def negotiated_media_type(
 
 @text_cache(maxsize=CACHE_SIZE)
 def require_produced(accept: str, produced: tuple[str, ...]) -> None:
-    """Refuse a client that takes nothing of what a route produces. Raises ApiError 406."""
+    """Reject an Accept header with none of the media types in `produced`. Raises ApiError 406."""
     # upstream: go-restful/route.go:matchesAccept
     if not accept:
         return
@@ -114,7 +113,7 @@ def require_produced(accept: str, produced: tuple[str, ...]) -> None:
 
 
 def error_media_type(accept: str) -> str:
-    """The media type in which a refusal is told: of the clauses that ask for no view."""
+    """The media type of a Status: the first acceptable one without a view, else JSON."""
     for clause in clauses(accept):
         media_type = _media_type(clause)
         if media_type in (JSON, YAML) and not clause.asks_for_view:
@@ -124,7 +123,7 @@ def error_media_type(accept: str) -> str:
 
 @text_cache(maxsize=CACHE_SIZE)
 def takes_objects(accept: str) -> bool:
-    """Whether a client takes objects as they are, whatever else it takes."""
+    """Whether the client accepts whole objects."""
     found = clauses(accept) or clauses("*/*")
     return any(_media_type(clause) and not clause.asks_for_view for clause in found)
 
@@ -141,7 +140,7 @@ def _clause(text: str) -> Clause:
 
 
 def _media_type(clause: Clause) -> str:
-    """What of ours the clause means, "" for none."""
+    """The served media type that the clause matches, "" for none."""
     if clause.media_type in ("*/*", "application/*"):
         return JSON
     return clause.media_type if clause.media_type in ACCEPTED else ""

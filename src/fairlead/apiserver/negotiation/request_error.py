@@ -1,4 +1,4 @@
-"""Refusals that concern the request rather than an object, in upstream's words.
+"""Errors about a request rather than an object, in upstream's words.
 
 upstream: apimachinery/pkg/api/errors/errors.go:NewGenericServerResponse,
 apiserver/pkg/endpoints/handlers/negotiation/errors.go
@@ -17,41 +17,41 @@ TOO_LARGE_RETRY_S: Final = 1
 
 
 def no_resource() -> ApiError:
-    """404: nothing is served under that path."""
+    """404: no resource has that path."""
     return ApiError("NotFound", 404, NO_RESOURCE, has_details=True)
 
 
 def no_method() -> ApiError:
-    """405: what is served there is not served that way."""
+    """405: the path exists, but not for this method."""
     return ApiError("MethodNotAllowed", 405, NO_METHOD, has_details=True)
 
 
 def not_supported(kind: Kind, verb: str) -> ApiError:
-    """405: objects of the kind are there, but nothing can be done to them that way."""
+    """405: the kind of a custom resource does not have this verb."""
     message = f'{verb} is not supported on resources of kind "{kind.resource}"'
     return ApiError("MethodNotAllowed", 405, message, kind=kind)
 
 
 def not_any_more(kind: Kind, verb: str) -> ApiError:
-    """405: the definition of a custom resource is on its way out."""
+    """405: the definition of the custom resource is being deleted."""
     message = f"{verb} not allowed while custom resource definition is terminating"
     return ApiError("MethodNotAllowed", 405, message, kind=kind)
 
 
 def not_acceptable(available: tuple[str, ...]) -> ApiError:
-    """406: the client accepts none of what there is."""
+    """406: the client accepts none of the `available` media types."""
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}"
     return ApiError("NotAcceptable", 406, message, has_details=True)
 
 
 def not_a_view(accepted: tuple[str, ...]) -> ApiError:
-    """406: the media type is fine, what it should show is not."""
+    """406: the client asks for an unknown view or media type."""
     message = f"only the following media types are accepted: {', '.join(accepted)}"
     return ApiError("NotAcceptable", 406, message)
 
 
 def unknown_body(accepted: tuple[str, ...]) -> ApiError:
-    """415: a body that nobody can read."""
+    """415: the body has an unknown media type."""
     message = (
         "the body of the request was in an unknown format - accepted media types include: "
         + ", ".join(accepted)
@@ -60,23 +60,23 @@ def unknown_body(accepted: tuple[str, ...]) -> ApiError:
 
 
 def unknown_patch() -> ApiError:
-    """415: no kind of patch."""
+    """415: the media type is no patch format."""
     return ApiError("UnsupportedMediaType", 415, "415: Unsupported Media Type", has_details=True)
 
 
 def bad_option(options: str, *causes: Cause) -> ApiError:
-    """422: a query parameter (or a field of DeleteOptions) that makes no sense."""
+    """422: an invalid query parameter, or field of DeleteOptions."""
     kind = Kind("meta.k8s.io", "v1", options, options.lower())
     return invalid(kind, "", "", causes)
 
 
 def unreadable(message: str) -> ApiError:
-    """500 without a reason: an error of the storage layer that upstream passes on as it is."""
+    """500 without a reason: a storage error that upstream passes on unchanged."""
     return ApiError("", 500, message)
 
 
 def from_the_future(asked: int, current: int) -> ApiError:
-    """504: a version that is still to come."""
+    """504: the requested resourceVersion is newer than the current one."""
     # upstream: apiserver/pkg/storage/errors.go:NewTooLargeResourceVersionError
     return ApiError(
         "Timeout",

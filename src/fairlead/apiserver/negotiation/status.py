@@ -1,4 +1,4 @@
-"""metav1.Status: how outcomes without an object, and refusals, are written.
+"""metav1.Status objects for errors, and for results without an object.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:Status, apiserver/pkg/endpoints/handlers/
 responsewriters/status.go
@@ -12,7 +12,7 @@ from fairlead.apiserver.kind import Kind
 
 
 def failure(error: ApiError) -> Json:
-    """The Status of a refusal."""
+    """The Status of an error."""
     status: Json = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -30,7 +30,7 @@ def failure(error: ApiError) -> Json:
 
 
 def success(kind: Kind, meta: Json) -> Json:
-    """The Status of a deletion that has removed an object."""
+    """The Status after an object was removed."""
     details = {
         "name": meta["name"],
         "group": kind.stored_group,
@@ -47,7 +47,7 @@ def success(kind: Kind, meta: Json) -> Json:
 
 
 def done(code: int) -> Json:
-    """The Status of an act that leaves nothing to show, such as a binding."""
+    """The Status after an action without a resulting object, such as a binding."""
     return {
         "kind": "Status",
         "apiVersion": "v1",

@@ -1,12 +1,11 @@
-"""Patching: what an object becomes by the patch in a body, by its media type.
+"""Patcher: applies the patch in a request body to an object, by its media type.
 
-    json-patch            operations, in order
-    merge-patch           members, null for none
-    strategic-merge-patch members, lists merged as the kind's schema says; not for custom resources
-    apply-patch           what one manager wants, with the fields that it owns
+    json-patch            operations, in order (RFC 6902)
+    merge-patch           members, null deletes (RFC 7386)
+    strategic-merge-patch members, with lists merged by the schema; not for custom resources
+    apply-patch           server-side apply of one manager's fields
 
-What comes out is read by the kind's schema again, so that a patch cannot smuggle in what a PUT
-could not.
+The result is decoded by the kind's schema again, like the body of a PUT.
 
 upstream: apiserver/pkg/endpoints/handlers/patch.go
 """
@@ -25,15 +24,14 @@ from fairlead.api.text.yaml_documents import YamlError
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.conversion.kind_conversion import shown, stored
 from fairlead.apiserver.endpoints.field_manager import tracking_of
-from fairlead.apiserver.endpoints.handlers.patch_error import (
+from fairlead.apiserver.endpoints.handlers.patch_result import (
     PatchBody,
     PatchedObject,
     PatchSubject,
     invalid_patch,
+    of_its_kind,
 )
-from fairlead.apiserver.endpoints.handlers.patched_kind import of_its_kind
-from fairlead.apiserver.endpoints.request.body import media_type_of, parsed_yaml
-from fairlead.apiserver.endpoints.request.json_number import as_held
+from fairlead.apiserver.endpoints.request.body import media_type_of, parsed_yaml, with_go_numbers
 from fairlead.apiserver.endpoints.request.options import WriteOptions
 from fairlead.apiserver.endpoints.request.typed_object import (
     IGNORE,
@@ -42,7 +40,7 @@ from fairlead.apiserver.endpoints.request.typed_object import (
     repeated,
     schema_of_kind,
     strict_error,
-    told,
+    warnings_of,
 )
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import ApiError, bad_request
@@ -68,7 +66,7 @@ from fairlead.apiserver.schema.single import TypeMismatchError
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")  # 64 bits may not hold it
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")  # perhaps too long for 64 bits
 _GO_MAP: Final = "map[string]interface {}"
 _NO_OBJECT: Final = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of "
@@ -80,7 +78,7 @@ CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 @dataclass(frozen=True, slots=True)
 class Patcher:
-    """A patch as it was sent, to an object of `kind` or to the view of one that a part is."""
+    """The patch of a request, for an object of `kind`, or the view that a subresource shows."""
 
     scope: RequestScope
     options: WriteOptions
@@ -90,20 +88,20 @@ class Patcher:
 
     @property
     def is_apply(self) -> bool:
-        """Whether it says what shall be, rather than what shall change."""
+        """Whether this is server-side apply."""
         return self.media_type == APPLY_PATCH
 
     @property
     def operation(self) -> str:
-        """As managedFields call it."""
+        """The operation of its managedFields entry."""
         return "Apply" if self.is_apply else "Update"
 
     def patched(self, old: Json) -> Json:
-        """What becomes of `old`, as it is stored. Raises ApiError: 400, 409, 413, 422, 500."""
+        """The patched `old`, both in storage version. Raises ApiError: 400, 409, 413, 422, 500."""
         return stored(self.kind, self._changed(shown(self.kind, old)))
 
     def created(self) -> Json:
-        """What an apply makes of nothing, as it is stored. Raises ApiError."""
+        """The object that server-side apply creates, in storage version. Raises ApiError."""
         return stored(self.kind, self._applied(None))
 
     def _changed(self, old: Json) -> Json:
@@ -118,7 +116,7 @@ class Patcher:
                 return self._strategically(old)
 
     def _applied(self, old: Json | None) -> Json:
-        """What becomes of `old`, or of nothing, by what its manager wants."""
+        """Server-side apply to `old`, or to nothing."""
         config = self._configuration()
         tracking = tracking_of(self.kind, self.subresource)
         if tracking is None:
@@ -131,12 +129,12 @@ class Patcher:
         )
         timestamp = format_timestamp(self.scope.now)
         made = server_side_apply(tracking, old, application, timestamp)
-        return self._made_of(config, made)
+        return self._decoded_apply(config, made)
 
-    def _made_of(self, config: Json, applied: Json) -> Json:
-        """What was applied, as its kind has it."""
+    def _decoded_apply(self, config: Json, applied: Json) -> Json:
+        """The result of server-side apply, decoded by the schema."""
         try:
-            made, _ = self._restored(applied)  # and nobody is told what is dropped
+            made, _ = self._restored(applied)  # without warnings of dropped fields
         except TypeMismatchError as cause:
             why = cause.restoring
             if not self.kind.is_custom:
@@ -149,7 +147,7 @@ class Patcher:
         is_typed = self.options.validation != IGNORE
         operations, notes = operations_of(self.scope.request.body, is_typed=is_typed)
         document = patched_document(old, operations)
-        return self._read_again(json_of_document(document), notes, lambda: document)
+        return self._decoded_document(json_of_document(document), notes, lambda: document)
 
     def _merged(self, old: Json) -> Json:
         try:
@@ -160,12 +158,14 @@ class Patcher:
             patch = None
         if isinstance(patch, dict):
             made, notes = merge_patch(old, patch), list(repeated(patch))
-            return self._read_again(made, notes, lambda: self._merged_document(old))
+            return self._decoded_document(made, notes, lambda: self._merged_document(old))
         if patch is not None and self.options.validation != IGNORE:
             raise _undecodable("error decoding patch: ", patch, _GO_MAP)
         if not isinstance(patch, list):
             raise bad_request("Invalid JSON Patch")
-        return self._read_again(merge_patch(None, patch), [], lambda: self._merged_document(None))
+        return self._decoded_document(
+            merge_patch(None, patch), [], lambda: self._merged_document(None)
+        )
 
     def _merged_document(self, old: Json | None) -> Any:
         return merged_part(old, msgspec.Raw(self.scope.request.body.strip()))
@@ -179,13 +179,13 @@ class Patcher:
             raise _undecodable("", patch, _GO_MAP)
         notes = list(repeated(patch))
         if notes or _LONG_NUMBER.search(self.scope.request.body):
-            patch = as_held(patch)
+            patch = with_go_numbers(patch)
         made = apply_strategic_merge(schema, old, patch)
-        # What an object is cannot be patched this way, and nobody is told.
+        # As upstream, changes of kind and apiVersion are ignored silently.
         named = {"kind": self.kind.kind, "apiVersion": self.kind.api_version}
         known = {key: text for key, text in named.items() if _is_text(made.get(key))}
         made = {**made, **known}
-        return self._shaped(made, notes, PatchBody(patch))
+        return self._validated(made, notes, PatchBody(patch))
 
     def _parsed(self, said: str) -> Any:
         try:
@@ -217,50 +217,50 @@ class Patcher:
             listed = "\n  ".join(("yaml: unmarshal errors:", *notes))
             said = "error strict decoding YAML: error converting YAML to JSON: "
             raise bad_request(said + listed)
-        self.scope.warnings.extend(told(notes, self.options.validation))
+        self.scope.warnings.extend(warnings_of(notes, self.options.validation))
 
-    def _shaped(self, made: Json, notes: list[str], told_of: PatchSubject) -> Json:
-        """`made` as its kind has it; `told_of` is what a refusal shows."""
-        if isinstance(told_of, PatchedObject):
-            made = of_its_kind(self.kind, told_of)
-        made, more = self._decoded(made, told_of)
+    def _validated(self, made: Json, notes: list[str], subject: PatchSubject) -> Json:
+        """`made` decoded by the schema; `subject` is what an error message shows."""
+        if isinstance(subject, PatchedObject):
+            made = of_its_kind(self.kind, subject)
+        made, more = self._decoded(made, subject)
         notes += more
         if notes and self.options.validation == STRICT:
-            raise invalid_patch(told_of, strict_error(notes))
-        self.scope.warnings.extend(told(notes, self.options.validation))
+            raise invalid_patch(subject, strict_error(notes))
+        self.scope.warnings.extend(warnings_of(notes, self.options.validation))
         return made
 
-    def _read_again(self, made: Any, notes: list[str], document: Callable[[], Any]) -> Json:
-        """What a patch of an object's text has made, which `document` is."""
+    def _decoded_document(self, made: Any, notes: list[str], document: Callable[[], Any]) -> Json:
+        """The decoded result of a patch of the object's JSON text, which is `document`."""
         shown = PatchedObject(schema_of_kind(self.kind), made, document)
         if not isinstance(made, dict):
             raise invalid_patch(shown, _NO_OBJECT)
-        return self._shaped(made, notes, shown)
+        return self._validated(made, notes, shown)
 
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
-        """`made`, which upstream does not read again. Raises TypeMismatchError."""
+        """`made` decoded as upstream does without going through text. Raises TypeMismatchError."""
         try:
             return read_by_type(self.kind, made)
         except TypeMismatchError:
             schema = schema_of_kind(self.kind)
             if schema is None or self.kind.is_custom:
                 raise
-            # Of several that are wrong the first as declared is told.
+            # Upstream reports the first mismatch in the order of declaration.
             return read_by_type(self.kind, restored(schema, as_declared(schema, made)))
 
-    def _decoded(self, made: Json, told_of: PatchSubject) -> tuple[Json, list[str]]:
-        if isinstance(told_of, PatchedObject):
-            return self._decoded_text(made, told_of)
+    def _decoded(self, made: Json, subject: PatchSubject) -> tuple[Json, list[str]]:
+        if isinstance(subject, PatchedObject):
+            return self._decoded_text(made, subject)
         try:
             shaped, notes = self._restored(made)
         except TypeMismatchError as cause:
-            raise invalid_patch(told_of, cause.restoring) from None
-        if len(notes) > 1:  # upstream looks at members in order
+            raise invalid_patch(subject, cause.restoring) from None
+        if len(notes) > 1:  # upstream reads members sorted
             _, notes = self._restored(_in_order(made))
         return shaped, notes
 
     def _decoded_text(self, made: Json, shown: PatchedObject) -> tuple[Json, list[str]]:
-        """`made`, which upstream reads from its text: what is wrong there first is told."""
+        """`made` decoded as upstream does from its text, whose first error is reported."""
         try:
             shaped, notes = read_by_type(self.kind, made)
             if len(notes) > 1:
@@ -278,9 +278,9 @@ class Patcher:
 def patcher_of(
     scope: RequestScope, options: WriteOptions, kind: Kind | None = None, subresource: str = ""
 ) -> Patcher:
-    """The patch in a body, for the call's kind unless another is meant.
+    """The patcher of a request, for `kind` (default: that of the path).
 
-    Raises ApiError 415 for a media type that is none.
+    Raises ApiError 415 for other media types.
     """
     content_type = scope.request.headers.get("content-type", "")
     media_type = media_type_of(content_type) if content_type else ""
@@ -297,8 +297,8 @@ def _is_text(value: Any) -> bool:
 
 
 def _yaml_problem(cause: YamlError) -> str:
-    """What is wrong with a YAML text, in the words of upstream's library."""
-    # upstream: gopkg.in/yaml.v2 yaml.go:parser.fail counts lines from 0, and tells no first one
+    """A YAML syntax error in the words of upstream's library."""
+    # upstream: gopkg.in/yaml.v2 yaml.go:parser.fail counts lines from 0, and omits line 0
     return f"line {cause.line - 1}: {cause.problem}" if cause.line > 1 else cause.problem
 
 
@@ -309,14 +309,14 @@ def _undecodable(said: str, value: Any, wanted: str) -> ApiError:
 
 
 def _as_written(made: Json, shown: PatchedObject) -> Json:
-    """`made` with all members where they stand in its text."""
+    """`made` with its members in the order of its text."""
     named: Json = {key: made[key] for key in ("apiVersion", "kind") if key in made}
     written: Json = parse_json(shown.text())
     return {**written, **named}
 
 
 def _in_order(value: Any) -> Any:
-    """`value` with the members of its objects in order."""
+    """`value` with sorted members."""
     if isinstance(value, dict):
         return {key: _in_order(value[key]) for key in sorted(value)}
     return list(map(_in_order, value)) if isinstance(value, list) else value

@@ -17,7 +17,7 @@ from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.request.body import decoded, media_type_of, parsed_yaml
 from fairlead.apiserver.endpoints.request.body_type import require_type
 from fairlead.apiserver.endpoints.request.options import WriteOptions, unsigned_problem
-from fairlead.apiserver.endpoints.request.typed_object import of_another_version, told, typed
+from fairlead.apiserver.endpoints.request.typed_object import of_another_version, typed, warnings_of
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import Cause, bad_request, invalid
 from fairlead.apiserver.json_equality import canonical_key
@@ -73,7 +73,7 @@ def decoded_object(scope: RequestScope, options: WriteOptions, kind: Kind | None
     protobuf = None if kind.is_custom else scope.deps.protobuf
     obj = decoded(request.body, content_type, kind.kind, protobuf, kind.api_version)
     repeats = parsed_yaml(request.body)[1] if media_type_of(content_type) == YAML else []
-    scope.warnings.extend(told(of_another_version(kind, obj), options.validation))
+    scope.warnings.extend(warnings_of(of_another_version(kind, obj), options.validation))
     obj, warnings = typed(kind, require_type(obj, kind, request.body), options.validation, repeats)
     scope.warnings.extend(warnings)
     if kind.resource == CONTROLLER_REVISIONS and media_type_of(content_type) == JSON:

@@ -1,4 +1,4 @@
-"""Bodies: what clients send, whatever its media type, as JSON values.
+"""Decodes request bodies (JSON, YAML, protobuf) into JSON values.
 
 upstream: apimachinery/pkg/runtime/serializer/json/json.go:Decode,
 apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
@@ -14,24 +14,24 @@ from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
 from fairlead.api.text.yaml_documents import YamlError, documents
 from fairlead.apiserver.endpoints.request.body_type import type_problem, version_problem
-from fairlead.apiserver.endpoints.request.json_number import as_in_json
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.negotiation.media_type import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.negotiation.request_error import unknown_body
 from fairlead.apiserver.schema.json_text import NOT_PLAIN, JsonError, parse_json, parse_plain
 
-# The object in a body, and of which version and kind it is if it does not say so itself.
+# (body, default apiVersion, default kind) -> object
 DecodeProtobuf = Callable[[bytes, str, str], Json]
 
 SHOWN_BYTES_MAX: Final = 30
-# A number with a point or an exponent, or one that 64 bits may not hold.
+_INT64: Final = 1 << 63
+# A number with a point or an exponent, or too long for 64 bits.
 _FLOATING: Final = re.compile(rb"[:,\[]-?[0-9]+[.eE]|[0-9]{19}")
-# What stands before the reason where JSON is none, or says not what it is.
-_NOT_TOLD: Final = "couldn't get version/kind; json parse error: "
+# The prefix of errors in JSON syntax and in the type fields.
+_TYPE_UNREADABLE: Final = "couldn't get version/kind; json parse error: "
 
 
 def media_type_of(content_type: str) -> str:
-    """The media type without its parameters; JSON where nothing is said."""
+    """The media type without parameters; JSON if there is none."""
     return content_type.partition(";")[0].strip().lower() or JSON
 
 
@@ -42,11 +42,9 @@ def decoded(
     protobuf: DecodeProtobuf | None = None,
     api_version: str = "v1",
 ) -> Json:
-    """The object in `body`, of the kind called `expected` for the refusal of anything else.
+    """The object in `body`; `expected` is its kind in error messages, "" for DeleteOptions.
 
-    Options of a deletion are expected as "", and their refusal is short.
-
-    Raises ApiError: 415 for media types that nobody knows, 400 for what is no object.
+    Raises ApiError: 415 for an unknown media type, 400 if it is no object.
     """
     media_type = media_type_of(content_type)
     if media_type == PROTOBUF and protobuf is not None:
@@ -56,14 +54,14 @@ def decoded(
     try:
         value = _in_order(parsed_yaml(body)[0]) if media_type == YAML else parse_json(body)
     except JsonError as cause:
-        raise _unrecognized(body, expected, f"{_NOT_TOLD}{cause}") from None
+        raise _unrecognized(body, expected, f"{_TYPE_UNREADABLE}{cause}") from None
     except YamlError as cause:
         raise _unrecognized(body, expected, cause.upstream) from None
     if value is None:
         return {}
     problem = type_problem(value)
     if problem:
-        why = f"{_NOT_TOLD}json: cannot unmarshal {problem}"
+        why = f"{_TYPE_UNREADABLE}json: cannot unmarshal {problem}"
         raise _unrecognized(body, expected, why)
     problem = version_problem(value)
     if problem:
@@ -84,25 +82,25 @@ def _from_protobuf(body: bytes, api_version: str, expected: str, protobuf: Decod
 
 
 def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
-    """The first document in `body` as a JSON value, and what is to be said about its keys.
+    """The first YAML document as a JSON value, and notes of duplicate keys.
 
-    The last of equal keys counts. Raises YamlError.
+    The last of them counts. Raises YamlError.
     """
-    # Most clients apply JSON, which is YAML and read in a tenth of the time.
+    # Most clients apply JSON, which is valid YAML and parsed ten times faster as JSON.
     plain = parse_plain(body) if body.startswith(b"{") else NOT_PLAIN
     if plain is not NOT_PLAIN:
-        return as_in_json(plain) if _FLOATING.search(body) else plain, []
+        return with_json_numbers(plain) if _FLOATING.search(body) else plain, []
     # upstream: gopkg.in/yaml.v2 decode.go, as sigs.k8s.io/yaml shows its errors
     notes: list[str] = []
 
     def note(key: str, line: int) -> None:
         notes.append(f"line {line}: key {quoted(key)} already set in map")
 
-    return as_in_json(next(documents(body, note), None)), notes
+    return with_json_numbers(next(documents(body, note), None)), notes
 
 
 def _in_order(value: Any) -> Any:
-    """`value` with its members by name, as upstream makes JSON of YAML before it looks at it."""
+    """`value` with sorted members, as upstream converts YAML to JSON first."""
     match value:
         case dict():
             return {key: _in_order(value[key]) for key in sorted(value)}
@@ -124,3 +122,39 @@ def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
     return bad_request(
         f"the object provided is unrecognized (must be of type {expected}): {why} ({shown})"
     )
+
+
+def with_json_numbers(value: Any) -> Any:
+    """`value`, parsed from YAML, with the number types that JSON would give.
+
+    Upstream converts YAML to JSON first, which writes 1.0 as 1.
+    """
+    # upstream: sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
+    return _numbered(value, True)  # noqa: FBT003 - a positional recursion argument
+
+
+def with_go_numbers(value: Any) -> Any:
+    """`value`, parsed from JSON, with integers beyond 64 bits as floats, as Go holds them."""
+    # upstream: sigs.k8s.io/json, which unmarshals integers as int64 or float64
+    return _numbered(value, False)  # noqa: FBT003 - likewise
+
+
+def _numbered(value: Any, is_yaml: bool) -> Any:  # noqa: FBT001 - likewise
+    match value:
+        case dict():
+            made = {key: _numbered(item, is_yaml) for key, item in value.items()}
+            is_same = type(value) is dict and all(made[key] is value[key] for key in made)
+            return value if is_same else made
+        case list():
+            items = [_numbered(item, is_yaml) for item in value]
+            return items if any(map(_is_other, items, value)) else value
+        case float() if is_yaml and value.is_integer() and -_INT64 <= value < _INT64:
+            return int(value)
+        case int() if not -_INT64 <= value < _INT64:
+            return float(value)
+        case _:
+            return value
+
+
+def _is_other(one: Any, other: Any) -> bool:
+    return one is not other

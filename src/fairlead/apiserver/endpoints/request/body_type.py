@@ -1,4 +1,4 @@
-"""What type a body says it is of, and whether it is the one that its path names.
+"""The apiVersion and kind that a body states, and whether they match the path.
 
 upstream: apimachinery/pkg/runtime/serializer/json/{meta.go:Interpret,json.go:gvkWithDefaults},
 serializer/versioning/versioning.go:Decode, apiserver/pkg/endpoints/handlers/create.go
@@ -19,17 +19,17 @@ from fairlead.apiserver.schema.json_text import Repeating, json_kind
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.schema.single import TypeMismatchError
 
-# What a body says it is: apiVersion and kind.
-Stated = tuple[str, str]
+# apiVersion and kind
+StatedType = tuple[str, str]
 
 _TYPED: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
     'Kind string "json:\\"kind,omitempty\\"" }'
 )
 _FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
-# What is read, though nothing of that version is served, as what.
+# Types that are decoded as those of another version, though their version is not served.
 _READ_AS: Final = {("policy/v1beta1", "Eviction"): "policy/v1"}
-# Kinds that are known beside those with a schema: one, and those of every version.
+# Registered types without a schema: one, and those of every version.
 _OTHER_KINDS: Final = ("v1", "List")
 _UNVERSIONED: Final = frozenset(
     ("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList")
@@ -37,12 +37,12 @@ _UNVERSIONED: Final = frozenset(
 _KINDS_OF_ALL: Final = _UNVERSIONED | frozenset(
     f"{verb}Options" for verb in ("Create", "Delete", "Get", "List", "Patch", "Update")
 )
-# Groups whose kinds are another group's in upstream's internal types.
+# Kinds whose internal type is in another group in upstream.
 _INTERNAL_GROUPS: Final = {("events.k8s.io", "Event"): ""}
 
 
 def type_problem(value: Any) -> str:
-    """Why nobody can tell of which type a body is; empty where it can be told."""
+    """Why apiVersion and kind cannot be read from a body; "" if they can."""
     if not isinstance(value, dict):
         return f"{json_kind(value)} into Go value of type {_TYPED}"
     for key, said in _members(value):
@@ -52,8 +52,8 @@ def type_problem(value: Any) -> str:
     return ""
 
 
-def stated_type(obj: Json) -> Stated:
-    """The apiVersion and kind that `obj` says, "" where it does not: letters of any case count."""
+def stated_type(obj: Json) -> StatedType:
+    """The stated apiVersion and kind, "" if missing; member names match in any case."""
     found = {"apiVersion": "", "kind": ""}
     for key, said in _members(obj):
         field = _FIELDS.get(key.lower())
@@ -63,16 +63,16 @@ def stated_type(obj: Json) -> Stated:
 
 
 def version_problem(obj: Json) -> str:
-    """What is wrong with the very form of an apiVersion."""
+    """Why the apiVersion is malformed, "" if it is not."""
     # upstream: apimachinery/pkg/runtime/schema/group_version.go:ParseGroupVersion
     stated = stated_type(obj)[0]
     return f"unexpected GroupVersion string: {stated}" if stated.count("/") > 1 else ""
 
 
 def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
-    """`obj` as the `kind` that its path names. Raises ApiError 400 for another.
+    """`obj` with the type of the path, if it states no other one. Raises ApiError 400, 422.
 
-    What it does not say about itself is taken from the path; `body` is what it was read from.
+    A missing apiVersion or kind is taken from the path; `body` is for error messages.
     """
     stated, said = stated_type(obj)
     name = said or kind.kind
@@ -87,7 +87,7 @@ def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
 
 
 def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
-    """422 for a custom resource that says it is of another kind."""
+    """422: the body of a custom resource states another kind."""
     # upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go:validateKind
     cause = Cause("FieldValueInvalid", f'Invalid value: "{name}": must be {kind.kind}', "kind")
     meta = obj.get("metadata")
@@ -96,7 +96,7 @@ def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
 
 
 def no_conversion(api_version: str, name: str, kind: Kind) -> str:
-    """Why an object that says it is another is none of a built-in `kind`."""
+    """Why a body of another type is not convertible to a built-in `kind`."""
     if not _is_known(api_version, name):
         why = f"no kind {quoted(name)} is registered for version {quoted(api_version)} in scheme "
         return why + '"pkg/api/legacyscheme/scheme.go:30"'
@@ -106,7 +106,7 @@ def no_conversion(api_version: str, name: str, kind: Kind) -> str:
 
 
 def _completed(stated: str, kind: Kind) -> tuple[str, str]:
-    """Group and version; where something is missing, those of the path."""
+    """Group and version, completed from the path."""
     group, slash, version = stated.rpartition("/")
     group = group if slash else ""
     if not version and group in ("", kind.group):
@@ -140,7 +140,7 @@ def _other_version(api_version: str, kind: Kind) -> str:
     )
 
 
-def _internal(api_version: str, name: str) -> Stated:
+def _internal(api_version: str, name: str) -> StatedType:
     group = api_version.rpartition("/")[0]
     return _INTERNAL_GROUPS.get((group, name), group), name
 

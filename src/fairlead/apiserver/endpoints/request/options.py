@@ -1,4 +1,4 @@
-"""Options: the query parameters of each verb, checked as the API server checks them.
+"""The query parameters of each verb, checked as upstream does.
 
 upstream: apimachinery/pkg/apis/meta/{v1,internalversion}/validation/validation.go,
 apimachinery/pkg/apis/meta/v1/conversion.go
@@ -44,7 +44,7 @@ def is_true(request: Request, name: str) -> bool:
 
 
 def integer(request: Request, name: str) -> int | None:
-    """A number, None when it is not given. Raises ApiError 400."""
+    """An integer parameter, None if it is missing. Raises ApiError 400."""
     if not request.has(name):
         return None
     text = request.parameter(name)
@@ -57,13 +57,13 @@ def integer(request: Request, name: str) -> int | None:
 
 
 def unsigned(text: str) -> str:
-    """Why `text` is no resource version, "" when it is one."""
+    """Why `text` is no resourceVersion, "" if it is one."""
     problem = unsigned_problem(text)
     return problem and f"resourceVersion: Invalid value: {quoted(text)}: {problem}"
 
 
 def unsigned_problem(text: str) -> str:
-    """Why `text` is no number of 64 bits without a sign, "" when it is one."""
+    """Why `text` is no unsigned 64-bit integer, "" if it is one."""
     why = "invalid syntax"
     if _UNSIGNED.fullmatch(text):
         if capped_integer(text, UNSIGNED_MAX + 1) <= UNSIGNED_MAX:
@@ -74,7 +74,7 @@ def unsigned_problem(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What to list or watch; a watch from no version in particular sends what there is."""
+    """ListOptions of a list, watch or deletecollection."""
 
     label_selector: str
     field_selector: str
@@ -89,11 +89,11 @@ class ListOptions:
 
 
 def list_options(request: Request, *, is_watch: bool) -> ListOptions:
-    """The options of a list, a watch or the deletion of a collection. Raises ApiError 400, 422."""
+    """Reads ListOptions from the query. Raises ApiError 400, 422."""
     timeout_s, limit = integer(request, "timeoutSeconds"), integer(request, "limit") or 0
     labels, fields = request.parameter("labelSelector"), request.parameter("fieldSelector")
     if labels or fields:
-        parsed_selectors(labels, fields)  # upstream reads all of them before it looks at any
+        parsed_selectors(labels, fields)  # upstream parses selectors before it validates
     asked = request.has("sendInitialEvents")
     send_initial = is_true(request, "sendInitialEvents") if asked else None
     version, match = request.parameter("resourceVersion"), request.parameter(_MATCH)
@@ -156,7 +156,10 @@ def _watch_causes(options: ListOptions) -> Iterator[Cause]:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How to write; `validation` is Strict, Warn or Ignore, and `asked_validation` may be ""."""
+    """Options of a create, update or patch.
+
+    `validation` is Strict, Warn (default) or Ignore; `asked_validation` is the parameter itself.
+    """
 
     dry_run: bool
     manager: str
@@ -166,7 +169,7 @@ class WriteOptions:
 
 
 def write_options(request: Request, name: str) -> WriteOptions:
-    """The options of a create, update or patch; `name` is upstream's for them.
+    """Reads the options of a write from the query; `name` is their type, such as PatchOptions.
 
     Raises ApiError 422.
     """
@@ -190,7 +193,7 @@ def write_options(request: Request, name: str) -> WriteOptions:
 
 
 def dry_run_causes(values: tuple[str, ...]) -> Iterator[Cause]:
-    """What is wrong with the values of dryRun."""
+    """Errors in the values of dryRun."""
     if values and any(value != "All" for value in values):
         yield not_supported("dryRun", list(values), ("All",))
 

@@ -1,12 +1,12 @@
-"""Route: what a path means before anybody knows which kinds are served.
+"""RequestInfo: the resource that a path names, whether it is served or not.
 
     /api/v1/...                  the core group       /apis/GROUP/VERSION/...     any other
     .../RESOURCE                 all of them, or those without namespaces
     .../namespaces/NS/RESOURCE   those of one namespace
     .../NAME                     one                  .../NAME/SUBRESOURCE        a part of one
-    /VERSION/watch/...           the old way to ask for a watch
+    /VERSION/watch/...           a deprecated way to watch
 
-Authorization looks at this alone: who may not see whether something exists is told nothing.
+Authorization decides on this alone, before the resource is looked up.
 
 upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
 """
@@ -25,7 +25,7 @@ _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": 
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """What a path of a resource names; "" for what it does not."""
+    """What the path of a resource names; "" for missing parts."""
 
     group: str
     version: str
@@ -38,13 +38,13 @@ class RequestInfo:
 
     @property
     def is_namespaced(self) -> bool:
-        """Whether the path goes through a namespace."""
+        """Whether the path has a namespace, and is not about that namespace itself."""
         return bool(self.namespace) and self.resource != "namespaces"
 
 
 @text_cache(maxsize=CACHE_SIZE)
 def request_info_of(path: str) -> RequestInfo | None:
-    """The resource that `path` names; None for all other paths (discovery, health, ...)."""
+    """Parses `path`; None for paths without a resource (discovery, health, ...)."""
     parts = path[1:].rstrip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -67,25 +67,25 @@ def request_info_of(path: str) -> RequestInfo | None:
 
 @text_cache(maxsize=CACHE_SIZE)
 def ends_without_resource(path: str) -> bool:
-    """Whether `path` ends where it should name a resource."""
+    """Whether `path` ends in `watch` or `proxy`, without a resource."""
     # upstream: requestinfo.go:NewRequestInfo, specialVerbs
     parts = path[1:].rstrip("/").split("/")
     within = {"api": 2, "apis": 3}.get(parts[0])
     return within is not None and len(parts) == within + 1 and parts[-1] in ("proxy", "watch")
 
 
-def without_namespace(target: RequestInfo) -> RequestInfo:
-    """`target` as it is stored: a namespace itself is in none, though RBAC looks into it."""
-    return replace(target, namespace="") if target.resource == "namespaces" else target
+def without_namespace(info: RequestInfo) -> RequestInfo:
+    """`info` for storage: a Namespace is in no namespace, though RBAC authorizes it in its own."""
+    return replace(info, namespace="") if info.resource == "namespaces" else info
 
 
-def verb_of(method: str, target: RequestInfo, *, is_watch: bool) -> str:
-    """What RBAC calls a request; `is_watch`: a list is asked to go on. "" for unknown methods."""
-    if target.is_watch:
+def verb_of(method: str, info: RequestInfo, *, is_watch: bool) -> str:
+    """The RBAC verb; `is_watch` is the `watch` parameter. "" for unknown methods."""
+    if info.is_watch:
         return "watch"
     if method in ("GET", "HEAD"):
-        if is_watch and not target.name:
+        if is_watch and not info.name:
             return "watch"
-        return "get" if target.name else "list"
+        return "get" if info.name else "list"
     verb = _VERBS.get(method, "")
-    return "deletecollection" if verb == "delete" and not target.name else verb
+    return "deletecollection" if verb == "delete" and not info.name else verb

@@ -1,8 +1,7 @@
-"""Typed bodies: what was sent, read by the schema of its kind.
+"""Decodes an object by the schema of its kind, with fieldValidation.
 
-What the kind does not know is dropped; what was dropped, or said twice, is told: as an error in
-Strict, as warnings in Warn, not at all in Ignore. Kinds without a schema (custom resources) are
-taken as they are.
+Unknown fields are dropped. Dropped and duplicate fields are an error in Strict, warnings in Warn,
+and ignored in Ignore. Kinds without a schema are taken as they are.
 
 upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go, fieldValidation
 """
@@ -28,14 +27,14 @@ _EVERYWHERE: Final = ("apiVersion", "kind", "metadata")
 
 
 def schema_of_kind(kind: Kind) -> Schema | None:
-    """The type of a kind's objects, None where nobody wrote it down."""
+    """The schema of a kind, None if there is none."""
     if kind.custom is not None:
         return kind.custom.fields
     return None if kind.is_custom else schema_of(kind.api_version, kind.kind)
 
 
 def zero_object(kind: Kind) -> Json:
-    """An object of which nothing was said, as bookmarks show it. Shared: do not mutate."""
+    """An empty object of a kind, as in bookmarks. Shared: do not mutate."""
     schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
     return {} if schema is None else empty(schema)
 
@@ -43,10 +42,10 @@ def zero_object(kind: Kind) -> Json:
 def typed(
     kind: Kind, obj: Json, validation: str, repeats: Sequence[str] = ()
 ) -> tuple[Json, tuple[str, ...]]:
-    """`obj` as its kind has it, and warnings; `repeats` are keys that stood twice in YAML.
+    """`obj` decoded by its schema, and warnings; `repeats` are notes of duplicate YAML keys.
 
-    Raises ApiError 400 for a value of a wrong type, and in Strict for fields that are not known
-    or are there twice.
+    Raises ApiError 400 for a value of a wrong type, and in Strict for unknown and duplicate
+    fields.
     """
     cannot = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
     try:
@@ -57,11 +56,11 @@ def typed(
         together = "\n  ".join(("yaml: unmarshal errors:", *repeats))
         said = [together, *notes] if repeats else notes
         raise bad_request(f"{cannot}{strict_error(said)}")
-    return shaped, told([*repeats, *notes], validation)
+    return shaped, warnings_of([*repeats, *notes], validation)
 
 
 def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
-    """`obj` as its kind has it, and what is to be said about its fields.
+    """`obj` decoded by its schema, and notes of unknown and duplicate fields.
 
     Raises TypeMismatchError.
     """
@@ -76,9 +75,9 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
 
 
 def of_another_version(kind: Kind, obj: Json) -> list[str]:
-    """What is to be said about the fields of a custom resource whose version is not `kind`'s.
+    """Notes about a custom resource that states another version than the path.
 
-    By the type that another version has here, no object has fields of its own.
+    Upstream decodes it by a type without any fields, so all fields are unknown.
     """
     if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
         return []
@@ -86,17 +85,17 @@ def of_another_version(kind: Kind, obj: Json) -> list[str]:
 
 
 def strict_error(notes: Sequence[str]) -> str:
-    """All that is to be said about fields as one refusal."""
+    """The error for all notes in Strict."""
     return f"strict decoding error: {', '.join(notes)}"
 
 
-def told(notes: Iterable[str], validation: str) -> tuple[str, ...]:
-    """What is said about fields as warnings."""
+def warnings_of(notes: Iterable[str], validation: str) -> tuple[str, ...]:
+    """The notes as warnings, if fieldValidation is Warn."""
     return tuple(notes) if validation == WARN else ()
 
 
 def repeated(value: Any) -> list[str]:
-    """A note for each member that stands twice in its object."""
+    """A note for each duplicate member."""
     notes = Notes()
     _note_repeated(value, Place(), notes)
     return notes.texts

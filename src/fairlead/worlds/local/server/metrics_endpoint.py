@@ -75,17 +75,17 @@ class _Counted(Collector):
             labels=_REQUEST_LABELS,
         )
         for count in self._server.counts:
-            asked = count.asked
+            request = count.labels
             labels = (
                 str(count.code),
-                _COMPONENT if asked.resource else "",
-                asked.dry_run,
-                asked.group,
-                asked.resource,
-                asked.scope,
-                asked.subresource,
-                asked.verb,
-                asked.version,
+                _COMPONENT if request.resource else "",
+                request.dry_run,
+                request.group,
+                request.resource,
+                request.scope,
+                request.subresource,
+                request.verb,
+                request.version,
             )
             family.add_metric(labels, count.total)
         return family

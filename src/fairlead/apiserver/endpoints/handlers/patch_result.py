@@ -1,26 +1,65 @@
-"""Patches that make of an object one that says it is of another kind.
+"""The result of a patch: checks of its type, and how error messages show it.
 
-upstream: apimachinery/pkg/runtime/serializer/{json/json.go,versioning/versioning.go}:Decode,
+upstream: apiserver/pkg/endpoints/handlers/patch.go:applyPatchToObject, jsonPatcher,
+apimachinery/pkg/runtime/serializer/{json/json.go,versioning/versioning.go}:Decode,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:DecoderToVersion
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.handlers.patch_error import PatchedObject, invalid_patch
+from fairlead.api.text import field_problem
 from fairlead.apiserver.endpoints.request.body_type import no_conversion, other_kind, type_problem
 from fairlead.apiserver.error import ApiError, Cause, invalid
+from fairlead.apiserver.gotext.value import format_v
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.patch.jsonpatch.patched_document import document_text
+from fairlead.apiserver.schema.model import Schema
 
 # upstream: apiextensions-apiserver/pkg/crdserverscheme/unstructured.go:ObjectKinds
 _VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
 
 
+@dataclass(frozen=True, slots=True)
+class PatchedObject:
+    """The patched object; `document` makes its JSON document, only if it is shown."""
+
+    schema: Schema | None
+    made: Any
+    document: Callable[[], Any]
+
+    def text(self) -> str:
+        """The text for an error message."""
+        return document_text(self.schema, self.document())
+
+
+@dataclass(frozen=True, slots=True)
+class PatchBody:
+    """The body of a strategic merge patch, shown as Go prints a map."""
+
+    sent: Json
+
+    def text(self) -> str:
+        """The text for an error message."""
+        return format_v(self.sent)
+
+
+PatchSubject = PatchedObject | PatchBody
+
+
+def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
+    """422 for the result of a patch; upstream names no object."""
+    cause = Cause("FieldValueInvalid", field_problem.invalid(subject.text(), why), "patch")
+    message = f' "" is invalid: {cause}'
+    return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
+
+
 def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
-    """What a patch made, of `kind`; what it does not say about itself is what it was.
+    """The patched object with its type, which must be `kind`; a missing type is filled in.
 
     Raises ApiError 422.
     """
@@ -54,7 +93,7 @@ def _require_custom(kind: Kind, stated: str, name: str, shown: PatchedObject) ->
 
 
 def _other_version(obj: Json, stated: str, kind: Kind) -> ApiError:
-    """422 for a custom resource that says it is of another version, even of one that is served."""
+    """422: a patched custom resource states another version, even if that is served."""
     # upstream: pkg/registry/customresource/validator.go:ValidateTypeMeta, as with other_kind; what
     # was patched is read without conversion (apimachinery/pkg/runtime/scheme.go:Convert)
     why = f'Invalid value: "{stated}": must be {kind.api_version}'
