@@ -80,7 +80,7 @@ def patch(store, now, *, kind, name, change):
 
 def new_world(start, log):
     """An empty cluster at `start` in which people read status; `log` is given every command."""
-    config = EngineConfig(start=start, workloads=WorkloadsConfig(is_observed=True))
+    config = EngineConfig(start=start, workloads=WorkloadsConfig(serves_clients=True))
     engine = build_engine(config, SilentReporter())
     return SimulatedWorld(engine, start=start, command_log=log)
 

@@ -56,7 +56,7 @@ from fairlead.whatif.outcome import (
 _PENDING = "pending"
 _RUNNING = "running"
 _OVER = ""
-_COMPLAINTS = ("FailedCreate",)
+_COMPLAINTS = ("FailedCreate", "ReplicaSetCreateError")
 
 
 @dataclass(slots=True)

@@ -136,7 +136,7 @@ class _Run:
             scheduler=experiment.scheduler,
             node_lifecycle=experiment.node_lifecycle,
             # CronJobs read what Jobs say of themselves.
-            workloads=WorkloadsConfig(is_observed=experiment.runs_cron_jobs),
+            workloads=WorkloadsConfig(serves_clients=experiment.runs_cron_jobs),
             batch=experiment.batch,
         )
         engine = build_engine(config, self._metrics or self._jobs)

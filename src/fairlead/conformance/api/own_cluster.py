@@ -27,7 +27,7 @@ from fairlead.worlds.local.controllers.kubernetes_service import OwnService
 # The kubelets of the recordings were scripts, and quick; ours only see to nodes.
 CONFIG: Final = EngineConfig(
     kubelet=KubeletConfig(tends_pods=False, nodes=tuple(ZONES)),
-    workloads=WorkloadsConfig(is_observed=True),
+    workloads=WorkloadsConfig(serves_clients=True),
 )
 DEFAULT_SCHEDULER: Final = SchedulerConfig()
 _HOST: Final = "vm"

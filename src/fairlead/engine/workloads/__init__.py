@@ -1,5 +1,5 @@
-"""What makes replacement pods, cleans up after owners, keeps disruption budgets and drains nodes.
+"""Workload controllers: kube-controller-manager's controllers of pods, volumes and endpoints.
 
-Law: an owner's pods are counted, never remembered by promise: every decision follows from the
-pods that exist, those whose creation or deletion is under way, and the owner's own words.
+Law: every decision follows from the pods that exist, from creations and deletions in flight, and
+from the specification of their owner. What differs between worlds is chosen in `environment`.
 """

@@ -1,10 +1,10 @@
-"""Fairlead's annotations on workloads and nodes.
+"""Fairlead's annotations on pods and nodes.
 
-`fairlead.dev/replaces` on a Pod names the pod it stands in for, the first one of a chain, so
-that reports can speak of it under its original's name. `fairlead.dev/drain: requested` on a
-Node asks for a drain; taking it away calls the drain off. `fairlead.dev/drain-in-turn` on Nodes
-has them drained one after another (fairlead.engine.workloads.drain.rolling_drain); of such a node,
-`fairlead.dev/drain` says `done` from when it is empty until it is back.
+`fairlead.dev/replaces` on a Pod names the first pod of its chain of replacements, so that reports
+can use the original name. `fairlead.dev/drain: requested` on a Node requests a drain; removing it
+cancels the drain. `fairlead.dev/drain-in-turn` on Nodes drains them one after another (see
+`drain.rolling_drain`); `fairlead.dev/drain` is `done` from when such a node is empty until it is
+back.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ IN_TURN: Final = "fairlead.dev/drain-in-turn"
 
 
 def original_name(pod: Pod) -> str:
-    """The name of the first pod in the chain of replacements that led to `pod`."""
+    """Name of the first pod in the chain of replacements that led to `pod`."""
     return pod.metadata.annotations.get(REPLACES, pod.metadata.name)
 
 
 def is_drain_requested(node: Node) -> bool:
-    """Whether somebody wants the node's pods evicted."""
+    """Whether the node's pods are to be evicted."""
     return node.metadata.annotations.get(DRAIN) == REQUESTED
 
 
 def is_in_turn(node: Node) -> bool:
-    """Whether the node is one of several that are drained in turn."""
+    """Whether the node takes part in a rolling drain."""
     return IN_TURN in node.metadata.annotations

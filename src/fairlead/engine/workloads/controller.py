@@ -1,10 +1,8 @@
 """Workloads: the controllers of ReplicaSets, Deployments, StatefulSets, DaemonSets and Jobs.
 
-An object of these kinds stands for its pods: missing ones are created, lost ones replaced, and
-with the object its pods go. Each kind's wishes are a `Rule`, a Deployment's a `Rollout`; here
-stimuli find the owners they concern. A snapshot is first taken in whole and only then acted
-upon, so that no pod is missed because it stands behind its owner. The objects' status is left
-alone: nothing in Fairlead reads it, and the disruption controller counts for itself.
+Each owner has an `OwnerRule` that decides about its pods, and each Deployment a `Rollout`. This
+controller finds the owners that a stimulus concerns and runs their rules. A snapshot is stored as
+a whole before any rule runs, so that no pod is missed because it comes after its owner.
 """
 
 from __future__ import annotations
@@ -44,38 +42,53 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller_history import CONTROLLER_REVISION, Histories
 from fairlead.engine.workloads.deployment.controller import Rollouts
+from fairlead.engine.workloads.deployment.sync import RolloutSync
+from fairlead.engine.workloads.environment import Environment, simulated_environment
 from fairlead.engine.workloads.identity import owner_key
-from fairlead.engine.workloads.owner import Owner, complaints, is_owner, reference_to, rule_of
-from fairlead.engine.workloads.owner_status import OwnerStatus
+from fairlead.engine.workloads.owner import Owner, Rules, complaints, is_owner, reference_to
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.pod_control.priority_class import missing_classes
-from fairlead.engine.workloads.pod_control.unknown_owner import HandsOff
+from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule
 from fairlead.engine.workloads.status_writer import StatusWriter
 
 AT_ONCE: Final[Instant] = 0
 
 
 class Workloads:
-    """All workload controllers; one owner at a time, and only those a change concerns."""
+    """The controllers of all kinds of owners; a stimulus runs only the rules that it concerns."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
 
-    def __init__(self, config: WorkloadsConfig | None = None) -> None:
-        """Start knowing nothing."""
-        config = config or WorkloadsConfig()
+    def __init__(
+        self, config: WorkloadsConfig | None = None, environment: Environment | None = None
+    ) -> None:
+        """Start empty; without `environment`, as in a simulation."""
+        config, environment = config or WorkloadsConfig(), environment or simulated_environment()
         writer = StatusWriter()
         self._config = config
         self._writer = writer
-        self._pod_sets = PodSets(config)
-        self._rollouts = Rollouts(config, self._pod_sets, writer)
+        self._pod_sets = PodSets(
+            config,
+            events=environment.events,
+            factory=environment.pod_factory,
+            rule_for_unknown=environment.rule_for_unknown,
+            follows_all=environment.follows_all_pods,
+        )
+        sync = RolloutSync(
+            view=environment.replica_set_view(self._pod_sets),
+            output=environment.rollout_output(self._pod_sets, writer),
+            events=environment.events,
+        )
+        self._rollouts = Rollouts(config, self._pod_sets, sync)
         self._histories = Histories()
-        self._status = OwnerStatus(self._pod_sets, self._histories, writer)
+        self._status = environment.owner_status(self._pod_sets, self._histories, writer)
         self._nodes: dict[str, Node] = {}
+        self._rules = Rules(self._nodes, self._histories, environment.tracks_jobs)
         self._daemon_sets: dict[str, None] = {}  # their keys
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """What the owners concerned by `stimulus` want done about it."""
+        """The commands of the owners that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(one):
                 return self._see(one, now)
@@ -97,23 +110,24 @@ class Workloads:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """When an owner that was refused tries again; at once where something is left to do."""
+        """Time of the next retry; 0 if changes wait to be followed up."""
         if self._pod_sets.changed or self._rollouts.changed:
             return AT_ONCE
         waits = (self._pod_sets.next_retry(), self._rollouts.next_retry())
         return min((wait for wait in waits if wait is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Follow up what has changed, or let owners that were refused try again."""
+        """Follows up changes, or retries owners whose backoff has expired."""
         if not self._pod_sets.changed and not self._rollouts.changed:
-            return self._pod_sets.retry(now) + self._rollouts.retry(now)
+            self._rollouts.retry(now)
+            return self._pod_sets.retry(now)
         changed, self._pod_sets.changed = self._pod_sets.changed, {}
         commands: list[Command] = []
         for key in changed:
             commands += self._pod_sets.follow_up(key, now)
-            commands += self._rollouts.note_pods(key, now)
+            self._rollouts.mark_pods_changed(key)
         # A Deployment tells of a new ReplicaSet before that tells of its pods.
-        commands += self._rollouts.settle_changed(now)
+        commands += self._rollouts.sync_changed(now)
         for key in changed:
             commands += self._status.tell(key, now)
         return commands
@@ -128,7 +142,8 @@ class Workloads:
                 return self._see_node(one, now)
             case Deployment():
                 self._writer.see(_ref(one))
-                return self._rollouts.see(one, now)
+                self._rollouts.see(one)
+                return []
             case ControllerRevision():
                 self._histories.see(one)
                 return []
@@ -151,7 +166,8 @@ class Workloads:
                 self._histories.forget(one)
                 return []
             case _ if is_owner(one):
-                return self._bury_owner(one, now)
+                self._forget_owner(one)
+                return []
             case _:
                 return []
 
@@ -165,7 +181,7 @@ class Workloads:
     def _settle_daemons(self, node: str, now: Instant) -> list[Command]:
         commands: list[Command] = []
         for key in self._daemon_sets:
-            self._pod_sets.note(key)
+            self._pod_sets.mark_changed(key)
             commands += self._pod_sets.reconcile(key, node, now)
         return commands
 
@@ -178,54 +194,54 @@ class Workloads:
         if isinstance(owner, ReplicaSet):
             rollout = self._rollouts.learn_replica_set(key, owner)
             if rollout is not None:
-                commands += self._rollouts.settle(rollout, now)
+                self._rollouts.mark_changed(rollout)
         return commands
 
     def _learn_owner(self, owner: Owner) -> tuple[str, bool]:
-        """Note the newest version of `owner`: its key, and whether it wants something new."""
+        """Stores the newest version of `owner`; returns its key and whether its rule changed."""
         pods = self._introduce(owner)
         if isinstance(owner, DaemonSet):
             self._daemon_sets[pods.key] = None
         self._status.learn(pods.key, owner)
         before = self._pod_sets.rules[pods.key]
-        rule = rule_of(owner, pods, before, self._nodes, self._histories)
+        rule = self._rules.rule_of(owner, pods, before)
         return pods.key, self._pod_sets.set_rule(pods.key, rule)
 
     def _introduce(self, owner: Owner) -> PodSet:
-        """The set of the pods of `owner`."""
+        """The pod set of `owner`."""
         meta = owner.metadata
         if meta.uid:
             path = owner_key(type(owner).__name__, meta.namespace, meta.name, "")
             self._pod_sets.keys_by_path[path] = meta.uid
-        return self._pod_sets.introduce(reference_to(owner), meta.namespace)
+        return self._pod_sets.pod_set(reference_to(owner), meta.namespace)
 
-    def _bury_owner(self, owner: Owner, now: Instant) -> list[Command]:
+    def _forget_owner(self, owner: Owner) -> None:
         meta = owner.metadata
         key = owner_key(type(owner).__name__, meta.namespace, meta.name, meta.uid)
         if key not in self._pod_sets.sets:
-            return []
+            return
         self._daemon_sets.pop(key, None)
         self._writer.forget(_ref(owner))
         self._status.forget(key)
         self._histories.forget_owner(key)
-        self._pod_sets.set_rule(key, HandsOff())
-        return self._rollouts.forget_replica_set(key, now)
+        self._pod_sets.set_rule(key, NoOpRule())
+        self._rollouts.forget_replica_set(key)
 
     # --- a snapshot ----------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Take in everything, and only then let each owner react, in order of first sight."""
-        self._take_in(objects)
+        """Stores all objects, then runs all rules, in the order in which owners were first seen."""
+        self._load_pods(objects)
         commands = _stand_in_classes(objects)
         commands += self._learn_owners(objects)
         commands += self._rollouts.load(now)
         for key in list(self._pod_sets.sets):
-            self._pod_sets.count_leaving_as_lost(key)
+            self._pod_sets.replace_terminating_pods(key)
             commands += self._pod_sets.reconcile(key, None, now)
         return commands
 
-    def _take_in(self, objects: Sequence[ApiObject]) -> None:
-        """Nodes, pods, and by which names pods may refer to their owners."""
+    def _load_pods(self, objects: Sequence[ApiObject]) -> None:
+        """Stores nodes, pods and revisions, and the names by which pods may refer to owners."""
         for one in objects:
             if is_owner(one):
                 self._introduce(one)
@@ -233,12 +249,12 @@ class Workloads:
             if isinstance(one, Node):
                 self._nodes[one.metadata.name] = one
             elif isinstance(one, Pod):
-                self._pod_sets.take_in(one)
+                self._pod_sets.load_pod(one)
             elif isinstance(one, ControllerRevision):
                 self._histories.see(one)
 
     def _learn_owners(self, objects: Sequence[ApiObject]) -> list[Command]:
-        """What owners want, Deployments first; only unusable templates are answered here."""
+        """Stores the owners, Deployments first; reports unusable templates."""
         commands: list[Command] = []
         for one in objects:
             if isinstance(one, Deployment):
@@ -262,14 +278,14 @@ class Workloads:
         return []
 
     def _see_status_written(self, target: ObjectRef) -> None:
-        """A status is written: there may be something newer to say."""
+        """A status was written: check whether it is still current."""
         if self._writer.answered(target):
             key = owner_key(target.kind, target.namespace, target.name, target.uid)
             changed = self._rollouts if target.kind == "Deployment" else self._pod_sets
             changed.changed[key] = None
 
     def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        """A status could not be written: later, unless the object is gone."""
+        """A status could not be written: retry, unless the object is gone."""
         if reason is FailureReason.NOT_FOUND:
             self._writer.forget(target)
             return
@@ -290,7 +306,7 @@ class Workloads:
                 command.target.kind == CONTROLLER_REVISION
                 and reason is FailureReason.ALREADY_EXISTS
             ):
-                self._pod_sets.note(self._histories.not_created(manifest))
+                self._pod_sets.mark_changed(self._histories.not_created(manifest))
             case DeleteObject(target):
                 self._pod_sets.not_deleted(target, reason, now)
             case PatchObject(target) if target.kind in ("ReplicaSet", "Deployment"):
@@ -315,5 +331,5 @@ def _ref(one: Owner | Deployment) -> ObjectRef:
 
 
 def _concerns_daemons(node: Node) -> tuple[object, ...]:
-    """What of a node decides whether daemon pods run there."""
+    """The fields of a node that decide whether daemon pods run there."""
     return (node.metadata.labels, node.spec.taints)

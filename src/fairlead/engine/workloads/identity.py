@@ -1,4 +1,4 @@
-"""Identities: how owners and pods are told apart, and under which name their controllers speak."""
+"""Object references and keys of owners and pods, and the events of their controllers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ STATEFUL_SET: Final = "StatefulSet"
 
 
 def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
-    """What identifies an owner: its uid, or kind/namespace/name where none is known."""
+    """Key of an owner: its uid, or kind/namespace/name if the uid is unknown."""
     return uid or f"{kind}/{namespace}/{name}"
 
 
-def happened(owner: ObjectRef, reason: str, note: str, *, is_warning: bool = False) -> RecordEvent:
-    """The event by which the controller of `owner` tells what it did or could not do."""
+def owner_event(
+    owner: ObjectRef, reason: str, note: str, *, is_warning: bool = False
+) -> RecordEvent:
+    """An event from the controller of `owner`."""
     return RecordEvent(
         regarding=owner,
         type="Warning" if is_warning else "Normal",
@@ -41,24 +43,24 @@ def happened(owner: ObjectRef, reason: str, note: str, *, is_warning: bool = Fal
 
 
 def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
-    """The event that tells of a pod made for `owner`."""
+    """The event about a pod created for `owner`."""
     # upstream: pkg/controller/controller_utils.go:createPods; stateful_pod_control.go has its own
     if owner.kind == STATEFUL_SET:
         note = f"Create Pod {name} in StatefulSet {owner.name} successful"
-        return happened(owner, "SuccessfulCreate", note)
-    return happened(owner, "SuccessfulCreate", f"Created pod: {name}")
+        return owner_event(owner, "SuccessfulCreate", note)
+    return owner_event(owner, "SuccessfulCreate", f"Created pod: {name}")
 
 
 def pod_deleted(owner: ObjectRef, name: str) -> RecordEvent:
-    """The event that tells of a pod that `owner` let go."""
+    """The event about a pod that `owner` deleted."""
     if owner.kind == STATEFUL_SET:
         note = f"Delete Pod {name} in StatefulSet {owner.name} successful"
-        return happened(owner, "SuccessfulDelete", note)
-    return happened(owner, "SuccessfulDelete", f"Deleted pod: {name}")
+        return owner_event(owner, "SuccessfulDelete", note)
+    return owner_event(owner, "SuccessfulDelete", f"Deleted pod: {name}")
 
 
 def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
-    """The event that tells why `owner` has fewer objects than it wants."""
+    """The event about a pod that could not be created for `owner`."""
     # upstream: pkg/controller/controller_utils.go:createPods
     return RecordEvent(
         regarding=owner,
@@ -71,6 +73,6 @@ def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
 
 
 def pod_ref(pod: Pod) -> ObjectRef:
-    """The identity of `pod`."""
+    """Object reference of `pod`."""
     meta = pod.metadata
     return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)

@@ -1,8 +1,9 @@
-"""Owners: the objects that stand for pods, and the rule that each of them stands for."""
+"""Owners: the kinds that control pods, and the rule for each of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
 from fairlead.api.objects import (
@@ -17,15 +18,15 @@ from fairlead.api.objects import (
 )
 from fairlead.engine.core.command import Command, ObjectRef
 from fairlead.engine.workloads.controller_history import Histories
-from fairlead.engine.workloads.daemon_set.rule import DaemonPods
+from fairlead.engine.workloads.daemon_set.rule import DaemonSetRule
 from fairlead.engine.workloads.identity import failed_create
-from fairlead.engine.workloads.job.rule import JobPods
+from fairlead.engine.workloads.job.rule import JobRule
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 from fairlead.engine.workloads.pod_control.pod_template import read_template
-from fairlead.engine.workloads.pod_control.rule import Rule
-from fairlead.engine.workloads.pod_control.unknown_owner import HandsOff
-from fairlead.engine.workloads.replica_set.rule import Replicas
-from fairlead.engine.workloads.stateful_set.rule import StatefulPods
+from fairlead.engine.workloads.pod_control.rule import OwnerRule
+from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule
+from fairlead.engine.workloads.replica_set.rule import ReplicaSetRule
+from fairlead.engine.workloads.stateful_set.rule import StatefulSetRule
 
 Owner = ReplicaSet | ReplicationController | StatefulSet | DaemonSet | Job
 
@@ -39,12 +40,12 @@ API_VERSIONS: Final[Mapping[type[Any], str]] = {
 
 
 def is_owner(one: ApiObject) -> TypeGuard[Owner]:
-    """Whether `one` stands for pods."""
+    """Whether `one` controls pods."""
     return type(one) in API_VERSIONS
 
 
 def reference_to(owner: Owner) -> OwnerReference:
-    """How the pods of `owner` refer to it."""
+    """The owner reference of pods controlled by `owner`."""
     return OwnerReference(
         api_version=API_VERSIONS[type(owner)],
         kind=type(owner).__name__,
@@ -55,7 +56,7 @@ def reference_to(owner: Owner) -> OwnerReference:
 
 
 def complaints(owner: Owner) -> list[Command]:
-    """The event that tells why `owner` makes no pods, if its template describes none."""
+    """The event for an owner whose template does not describe a pod."""
     if read_template(owner.spec.template) is not None:
         return []
     meta = owner.metadata
@@ -63,29 +64,36 @@ def complaints(owner: Owner) -> list[Command]:
     return [failed_create(ref, "spec.template describes no pod")]
 
 
-def rule_of(
-    owner: Owner, pods: PodSet, before: Rule, nodes: Mapping[str, Node], histories: Histories
-) -> Rule:
-    """What `owner` wants of its `pods` now; `before` is what it wanted until now.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Makes the rule of each owner; `tracks_jobs`: pods of Jobs get the tracking finalizer."""
 
-    An owner whose template describes no pod wants nothing that anybody could do, and one that is
-    to go wants nothing any more: what becomes of its pods is the garbage collector's.
-    """
-    if isinstance(owner, Job):  # which counts its pods to its own end
-        known = before if isinstance(before, JobPods) else JobPods.of(owner, pods)
-        return known.changed(owner)
-    if owner.metadata.deletion_timestamp:
-        return HandsOff()
-    if read_template(owner.spec.template) is None:
-        return HandsOff()
-    match owner:
-        case ReplicaSet() | ReplicationController():
-            return Replicas(owner.spec.replicas, owner.spec.template)
-        case StatefulSet():
-            history = histories.of(pods.key, owner)
-            history.resolve(owner, pods.pods.values())
-            return StatefulPods.of(owner, history)
-        case DaemonSet():
-            history = histories.of(pods.key, owner)
-            history.resolve(owner, pods.pods.values())
-            return DaemonPods.of(owner, nodes, history, before, pods) or HandsOff()
+    nodes: Mapping[str, Node]
+    histories: Histories
+    tracks_jobs: bool
+
+    def rule_of(self, owner: Owner, pods: PodSet, before: OwnerRule) -> OwnerRule:
+        """The rule for the newest version of `owner`; `before` is its rule until now.
+
+        An owner whose template describes no pod gets no rule. Neither does an owner that is being
+        deleted: the garbage collector decides about its pods.
+        """
+        if isinstance(owner, Job):  # a Job counts its pods until the end, also while deleted
+            if isinstance(before, JobRule):
+                return before.changed(owner)
+            return JobRule.of(owner, pods, is_tracked=self.tracks_jobs).changed(owner)
+        if owner.metadata.deletion_timestamp:
+            return NoOpRule()
+        if read_template(owner.spec.template) is None:
+            return NoOpRule()
+        match owner:
+            case ReplicaSet() | ReplicationController():
+                return ReplicaSetRule(owner.spec.replicas, owner.spec.template)
+            case StatefulSet():
+                history = self.histories.of(pods.key, owner)
+                history.resolve(owner, pods.pods.values())
+                return StatefulSetRule.of(owner, history)
+            case DaemonSet():
+                history = self.histories.of(pods.key, owner)
+                history.resolve(owner, pods.pods.values())
+                return DaemonSetRule.of(owner, self.nodes, history, before, pods) or NoOpRule()

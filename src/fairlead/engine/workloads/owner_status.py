@@ -1,8 +1,9 @@
-"""OwnerStatus: writes the status of the owners of pods, where somebody reads it."""
+"""OwnerStatus: writes the status of owners of pods, and revisions, for API clients."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 
@@ -20,9 +21,9 @@ from fairlead.api.objects import (
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.controller_history import Histories, History
-from fairlead.engine.workloads.daemon_set.rule import DaemonPods
+from fairlead.engine.workloads.daemon_set.rule import DaemonSetRule
 from fairlead.engine.workloads.daemon_set.status import daemon_status
-from fairlead.engine.workloads.job.rule import OWN_CONTROLLER, JobPods
+from fairlead.engine.workloads.job.rule import OWN_CONTROLLER, JobRule
 from fairlead.engine.workloads.job.status import job_events, job_status
 from fairlead.engine.workloads.job.tracking_finalizer import JobTurns, releases, take_note
 from fairlead.engine.workloads.owner import Owner
@@ -32,9 +33,44 @@ from fairlead.engine.workloads.stateful_set.status import stateful_status
 from fairlead.engine.workloads.status_writer import StatusWriter
 
 
+class OwnerOutput(Protocol):
+    """What is written about an owner for clients: status, revisions, job tracking."""
+
+    def learn(self, key: str, owner: Owner) -> None:
+        """Stores the newest version of `owner`."""
+        ...
+
+    def forget(self, key: str) -> None:
+        """Forgets a deleted owner."""
+        ...
+
+    def tell(self, key: str, now: Instant) -> list[Command]:
+        """The writes that follow from changes of the pods of `key`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoOwnerStatus:
+    """Writes nothing."""
+
+    pod_sets: PodSets
+    histories: Histories
+    writer: StatusWriter
+
+    def learn(self, key: str, owner: Owner) -> None:
+        """Nothing to store."""
+
+    def forget(self, key: str) -> None:
+        """Nothing to forget."""
+
+    def tell(self, key: str, now: Instant) -> list[Command]:
+        """Nothing."""
+        return []
+
+
 @dataclass(slots=True)
 class OwnerStatus:
-    """The newest version of each owner, by the key of its pods."""
+    """The newest version of each owner, by key."""
 
     pod_sets: PodSets
     histories: Histories
@@ -45,24 +81,23 @@ class OwnerStatus:
     _first: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def learn(self, key: str, owner: Owner) -> None:
-        """Note the newest version of `owner`."""
-        if self.pod_sets.config.is_observed:
-            before = self._owners.get(key)
-            if before is None or before.metadata.generation != owner.metadata.generation:
-                self._first[key] = frozenset(self.pod_sets.sets[key].pods)
-            self._owners[key] = owner
-            if isinstance(owner, Job):
-                self._turns.learn(key, owner)
-            self.pod_sets.note(key)
+        """Stores the newest version of `owner`."""
+        before = self._owners.get(key)
+        if before is None or before.metadata.generation != owner.metadata.generation:
+            self._first[key] = frozenset(self.pod_sets.sets[key].pods)
+        self._owners[key] = owner
+        if isinstance(owner, Job):
+            self._turns.learn(key, owner)
+        self.pod_sets.mark_changed(key)
 
     def forget(self, key: str) -> None:
-        """The owner is gone."""
+        """Forgets a deleted owner."""
         self._owners.pop(key, None)
         self._first.pop(key, None)
         self._turns.forget(key)
 
     def tell(self, key: str, now: Instant) -> list[Command]:
-        """Write what has changed about the pods of `key`."""
+        """Writes what has changed about the pods of `key`."""
         owner = self._owners.get(key)
         if owner is None:
             return []
@@ -77,7 +112,7 @@ class OwnerStatus:
                 history = self.histories.of(key, owner)
                 status = stateful_status(owner, self._counted(key, owner), history, now)
                 return self._tell_revised(key, owner, history, status)
-            case DaemonSet() if isinstance(rule := self.pod_sets.rules[key], DaemonPods):
+            case DaemonSet() if isinstance(rule := self.pod_sets.rules[key], DaemonSetRule):
                 history = self.histories.of(key, owner)
                 counted = self._counted(key, owner)
                 status = daemon_status(owner, rule, counted, history, now)
@@ -89,9 +124,10 @@ class OwnerStatus:
                 return []
 
     def _counted(self, key: str, owner: StatefulSet | DaemonSet) -> list[Pod]:
-        """The pods that its status tells of: of a new generation those first that it found.
+        """The pods to count: for a new generation, those that existed when it was first seen.
 
-        Upstream's controllers count, make or take away some, and tell what they have counted.
+        Upstream's controllers count the pods, then create or delete some, and write the counts from
+        before.
         """
         # upstream: stateful_set_control.go:updateStatefulSet, daemon_controller.go:syncDaemonSet
         pods = self.pod_sets.sets[key].pods.values()
@@ -108,20 +144,20 @@ class OwnerStatus:
 
     def _tell_job(self, key: str, job: Job, now: Instant) -> list[Command]:
         pods, rule = self.pod_sets.sets[key], self.pod_sets.rules[key]
-        if not isinstance(rule, JobPods) or job.spec.managed_by not in ("", OWN_CONTROLLER):
+        if not isinstance(rule, JobRule) or job.spec.managed_by not in ("", OWN_CONTROLLER):
             return []
         due = self._turns.waits_until(key, now)
         if due is not None:
             self.pod_sets.wake(key, due)
             return []
-        take_note(rule.tally, pods)
-        status = job_status(job, rule.tally, pods, now)
+        take_note(rule.progress, pods)
+        status = job_status(job, rule.progress, pods, now)
         # Fields that the view leaves out were written with the rest.
         is_written = msgspec.convert(status, JobStatus) == job.status != JobStatus()
         if not is_written:
             written = self.writer.write(pods.ref, as_json(job.status), status)
             return (job_events(pods.ref, job, status) if written else []) + written
-        commands = [*releases(job, rule.tally, pods)]
+        commands = [*releases(job, rule.progress, pods)]
         if not commands:
             self._turns.end(key)
         return commands

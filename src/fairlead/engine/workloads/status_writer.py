@@ -1,4 +1,4 @@
-"""Writing status: one request at a time for each object, and none that says nothing new."""
+"""StatusWriter: at most one status write in flight for each object, and none without a change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.engine.core.command import Command, ObjectRef, PatchStatus
 
 
 def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
-    """The merge patch that makes `after` of `before`, field by field."""
+    """The merge patch that turns `before` into `after`, field by field."""
     patch: Json = {key: None for key in before if key not in after}
     for key, value in after.items():
         known = before.get(key)
@@ -23,10 +23,10 @@ def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
 
 @dataclass(slots=True)
 class StatusWriter:
-    """The writes under way, by the object they are for.
+    """Status writes in flight, by object.
 
-    One that came to nothing is not tried again before the object has changed: somebody who judges
-    it has kept it as it was.
+    A write that had no effect is not repeated until the object changes: some admission policy has
+    kept the object as it was.
     """
 
     _pending: dict[ObjectRef, Json] = field(default_factory=dict)
@@ -36,9 +36,9 @@ class StatusWriter:
     def write(
         self, target: ObjectRef, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> list[Command]:
-        """Let the status of `target`, seen as `before`, become `after`.
+        """Writes the status `after` over `before`, unless a write is in flight or nothing changes.
 
-        While a write is under way nothing is sent; who is told of its outcome asks again.
+        After the write in flight is answered, call this again.
         """
         patch = status_patch(before, after)
         if not patch or target in self._pending or self._taken.get(target) == patch:
@@ -47,15 +47,15 @@ class StatusWriter:
         return [PatchStatus(target, patch)]
 
     def is_pending(self, target: ObjectRef) -> bool:
-        """Whether a write is under way."""
+        """Whether a write is in flight."""
         return target in self._pending
 
     def see(self, target: ObjectRef) -> None:
-        """Take note that the object has changed."""
+        """The object has changed."""
         self._taken.pop(target, None)
 
     def answered(self, target: ObjectRef) -> bool:
-        """Take note that a write is done; whether it was one of these."""
+        """A write succeeded; returns whether it was sent from here."""
         patch = self._pending.pop(target, None)
         if patch is None:
             return False
@@ -64,13 +64,13 @@ class StatusWriter:
         return True
 
     def refused(self, target: ObjectRef) -> int:
-        """Take note that a write was refused; how often in a row, 0 if it was none of these."""
+        """A write failed; returns the failures in a row, 0 if the write was not sent from here."""
         if self._pending.pop(target, None) is None:
             return 0
         self._refused[target] = self._refused.get(target, 0) + 1
         return self._refused[target]
 
     def forget(self, target: ObjectRef) -> None:
-        """The object is gone."""
+        """The object was deleted."""
         for known in (self._pending, self._taken, self._refused):
             known.pop(target, None)

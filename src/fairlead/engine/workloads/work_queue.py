@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.pod_control.burst_limiter import Restraint
+from fairlead.engine.workloads.pod_control.burst_limiter import BurstLimiter
 from fairlead.engine.workloads.retries import Key, Retries
 
 
@@ -22,7 +22,7 @@ class WorkQueue:
     def __init__(self, config: WorkloadsConfig) -> None:
         """Nothing is to be looked at."""
         self._retries = Retries(config)
-        self._restraint = Restraint()
+        self._burst_limiter = BurstLimiter()
         self._keys: dict[Key, None] = {}
 
     def add(self, key: Key) -> None:
@@ -48,11 +48,11 @@ class WorkQueue:
 
     def rests(self, key: Key, now: Instant) -> bool:
         """Whether it was written too often at this instant: then it comes again after a rest."""
-        if not self._restraint.holds(key, now):
+        if not self._burst_limiter.is_exceeded(key, now):
             return False
         self._retries.rest(key, now)
         return True
 
     def wrote(self, key: Key, now: Instant, times: int) -> None:
         """So many writes of it were asked for."""
-        self._restraint.note(key, now, times)
+        self._burst_limiter.record(key, now, times)

@@ -47,7 +47,7 @@ OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(
         stop=StopAfter(STOPPING), accepts_pods=True, heeds_gates=True, input_duration=LISTENING
     ),
-    workloads=WorkloadsConfig(is_observed=True),
+    workloads=WorkloadsConfig(serves_clients=True),
     batch=shipped_configuration(RECOMMENDED),
 )
 

@@ -30,8 +30,8 @@ from fairlead.engine.core.stimulus import (
     ObjectDeleted,
     ObjectsLoaded,
 )
-from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.environment import served_environment
 
 T0 = seconds(1_000_000)
 SETTLE_MAX = 100_000
@@ -144,7 +144,7 @@ class World:
     # --- time ------------------------------------------------------------------------------
 
     def settle(self):
-        """Let everything that has happened have its consequences."""
+        """Let everything that has owner_event have its consequences."""
         for _ in range(SETTLE_MAX):
             if self.stimuli:
                 self._tell(self.stimuli.popleft())
@@ -354,7 +354,7 @@ def new_world():
 @pytest.fixture
 def observed_world():
     """One where pods run at once and everything is written that somebody may read."""
-    controller = Workloads(WorkloadsConfig(is_observed=True))
+    controller = Workloads(environment=served_environment())
     return World(controller, place=lambda pod: "n1", runs=True).load()
 
 

@@ -11,7 +11,7 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 
 @pytest.fixture
 def world(new_world):
-    controllers = workload_controllers(WorkloadsConfig(is_observed=True))
+    controllers = workload_controllers(WorkloadsConfig(serves_clients=True))
     return new_world(*controllers, place=lambda pod: "n1", runs=True).load()
 
 

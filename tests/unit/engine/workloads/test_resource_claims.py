@@ -11,6 +11,8 @@ from fairlead.apiserver.kind import POD, find_kind
 from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectChanged
+from fairlead.engine.engine import Engine
+from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.resource_claims import Claims
 from fairlead.testing.device_builders import wanting
 from fairlead.worlds.simulation.world import SimulatedWorld
@@ -66,7 +68,7 @@ class World(SimulatedWorld):
     """With nobody in it but this controller."""
 
     def __init__(self, *manifests):
-        super().__init__(Claims(), start=START, seed=1)
+        super().__init__(Engine(Cluster(), (Claims(),)), start=START, seed=1)
         self.load(manifests)
         self.settle()
 

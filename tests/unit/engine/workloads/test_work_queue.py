@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.pod_control.burst_limiter import REST, TIMES_MAX
+from fairlead.engine.workloads.pod_control.burst_limiter import BURST_MAX, REST
 from fairlead.engine.workloads.work_queue import WorkQueue
 
 A, B = ("default", "a"), ("default", "b")
@@ -53,7 +53,7 @@ def test_refusals_that_are_forgotten_do_not_count(queue):
 
 
 def test_what_was_written_too_often_at_one_instant_rests(queue):
-    queue.wrote(A, NOW, TIMES_MAX - 1)
+    queue.wrote(A, NOW, BURST_MAX - 1)
     assert not queue.rests(A, NOW)
     queue.wrote(A, NOW, 1)
     assert queue.rests(A, NOW)

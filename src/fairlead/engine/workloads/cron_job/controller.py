@@ -21,7 +21,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.cron_job.sync import CRON_JOB, Cron, write_status
-from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.status_writer import StatusWriter
 
 RETRY_AFTER = seconds(10)
@@ -121,7 +121,7 @@ class CronJobs:
 
     def _see_creation(self, target: ObjectRef) -> list[Command]:
         for cron in self._born(target):
-            return [happened(cron.ref, "SuccessfulCreate", f"Created job {target.name}")]
+            return [owner_event(cron.ref, "SuccessfulCreate", f"Created job {target.name}")]
         return []
 
     def _see_refusal(
@@ -134,7 +134,7 @@ class CronJobs:
             cron.last = cron.before
             self._timers.add(now + RETRY_AFTER, cron.view.metadata.uid)
             note = f"Error creating job: {message}"
-            return [happened(cron.ref, "FailedCreate", note, is_warning=True)]
+            return [owner_event(cron.ref, "FailedCreate", note, is_warning=True)]
         return []
 
     def _born(self, target: ObjectRef) -> list[Cron]:

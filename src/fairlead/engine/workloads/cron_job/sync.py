@@ -29,7 +29,7 @@ from fairlead.engine.workloads.cron_job.schedule import (
     read_schedule,
     read_zone,
 )
-from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.job.rule import has_condition, is_finished
 from fairlead.engine.workloads.status_writer import StatusWriter
 
@@ -185,7 +185,7 @@ class Cron:
             if not is_finished(job):
                 if name not in self.own:
                     note = f"Saw a job that the controller did not create or forgot: {name}"
-                    commands.append(happened(self.ref, "UnexpectedJob", note, is_warning=True))
+                    commands.append(owner_event(self.ref, "UnexpectedJob", note, is_warning=True))
                 continue
             if name in self.ended:
                 continue
@@ -195,7 +195,7 @@ class Cron:
                 del self.own[name]
                 how = "Complete" if has_condition(job, "Complete") else "Failed"
                 note = f"Saw completed job: {name}, condition: {how}"
-                commands.append(happened(self.ref, "SawCompletedJob", note))
+                commands.append(owner_event(self.ref, "SawCompletedJob", note))
         return commands
 
     def _forget_old(self) -> list[Command]:
@@ -222,7 +222,7 @@ class Cron:
             return []
         self.going[meta.name] = None
         ref = ObjectRef("Job", meta.namespace, meta.name, meta.uid)
-        told = happened(self.ref, "SuccessfulDelete", f"Deleted job {meta.name}")
+        told = owner_event(self.ref, "SuccessfulDelete", f"Deleted job {meta.name}")
         return [DeleteObject(ref, why=why), told]
 
     # --- words -----------------------------------------------------------------------------------
@@ -235,11 +235,11 @@ class Cron:
         return self._say("UnparseableSchedule", note, is_warning=True)
 
     def _say(self, reason: str, note: str, *, is_warning: bool = False) -> list[Command]:
-        """An event, but not the same one again as long as nothing else has happened."""
+        """An event, but not the same one again as long as nothing else has owner_event."""
         if self.told == note:
             return []
         self.told = note
-        return [happened(self.ref, reason, note, is_warning=is_warning)]
+        return [owner_event(self.ref, reason, note, is_warning=is_warning)]
 
 
 def write_status(cron: Cron, writer: StatusWriter) -> list[Command]:

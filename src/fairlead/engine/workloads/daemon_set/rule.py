@@ -23,7 +23,7 @@ from fairlead.engine.workloads.controller_history import REVISION_LABEL, History
 from fairlead.engine.workloads.disruption.budget import BudgetError, scaled
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 from fairlead.engine.workloads.pod_control.pod_template import read_template, with_labels
-from fairlead.engine.workloads.pod_control.rule import NOTHING, Plan, Rule, Wish
+from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan
 
 NAME_FIELD: Final = "metadata.name"
 WHY_NOT_WANTED: Final = "not wanted on its node"
@@ -109,7 +109,7 @@ def verdict(daemon: Pod, node: Node) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class DaemonPods:
+class DaemonSetRule:
     """One pod of the revision `update` on each of `nodes` that wants it; `nodes` is kept current.
 
     `wanted` says of each node looked at whether it wants one, `stale` are pods of other revisions,
@@ -134,9 +134,9 @@ class DaemonPods:
         owner: DaemonSet,
         nodes: Mapping[str, Node],
         history: History,
-        before: Rule,
+        before: OwnerRule,
         pods: PodSet,
-    ) -> DaemonPods | None:
+    ) -> DaemonSetRule | None:
         """The rule for `owner`; None when its template describes no pod.
 
         `before` is the rule so far, what it found out is kept where it still holds.
@@ -146,7 +146,7 @@ class DaemonPods:
         complete = daemon_template(owner.spec.template)
         daemon = read_template(complete)
         assert daemon is not None
-        known = before if isinstance(before, DaemonPods) else None
+        known = before if isinstance(before, DaemonSetRule) else None
         is_same = known is not None and known.update == history.update
         return cls(
             with_labels(complete, _pod_labels(owner, history)),
@@ -170,7 +170,7 @@ class DaemonPods:
         """Each node is a slot."""
         return target_node(pod)
 
-    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
+    def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Every daemon pod comes back while its node wants it."""
         return True
 
@@ -181,7 +181,7 @@ class DaemonPods:
         slots = dict.fromkeys((*self.nodes, *pods.by_slot))
         plans = [self._plan_node(pods, one, now) for one in slots]
         plan = Plan(
-            create=tuple(wish for plan in plans for wish in plan.create),
+            create=tuple(desired for plan in plans for desired in plan.create),
             delete=tuple(pod for plan in plans for pod in plan.delete),
             why=next((plan.why for plan in plans if plan.why), ""),
             again_at=min((one.again_at for one in plans if one.again_at is not None), default=None),
@@ -228,7 +228,7 @@ class DaemonPods:
 
     def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
         """New pods beside old ones; an old one goes when the new one beside it is available."""
-        create: list[Wish] = []
+        create: list[DesiredPod] = []
         delete: list[Pod] = []
         for name in self.stale:
             pod = pods.pods[name]
@@ -241,7 +241,7 @@ class DaemonPods:
                 )
                 delete += [pod] if is_up and name in pods.active else []
             elif self.wanted.get(node):
-                create.append(Wish(pinned(self.template, node), slot=node))
+                create.append(DesiredPod(pinned(self.template, node), slot=node))
         return Plan(tuple(create[: max(0, surge)]), tuple(delete), WHY_UPDATED)
 
     def _plan_node(self, pods: PodSet, name: str, now: Instant) -> Plan:
@@ -255,7 +255,7 @@ class DaemonPods:
         wanted = verdict(self.daemon, node)
         self.wanted[name] = wanted.should_run
         if wanted.should_run and name not in pods.by_slot and name not in pods.expected:
-            return Plan(create=(Wish(pinned(self.template, name), slot=name),))
+            return Plan(create=(DesiredPod(pinned(self.template, name), slot=name),))
         if not wanted.may_stay:
             return _delete(there, WHY_NOT_WANTED)
         finished = [pod for pod in there if pod.metadata.name not in pods.active]
@@ -289,7 +289,7 @@ def _pod_labels(owner: DaemonSet, history: History) -> dict[str, str]:
 
 
 def _is_going(pods: PodSet, pod: Pod) -> bool:
-    return is_terminating(pod) or pod.metadata.name in pods.deaths
+    return is_terminating(pod) or pod.metadata.name in pods.deletions_expected
 
 
 def _delete(pods: list[Pod], why: str) -> Plan:

@@ -11,12 +11,12 @@ from fairlead.api.json import Json
 from fairlead.api.objects import DaemonSet, Pod
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.controller_history import History
-from fairlead.engine.workloads.daemon_set.rule import DaemonPods
+from fairlead.engine.workloads.daemon_set.rule import DaemonSetRule
 from fairlead.engine.workloads.pod_control.pod_set import ready_since
 
 
 def daemon_status(
-    owner: DaemonSet, rule: DaemonPods, pods: Collection[Pod], history: History, now: Instant
+    owner: DaemonSet, rule: DaemonSetRule, pods: Collection[Pod], history: History, now: Instant
 ) -> Json:
     """The status that `owner`, whose pods are `pods`, should have."""
     desired = [name for name, is_wanted in rule.wanted.items() if is_wanted]

@@ -1,12 +1,12 @@
-"""What a Deployment's status says: its pods by what they count as, and how its rollout goes.
+"""Status of a Deployment: counts, and the conditions Progressing and Available.
 
-`kubectl rollout status` reads the numbers and the reason of `Progressing`. Upstream's controller
-writes it at four occasions, and each says something else:
+`kubectl rollout status` reads the counts and the reason of `Progressing`. Upstream's controller
+writes the status on four occasions, with different contents:
 
-    a pause begins or ends      `pause_noted`, before anything else
-    a ReplicaSet is made        `progress_noted`, with the revision
-    of another size, or paused  `sized_status`, which leaves the course of the rollout as it was
-    in a rollout                `rollout_status`
+    paused or resumed           `pause_noted`, before anything else
+    a ReplicaSet is created     `progress_noted`, with the revision
+    scaled, or paused           `sized_status`, which keeps the Progressing condition
+    rollout in progress         `rollout_status`
 
 upstream: pkg/controller/deployment/sync.go:calculateStatus, progress.go:syncRolloutStatus,
 util/deployment_util.go:DeploymentComplete, DeploymentProgressing, DeploymentTimedOut
@@ -36,9 +36,9 @@ NO_DEADLINE: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """The pods of all ReplicaSets of a Deployment; `asked` is what these want in all."""
+    """Pod counts over all ReplicaSets; `requested` is the sum of spec.replicas."""
 
-    asked: int
+    requested: int
     replicas: int
     updated: int
     ready: int
@@ -48,10 +48,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What a rollout has come to besides its pods.
+    """Other inputs of the Progressing condition.
 
-    `name` is the current ReplicaSet's, "" while there is none; `failure` is the condition of a
-    ReplicaSet whose pods cannot be made.
+    `name` is that of the current ReplicaSet, "" if there is none; `failure` is the condition of a
+    ReplicaSet whose pods cannot be created.
     """
 
     name: str = ""
@@ -59,7 +59,7 @@ class Course:
 
 
 def pause_noted(deployment: Deployment, now: Instant) -> Json:
-    """The status as it is, and that a pause has begun or is over, where it does not say so yet."""
+    """The current status, with Progressing changed if the Deployment was paused or resumed."""
     # upstream: sync.go:checkPausedConditions
     before = find(deployment.status.get("conditions", ()), PROGRESSING)
     reason = "" if before is None else before.get("reason", "")
@@ -75,7 +75,7 @@ def pause_noted(deployment: Deployment, now: Instant) -> Json:
 def progress_noted(
     deployment: Deployment, status: str, news: tuple[str, str], now: Instant
 ) -> Json:
-    """The status as it is, but for its progress: `news` are the reason and what is to be said."""
+    """The current status with Progressing set; `news` are reason and message."""
     if not has_deadline(deployment):
         return deployment.status
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
@@ -94,7 +94,7 @@ def sized_status(deployment: Deployment, count: Count, collisions: int, now: Ins
 def rollout_status(
     deployment: Deployment, count: Count, collisions: int, course: Course, now: Instant
 ) -> Json:
-    """The status in a rollout."""
+    """The status during a rollout."""
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
     if not has_deadline(deployment):
@@ -109,12 +109,12 @@ def rollout_status(
 
 
 def is_complete(deployment: Deployment, count: Count) -> bool:
-    """Whether the rollout has nothing left to do."""
+    """Whether the rollout is complete."""
     return count.updated == count.replicas == count.available == deployment.spec.replicas
 
 
-def is_told_complete(deployment: Deployment) -> bool:
-    """Whether the status says that the rollout has nothing left to do."""
+def is_reported_complete(deployment: Deployment) -> bool:
+    """Whether the rollout is complete according to the status."""
     status, wanted = deployment.status, deployment.spec.replicas
     names = ("updatedReplicas", "replicas", "availableReplicas")
     is_observed = status.get("observedGeneration", 0) >= deployment.metadata.generation
@@ -122,12 +122,12 @@ def is_told_complete(deployment: Deployment) -> bool:
 
 
 def has_deadline(deployment: Deployment) -> bool:
-    """Whether a rollout can be late."""
+    """Whether the Deployment has a progress deadline."""
     return deployment.spec.progress_deadline_seconds != NO_DEADLINE
 
 
 def overdue_at(deployment: Deployment) -> Instant | None:
-    """When a rollout without progress will be called stuck, None where it cannot be."""
+    """When a rollout without progress exceeds its deadline, None if it cannot."""
     progress = find(deployment.status.get("conditions", ()), PROGRESSING)
     if progress is None or not has_deadline(deployment) or deployment.spec.paused:
         return None
@@ -147,7 +147,7 @@ def find(entries: Any, condition_type: str) -> Json | None:
 
 
 class _Conditions:
-    """status.conditions of a Deployment, whose entries also say when they were last updated."""
+    """status.conditions of a Deployment, with their update times."""
 
     def __init__(self, entries: Any, now: Instant) -> None:
         self.entries: list[Json] = list(entries)
@@ -159,7 +159,7 @@ class _Conditions:
     def put(
         self, condition_type: str, status: str, reason: str, message: str, *, again: bool = False
     ) -> None:
-        """Set a condition; one of the same status and reason stays as it is, unless `again`."""
+        """Sets a condition; one with equal status and reason stays as it is, unless `again`."""
         # upstream: deployment_util.go:SetDeploymentCondition
         before = self.find(condition_type)
         said = None if before is None else (before.get("status"), before.get("reason"))
@@ -181,7 +181,7 @@ class _Conditions:
         )
 
     def adopt(self, row: Mapping[str, Any]) -> None:
-        """Say what a ReplicaSet says, from when it does."""
+        """Copies a condition of a ReplicaSet."""
         # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
         before = self.find(row["type"])
         told = (row["status"], row.get("reason"))
@@ -201,7 +201,7 @@ def _numbers(deployment: Deployment, count: Count, collisions: int) -> Json:
         "updatedReplicas": count.updated,
         "readyReplicas": count.ready,
         "availableReplicas": count.available,
-        "unavailableReplicas": max(0, count.asked - count.available),
+        "unavailableReplicas": max(0, count.requested - count.available),
         "collisionCount": collisions,
     }
     told = {key: number for key, number in numbers.items() if number}
@@ -210,7 +210,7 @@ def _numbers(deployment: Deployment, count: Count, collisions: int) -> Json:
 
 def _judge_availability(conditions: _Conditions, deployment: Deployment, count: Count) -> None:
     bounds = Bounds.of(deployment.spec.strategy, deployment.spec.replicas)
-    if count.available >= bounds.least:
+    if count.available >= bounds.min_available:
         message = "Deployment has minimum availability."
         conditions.put(AVAILABLE, "True", "MinimumReplicasAvailable", message)
     else:
@@ -241,7 +241,7 @@ def _judge_progress(
 
 
 def _has_progressed(before: Mapping[str, Any], count: Count) -> bool:
-    """Whether there are more new pods, fewer old ones, or more that work."""
+    """Whether there are more new pods, fewer old ones, or more available ones."""
     updated = before.get("updatedReplicas", 0)
     return bool(
         count.updated > updated

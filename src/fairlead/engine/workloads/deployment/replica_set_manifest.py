@@ -1,4 +1,4 @@
-"""The ReplicaSet that a Deployment makes for its template.
+"""The manifest of a Deployment's new ReplicaSet.
 
 upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
 """
@@ -20,7 +20,7 @@ from fairlead.engine.workloads.pod_control.pod_template import (
 def replica_set_manifest(
     deployment: Deployment, name: str, digest: str, replicas: int, annotations: Mapping[str, str]
 ) -> Json:
-    """The ReplicaSet `name` of `replicas` pods, told from others by `digest`."""
+    """The ReplicaSet `name` with `replicas` pods; `digest` is its pod-template-hash."""
     meta, spec = deployment.metadata, deployment.spec
     label = {TEMPLATE_HASH_LABEL: digest}
     template = with_labels(spec.template, label)

@@ -1,11 +1,19 @@
-"""Rolling updates: how many replicas each ReplicaSet of a Deployment has next.
+"""Sizes of the ReplicaSets of a Deployment in each step of a rolling update.
 
-    no more pods than    replicas + maxSurge               (percentages rounded up)
-    no fewer available   replicas - maxUnavailable         (percentages rounded down)
+    total pods         ≤  replicas + maxSurge               (percentages rounded up)
+    available pods     ≥  replicas - maxUnavailable         (percentages rounded down)
 
-The new ReplicaSet grows first; when it cannot, old ones shrink, unhealthy pods first. A change of
-`replicas` in the middle is shared out in proportion. All functions are pure: they say sizes by
-key, only of those that change.
+The new ReplicaSet grows first. When it cannot, old ones shrink, unavailable pods first.
+
+Example with replicas 4, maxSurge 1, maxUnavailable 1 (at most 5 pods, at least 3 available):
+
+    old 4 (4 available)   new 0                     grow new to 1: 4 + 1 = 5 pods
+    old 4 (4 available)   new 1 (0 available)       shrink old by 4 - 3 = 1
+    old 3 (3 available)   new 1 (0 available)       grow new to 2: 3 + 2 = 5 pods; then wait
+    old 3 (3 available)   new 2 (1 available)       shrink old by 4 - 3 = 1, and so on
+
+When `replicas` changes during a rollout, all ReplicaSets are scaled in proportion. All functions
+are pure; the sizes they return, by key, are those that change.
 
 upstream: pkg/controller/deployment/rolling.go, sync.go:scale, util/deployment_util.go
 """
@@ -27,11 +35,11 @@ Sizes = dict[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A ReplicaSet of a Deployment: `replicas` asked for, `available` there.
+class ReplicaSetState:
+    """A ReplicaSet of a Deployment with its `replicas` and its `available` pods.
 
-    `age` orders by creation. `desired` and `most` are what the Deployment wanted and allowed in
-    all when this one was scaled last, None where that is not known.
+    `age` orders by creation. `desired` and `max_pods` are the Deployment's replicas and its maximum
+    of pods when this ReplicaSet was last scaled, None if unknown.
     """
 
     key: str
@@ -39,12 +47,12 @@ class Part:
     available: int
     age: tuple[str, str]
     desired: int | None = None
-    most: int | None = None
+    max_pods: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far a rollout may stray from `replicas`."""
+    """The limits of a rolling update."""
 
     replicas: int
     surge: int
@@ -52,7 +60,7 @@ class Bounds:
 
     @classmethod
     def of(cls, strategy: UpdateStrategy, replicas: int) -> Bounds:
-        """What `strategy` allows; where both bounds come out at 0, one may be missing."""
+        """The limits that `strategy` sets; if both round to 0, one pod may be unavailable."""
         # upstream: deployment_util.go:ResolveFenceposts, MaxUnavailable, MaxSurge
         if strategy.type != ROLLING_UPDATE:
             return cls(replicas, 0, 0)
@@ -64,18 +72,18 @@ class Bounds:
         return cls(replicas, surge, min(unavailable, replicas))
 
     @property
-    def most(self) -> int:
-        """No more pods than this."""
+    def max_pods(self) -> int:
+        """The maximum of pods."""
         return self.replicas + self.surge
 
     @property
-    def least(self) -> int:
-        """No fewer available pods than this."""
+    def min_available(self) -> int:
+        """The minimum of available pods."""
         return self.replicas - self.unavailable
 
 
-def rolled(new: Part, old: Sequence[Part], bounds: Bounds) -> list[Sizes]:
-    """One step of a rolling update, as sizes to ask for one after the other."""
+def rolled(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds) -> list[Sizes]:
+    """One step of a rolling update, as changes of size to apply one after the other."""
     # upstream: rolling.go:rolloutRolling
     size = grown(new.replicas, sum(one.replicas for one in (*old, new)), bounds)
     if size != new.replicas:
@@ -84,16 +92,18 @@ def rolled(new: Part, old: Sequence[Part], bounds: Bounds) -> list[Sizes]:
 
 
 def grown(replicas: int, total: int, bounds: Bounds) -> int:
-    """The size of the new ReplicaSet, `replicas` now, when all of them have `total`."""
+    """New size of the new ReplicaSet, `replicas` now, when all ReplicaSets have `total`."""
     # upstream: deployment_util.go:NewRSNewReplicas, rolling.go:reconcileNewReplicaSet
     if replicas >= bounds.replicas:
         return bounds.replicas
-    room = bounds.most - total
+    room = bounds.max_pods - total
     return replicas + max(0, min(room, bounds.replicas - replicas))
 
 
-def recreated(new: Part | None, old: Sequence[Part], replicas: int, *, is_quiet: bool) -> Sizes:
-    """One step of a Recreate: old ones to nothing, and when all is quiet the new one to all."""
+def recreated(
+    new: ReplicaSetState | None, old: Sequence[ReplicaSetState], replicas: int, *, is_quiet: bool
+) -> Sizes:
+    """One step of Recreate: scale the old ReplicaSets to 0, then the new one to full size."""
     # upstream: recreate.go:rolloutRecreate
     gone = {one.key: 0 for one in old if one.replicas}
     if gone or not is_quiet or new is None or new.replicas == replicas:
@@ -101,8 +111,8 @@ def recreated(new: Part | None, old: Sequence[Part], replicas: int, *, is_quiet:
     return {new.key: replicas}
 
 
-def is_scaling(parts: Sequence[Part], replicas: int) -> bool:
-    """Whether somebody changed the Deployment's size since these were scaled."""
+def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
+    """Whether the Deployment was scaled since these ReplicaSets were."""
     # upstream: sync.go:isScalingEvent
     return any(
         one.desired is not None and one.desired != replicas for one in parts if one.replicas > 0
@@ -110,11 +120,17 @@ def is_scaling(parts: Sequence[Part], replicas: int) -> bool:
 
 
 def proportional(
-    new: Part | None, old: Sequence[Part], bounds: Bounds, *, is_rolling: bool, reported: int
+    new: ReplicaSetState | None,
+    old: Sequence[ReplicaSetState],
+    bounds: Bounds,
+    *,
+    is_rolling: bool,
+    reported: int,
 ) -> Sizes:
-    """The sizes after a change of `replicas`; `reported` is how many the status counts.
+    """Sizes after a change of `replicas`; `reported` is the status' number of replicas.
 
-    Those that share it are all there, also where their size stays: they learn of the new whole.
+    All ReplicaSets that take part are included, even if their size stays: their annotations must
+    get the new number of desired replicas.
     """
     # upstream: sync.go:scale
     only = _only_one(new, old)
@@ -127,10 +143,10 @@ def proportional(
     return _shared_out(_active(new, old), bounds, reported)
 
 
-def _shrunk(new: Part, old: Sequence[Part], bounds: Bounds) -> list[Sizes]:
+def _shrunk(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds) -> list[Sizes]:
     # upstream: rolling.go:reconcileOldReplicaSets
     total = sum(one.replicas for one in (*old, new))
-    spare = total - bounds.least - (new.replicas - new.available)
+    spare = total - bounds.min_available - (new.replicas - new.available)
     if spare <= 0:
         return []
     old = [one for one in old if one.replicas]
@@ -142,7 +158,7 @@ def _shrunk(new: Part, old: Sequence[Part], bounds: Bounds) -> list[Sizes]:
         unhealthy = min(spare, max(0, one.replicas - one.available))
         healthy[one.key] = one.replicas - unhealthy
         spare -= unhealthy
-    spare = sum(one.available for one in (*old, new)) - bounds.least
+    spare = sum(one.available for one in (*old, new)) - bounds.min_available
     after: Sizes = {}
     for one in old:  # scaleDownOldReplicaSetsForRollingUpdate
         taken = max(0, min(healthy[one.key], spare))
@@ -156,8 +172,10 @@ def _changed(before: Sizes, after: Sizes) -> Sizes:
     return {key: size for key, size in after.items() if size != before[key]}
 
 
-def _only_one(new: Part | None, old: Sequence[Part]) -> Part | None:
-    """The one that takes all of a scaling, None where it is shared."""
+def _only_one(
+    new: ReplicaSetState | None, old: Sequence[ReplicaSetState]
+) -> ReplicaSetState | None:
+    """The ReplicaSet that takes the whole change, None if it is divided."""
     # upstream: deployment_util.go:FindActiveOrLatest
     active = _active(new, old)
     if len(active) > 1 or (new is None and not old):
@@ -167,19 +185,19 @@ def _only_one(new: Part | None, old: Sequence[Part]) -> Part | None:
     return max(old, key=_age) if new is None else new
 
 
-def _active(new: Part | None, old: Sequence[Part]) -> list[Part]:
+def _active(new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> list[ReplicaSetState]:
     parts = [*old, *([] if new is None else [new])]
     return [one for one in parts if one.replicas > 0]
 
 
-def _is_saturated(new: Part, replicas: int) -> bool:
+def _is_saturated(new: ReplicaSetState, replicas: int) -> bool:
     # upstream: deployment_util.go:IsSaturated
     return new.replicas == new.desired == new.available == replicas
 
 
-def _shared_out(parts: Sequence[Part], bounds: Bounds, reported: int) -> Sizes:
-    """Every part's size when what is to be added or taken is shared out in proportion."""
-    left = (bounds.most if bounds.replicas else 0) - sum(one.replicas for one in parts)
+def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int) -> Sizes:
+    """Size of every ReplicaSet when the difference is divided in proportion."""
+    left = (bounds.max_pods if bounds.replicas else 0) - sum(one.replicas for one in parts)
     if not left:
         return {one.key: one.replicas for one in parts}
     # The larger first; among equals the newer when growing, the older when shrinking.
@@ -198,22 +216,22 @@ def _shared_out(parts: Sequence[Part], bounds: Bounds, reported: int) -> Sizes:
     return sizes
 
 
-def _fraction(one: Part, bounds: Bounds, reported: int) -> int:
+def _fraction(one: ReplicaSetState, bounds: Bounds, reported: int) -> int:
     # upstream: deployment_util.go:getReplicaSetFraction; Go rounds halves away from zero
     if not bounds.replicas:
         return -one.replicas
-    before = one.most or reported
+    before = one.max_pods or reported
     if not before:
         return 0
-    return (2 * one.replicas * bounds.most + before) // (2 * before) - one.replicas
+    return (2 * one.replicas * bounds.max_pods + before) // (2 * before) - one.replicas
 
 
-def _age(one: Part) -> tuple[str, str]:
+def _age(one: ReplicaSetState) -> tuple[str, str]:
     return one.age
 
 
 def _scaled(value: IntOrString | None, replicas: int, *, up: bool) -> int:
-    """A bound as a number of pods; one that makes no sense counts as 0, as upstream has it."""
+    """A limit as a number of pods; an invalid one counts as 0, as in upstream."""
     try:
         return scaled(SHARE_DEFAULT if value is None else value, replicas, is_rounded_up=up)
     except BudgetError:

@@ -1,11 +1,11 @@
-"""Deployments: which ReplicaSet has the Deployment's template, and which others are left.
+"""Rollout: a Deployment with its current ReplicaSet and its old ones.
 
-A Deployment makes a ReplicaSet for its template unless it has one; `rolling_update` says how many
-replicas each one has while they change places, `rollouts` drives it.
+A Deployment creates a ReplicaSet for its template unless it has one. `rolling_update` computes the
+sizes, `sync` runs each step.
 
-A dump may hold a Deployment and its pods but not the ReplicaSets between them. Those are
-*implied*: the pods' owner reference names them, `<deployment>-<pod-template-hash>`, and they are
-ruled from here as if they were there.
+A dump may hold a Deployment and its pods but not the ReplicaSets between them. These are *implied*:
+the owner reference of the pods names them, `<deployment>-<pod-template-hash>`, and their pods are
+controlled as if the ReplicaSets existed.
 
 upstream: pkg/controller/deployment/deployment_controller.go, sync.go:getNewReplicaSet
 """
@@ -23,8 +23,8 @@ from fairlead.engine.core.command import Command, CreateObject, DeleteObject, Ob
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.deployment.replica_set_manifest import replica_set_manifest
 from fairlead.engine.workloads.deployment.revision import (
-    DESIRED,
-    MOST,
+    DESIRED_REPLICAS,
+    MAX_REPLICAS,
     REVISION,
     next_revision,
     number_in,
@@ -34,7 +34,7 @@ from fairlead.engine.workloads.deployment.revision import (
 from fairlead.engine.workloads.deployment.rolling_update import (
     ROLLING_UPDATE,
     Bounds,
-    Part,
+    ReplicaSetState,
     Sizes,
     is_scaling,
     proportional,
@@ -48,29 +48,29 @@ from fairlead.engine.workloads.pod_control.pod_template import (
     same_template,
     with_labels,
 )
-from fairlead.engine.workloads.replica_set.rule import Replicas
+from fairlead.engine.workloads.replica_set.rule import ReplicaSetRule
 
 REPLICA_SET: Final = "ReplicaSet"
 WHY_HISTORY: Final = "older than its Deployment's revision history"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a ReplicaSet was patched to and does not show yet."""
+class RequestedScale:
+    """A size that was patched into a ReplicaSet and is not seen there yet."""
 
     replicas: int
     desired: int
-    most: int
+    max_pods: int
 
 
 @dataclass(slots=True)
 class Rollout:
-    """A Deployment with its ReplicaSets, known and implied, by their keys.
+    """A Deployment with its ReplicaSets, known and implied, by key.
 
-    `current` is the key of the one whose pods `template` describes, "" while there is none.
-    `sizes` are what implied ones should have, `asked` what was patched and is not yet seen,
-    `writing` are the keys of those whose patch is not answered yet, `birth` is the name of a
-    ReplicaSet under way; it `is_stale` where something changed meanwhile.
+    `current` is the key of the ReplicaSet that has `template`, "" if there is none. `sizes` are the
+    desired sizes of implied ReplicaSets. `requested` are sizes that were patched and are not seen
+    yet, `writing` the keys whose patch is in flight, `creating` the name of a ReplicaSet being
+    created. `is_stale`: something changed while a write was in flight.
     """
 
     key: str
@@ -80,10 +80,10 @@ class Rollout:
     sizes: dict[str, int] = field(default_factory=dict)
     current: str = ""
     template: Json = field(default_factory=dict)
-    asked: dict[str, Asked] = field(default_factory=dict)
+    requested: dict[str, RequestedScale] = field(default_factory=dict)
     writing: dict[str, None] = field(default_factory=dict)
-    kin: dict[str, PodSet] = field(default_factory=dict)
-    birth: str = ""
+    siblings: dict[str, PodSet] = field(default_factory=dict)
+    creating: str = ""
     is_stale: bool = False
     collisions: int = 0
     failures: int = 0
@@ -96,25 +96,29 @@ class Rollout:
 
     @property
     def bounds(self) -> Bounds:
-        """How far the rollout may stray from what is wanted."""
+        """The limits of the rolling update."""
         spec = self.deployment.spec
         return Bounds.of(spec.strategy, spec.replicas)
 
     @property
     def ref(self) -> ObjectRef:
-        """The identity of the Deployment."""
+        """Object reference of the Deployment."""
         return _ref("Deployment", self.deployment)
 
     def imply(self, key: str, pods: PodSet) -> None:
-        """Take `pods` for those of a ReplicaSet that is not known; they are as many as there are.
+        """Adds an implied ReplicaSet with `pods`; its size is the number of active pods.
 
-        Where the Deployment has no other, those that are missing were lost and are wanted back.
+        If it is the Deployment's only ReplicaSet, missing pods are created by scaling it.
         """
         self.implied[key] = pods
         self.sizes[key] = len(pods.active)
 
     def find_current(self, *, is_loaded: bool = False) -> None:
-        """Decide whose template the Deployment has; `is_loaded` trusts a snapshot's other signs."""
+        """Finds the ReplicaSet with the Deployment's template.
+
+        `is_loaded`: in a snapshot, templates may differ by defaults; then the revision annotation
+        or the age of the pods decides.
+        """
         wanted = self.deployment.spec.template
         if self._is_present(self.current) and same_template(self.template, wanted):
             return
@@ -124,44 +128,46 @@ class Rollout:
         self.current = found or self._resembling(wanted)
         self.template = wanted
 
-    def parts(self, sets: dict[str, PodSet], now: Instant) -> tuple[Part | None, list[Part]]:
-        """The current ReplicaSet, if there is one, and the others."""
+    def counted_states(
+        self, sets: dict[str, PodSet], now: Instant
+    ) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
+        """The current ReplicaSet, if there is one, and the old ones; available pods are counted."""
         min_ready = seconds(self.deployment.spec.min_ready_seconds)
         others = []
         current = None
         for key in (*self.replica_sets, *self.implied):
             pods = sets.get(key)
-            part = self._part(key, 0 if pods is None else pods.available(min_ready, now))
+            part = self._state(key, 0 if pods is None else pods.available(min_ready, now))
             if key == self.current:
                 current = part
             else:
                 others.append(part)
         return current, others
 
-    def _part(self, key: str, available: int) -> Part:
+    def _state(self, key: str, available: int) -> ReplicaSetState:
         if key in self.implied:
             pods = self.implied[key]
             age = (_oldest_pod(pods), pods.owner.name)
-            return Part(key=key, replicas=self.sizes[key], available=available, age=age)
+            return ReplicaSetState(key=key, replicas=self.sizes[key], available=available, age=age)
         one = self.replica_sets[key]
-        asked = self.asked.get(key)
+        requested = self.requested.get(key)
         annotations = one.metadata.annotations
-        return Part(
+        return ReplicaSetState(
             key=key,
-            replicas=asked.replicas if asked else one.spec.replicas,
+            replicas=requested.replicas if requested else one.spec.replicas,
             available=available,
             age=(one.metadata.creation_timestamp, one.metadata.name),
-            desired=asked.desired if asked else number_in(annotations, DESIRED),
-            most=asked.most if asked else number_in(annotations, MOST),
+            desired=requested.desired if requested else number_in(annotations, DESIRED_REPLICAS),
+            max_pods=requested.max_pods if requested else number_in(annotations, MAX_REPLICAS),
         )
 
-    def told_parts(self) -> tuple[Part | None, list[Part]]:
-        """The same of the known ones, as they say themselves."""
-        parts = {key: _told_part(key, one) for key, one in self.replica_sets.items()}
+    def reported_states(self) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
+        """The same for known ReplicaSets, with the numbers of their status."""
+        parts = {key: _reported_state(key, one) for key, one in self.replica_sets.items()}
         return parts.pop(self.current, None), list(parts.values())
 
-    def resized(self, new: Part | None, old: Sequence[Part]) -> Sizes:
-        """What each ReplicaSet should have after a change of size, or while all is paused."""
+    def resized(self, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> Sizes:
+        """Sizes of all ReplicaSets after the Deployment was scaled, or while it is paused."""
         spec, parts = self.deployment.spec, [*old, *((new,) if new is not None else ())]
         sizes = proportional(
             new,
@@ -178,8 +184,8 @@ class Rollout:
         return {key: size for key, size in wanted.items() if scaling or size != before[key]}
 
     @property
-    def is_told_quiet(self) -> bool:
-        """Whether old ReplicaSets say that they have no pods."""
+    def has_reported_no_old_pods(self) -> bool:
+        """Whether the status of all old ReplicaSets reports no pods."""
         # upstream: recreate.go:oldPodsRunning
         return not any(
             one.status.get("replicas")
@@ -187,8 +193,8 @@ class Rollout:
             if key != self.current
         )
 
-    def is_quiet(self, sets: dict[str, PodSet]) -> bool:
-        """Whether no pod of an old ReplicaSet lives any more, not even on its way out."""
+    def has_no_old_pods(self, sets: dict[str, PodSet]) -> bool:
+        """Whether old ReplicaSets have no unfinished pods, terminating ones included."""
         # upstream: recreate.go:oldPodsRunning
         return not any(
             pod_state(pod) not in ("succeeded", "failed")
@@ -197,43 +203,43 @@ class Rollout:
             for pod in sets[key].pods.values()
         )
 
-    def rule(self, key: str) -> Replicas:
-        """What the implied ReplicaSet `key` wants of its pods."""
+    def rule(self, key: str) -> ReplicaSetRule:
+        """The rule for the pods of the implied ReplicaSet `key`."""
         name = self.implied[key].owner.name
         digest = name.removeprefix(f"{self.deployment.metadata.name}-")
         template = with_labels(self.template, {TEMPLATE_HASH_LABEL: digest})
-        return Replicas(self.sizes[key], template)
+        return ReplicaSetRule(self.sizes[key], template)
 
     def see(self, key: str, replica_set: ReplicaSet) -> None:
-        """Take the newest version of one of its ReplicaSets."""
+        """Stores the newest version of one of its ReplicaSets."""
         self.replica_sets[key] = replica_set
         self.implied.pop(key, None)
-        asked = self.asked.get(key)
-        if asked is not None and asked.replicas == replica_set.spec.replicas:
-            del self.asked[key]
-        if self.birth == replica_set.metadata.name:
-            self.birth, self.failures = "", 0
+        requested = self.requested.get(key)
+        if requested is not None and requested.replicas == replica_set.spec.replicas:
+            del self.requested[key]
+        if self.creating == replica_set.metadata.name:
+            self.creating, self.failures = "", 0
 
     def create(self, replicas: int) -> Command:
-        """The ReplicaSet for the Deployment's template, with so many replicas for a start."""
+        """Creates the ReplicaSet for the Deployment's template with `replicas`."""
         # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
         digest = template_hash(self.deployment.spec.template, self.collisions)
-        self.birth = f"{self.deployment.metadata.name}-{digest}"
+        self.creating = f"{self.deployment.metadata.name}-{digest}"
         annotations = self._annotations()
-        made = replica_set_manifest(self.deployment, self.birth, digest, replicas, annotations)
+        made = replica_set_manifest(self.deployment, self.creating, digest, replicas, annotations)
         return CreateObject(made)
 
     def scale(self, key: str, size: int) -> Command:
-        """Let the known ReplicaSet `key` have `size` replicas."""
+        """Scales the ReplicaSet `key` to `size`."""
         bounds = self.bounds
-        self.asked[key] = Asked(size, bounds.replicas, bounds.most)
+        self.requested[key] = RequestedScale(size, bounds.replicas, bounds.max_pods)
         self.writing[key] = None
         annotations = size_annotations(bounds)
         patch = {"metadata": {"annotations": annotations}, "spec": {"replicas": size}}
         return PatchObject(_ref(REPLICA_SET, self.replica_sets[key]), patch)
 
     def forgettable(self, sets: dict[str, PodSet]) -> list[Command]:
-        """Delete old, empty ReplicaSets beyond the revision history."""
+        """Deletes old, empty ReplicaSets over revisionHistoryLimit."""
         # upstream: sync.go:cleanupDeployment
         old = [
             (number_in(one.metadata.annotations, REVISION) or 0, one.metadata.name, key)
@@ -244,13 +250,13 @@ class Rollout:
         return [
             DeleteObject(_ref(REPLICA_SET, self.replica_sets[key]), why=WHY_HISTORY)
             for _, _, key in sorted(old)[: max(0, excess)]
-            if not self.replica_sets[key].spec.replicas and key not in self.asked
+            if not self.replica_sets[key].spec.replicas and key not in self.requested
             if key not in sets or not sets[key].active
             if not self.replica_sets[key].status.get("replicas")
         ]
 
     def _annotations(self) -> dict[str, str]:
-        """What a new ReplicaSet says of the Deployment as it is now."""
+        """Annotations of a new ReplicaSet."""
         told = told_annotations(self.deployment.metadata.annotations)
         revision = next_revision(self.replica_sets.values())
         return told | size_annotations(self.bounds) | {REVISION: str(revision)}
@@ -285,15 +291,15 @@ class Rollout:
         return next(matches, "")
 
 
-def _told_part(key: str, one: ReplicaSet) -> Part:
+def _reported_state(key: str, one: ReplicaSet) -> ReplicaSetState:
     annotations = one.metadata.annotations
-    return Part(
+    return ReplicaSetState(
         key=key,
         replicas=one.spec.replicas,
         available=one.status.get("availableReplicas", 0),
         age=(one.metadata.creation_timestamp, one.metadata.name),
-        desired=number_in(annotations, DESIRED),
-        most=number_in(annotations, MOST),
+        desired=number_in(annotations, DESIRED_REPLICAS),
+        max_pods=number_in(annotations, MAX_REPLICAS),
     )
 
 
@@ -302,13 +308,13 @@ def _oldest_pod(pods: PodSet) -> str:
 
 
 def implied_by(deployment: Deployment, pods: PodSet) -> bool:
-    """Whether the ReplicaSet that owns `pods`, though unknown, must be one of `deployment`'s."""
+    """Whether `pods` belong to an unknown ReplicaSet of `deployment`."""
     pod = next(iter(pods.pods.values()), None)
     return pod is not None and stands_behind(deployment, pods.owner, pod)
 
 
 def stands_behind(deployment: Deployment, owner: OwnerReference, pod: Pod) -> bool:
-    """Whether `owner`, which controls `pod`, is named and selected as `deployment`'s would be."""
+    """Whether `owner`, the controller of `pod`, has the name of a ReplicaSet of `deployment`."""
     digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL)
     return (
         owner.kind == REPLICA_SET
@@ -320,7 +326,7 @@ def stands_behind(deployment: Deployment, owner: OwnerReference, pod: Pod) -> bo
 
 
 def is_ending(one: ReplicaSet | Deployment) -> bool:
-    """Whether the deletion of `one` has begun."""
+    """Whether `one` is being deleted."""
     return one.metadata.deletion_timestamp != ""
 
 

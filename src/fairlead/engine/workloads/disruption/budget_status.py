@@ -6,6 +6,7 @@ component-helpers/apps/poddisruptionbudget/helpers.go:UpdateDisruptionAllowedCon
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead.api.codec import as_json
@@ -14,7 +15,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.disruption.budget import Standing
-from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.identity import owner_event
 
 KIND: Final = "PodDisruptionBudget"
 ALLOWED: Final = "DisruptionAllowed"
@@ -53,8 +54,16 @@ def failure_patch(view: PodDisruptionBudget, message: str) -> PatchStatus:
     return PatchStatus(_ref(view), {"disruptionsAllowed": 0}, (condition,))
 
 
-def as_read(patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> PatchStatus:
-    """`patch` with its conditions spelled out as upstream writes these: with their generation."""
+ConditionForm = Callable[[PatchStatus, PodDisruptionBudget, Instant], PatchStatus]
+
+
+def short_conditions(patch: PatchStatus, _view: PodDisruptionBudget, _now: Instant) -> PatchStatus:
+    """`patch` with type, status and reason of its conditions, which is all a simulation reads."""
+    return patch
+
+
+def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> PatchStatus:
+    """`patch` with its conditions as upstream writes them: with generation and transition time."""
     # upstream: apimachinery/pkg/api/meta/conditions.go:SetStatusCondition
     entries = {one["type"]: one for one in view.status.conditions}
     for one in patch.conditions:
@@ -75,7 +84,7 @@ def doubtful(view: PodDisruptionBudget, reason: str) -> RecordEvent:
     """The event that tells what is the matter with the pods of a budget: NO_PODS or UNMANAGED."""
     # upstream: pkg/controller/disruption/disruption.go:trySync
     if reason == NO_PODS:
-        return happened(_ref(view), NO_PODS, "No matching pods found")
+        return owner_event(_ref(view), NO_PODS, "No matching pods found")
     selector = view.spec.selector
     told = {} if selector is None else as_json(selector)
     note = (
@@ -84,13 +93,13 @@ def doubtful(view: PodDisruptionBudget, reason: str) -> RecordEvent:
         "calculated correctly, which may result in undefined behavior. To account for these pods "
         'please set ".spec.minAvailable" field of the PodDisruptionBudget to an integer value.'
     )
-    return happened(_ref(view), UNMANAGED, note, is_warning=True)
+    return owner_event(_ref(view), UNMANAGED, note, is_warning=True)
 
 
 def not_counted(view: PodDisruptionBudget, message: str) -> RecordEvent:
     """The event that tells why it is not known how many pods a budget should have."""
     note = f"Failed to calculate the number of expected pods: {message}"
-    return happened(_ref(view), "CalculateExpectedPodCountFailed", note, is_warning=True)
+    return owner_event(_ref(view), "CalculateExpectedPodCountFailed", note, is_warning=True)
 
 
 def _ref(view: PodDisruptionBudget) -> ObjectRef:

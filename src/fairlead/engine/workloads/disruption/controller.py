@@ -1,6 +1,6 @@
 """Disruption: keeps the status of PodDisruptionBudgets true.
 
-A change of a pod touches the budgets that guard it, and only one that changes a count writes
+A change of a pod touches the budgets that budgets it, and only one that changes a count writes
 anything. The eviction subresource takes from a budget itself and notes the pod in
 status.disruptedPods; until that pod terminates it counts as not healthy, so an eviction under
 way is never given back.
@@ -32,19 +32,21 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.disruption.budget import BudgetError
-from fairlead.engine.workloads.disruption.budget_state import Ledger, NamespaceGuard
+from fairlead.engine.workloads.disruption.budget_state import BudgetState, NamespaceBudgets
 from fairlead.engine.workloads.disruption.budget_status import (
     KIND,
     NO_PODS,
     UNMANAGED,
-    as_read,
+    ConditionForm,
     doubtful,
     failure_patch,
     not_counted,
+    short_conditions,
     standing_patch,
 )
 from fairlead.engine.workloads.disruption.scale import Scales, is_scalable
 from fairlead.engine.workloads.disruption.stale_disruption import StaleDisruptions
+from fairlead.engine.workloads.event_sink import EventSink, NoEvents
 
 # A recheck goes through a rate-limited queue whose first delay is this long.
 RECHECK_LAG: Final = seconds(0.005)
@@ -56,10 +58,13 @@ class Disruption:
 
     issuer: ClassVar[Issuer] = controller_account("disruption-controller")
 
-    def __init__(self, *, is_observed: bool = False) -> None:
-        """Start knowing nothing; where it `is_observed`, events tell what seems to be wrong."""
-        self._is_observed = is_observed
-        self._guards: dict[str, NamespaceGuard] = {}
+    def __init__(
+        self, events: EventSink | None = None, form: ConditionForm = short_conditions
+    ) -> None:
+        """Start empty; `events` records warnings about budgets, dropped by default."""
+        self._events: EventSink = events or NoEvents()
+        self._form = form
+        self._namespaces: dict[str, NamespaceBudgets] = {}
         self._scales = Scales()
         self._stale = StaleDisruptions()
         self._rechecks: TimerQueue[tuple[str, str]] = TimerQueue()
@@ -88,41 +93,41 @@ class Disruption:
         """Give up what has been waited for too long."""
         commands = self._stale.give_up(now)
         for namespace, name in self._rechecks.pop_due(now):
-            ledger = self._guard(namespace).ledgers.get(name)
-            if ledger is not None:
-                ledger.recheck_at = None
-                commands += self._sync(ledger, now)
+            state = self._namespace(namespace).states.get(name)
+            if state is not None:
+                state.recheck_at = None
+                commands += self._sync(state, now)
         return commands
 
     # --- learning: each gives back the budgets it concerns ---------------------------------------
 
-    def _see(self, one: ApiObject) -> Iterable[Ledger]:
-        guard = self._guard(one.metadata.namespace)
+    def _see(self, one: ApiObject) -> Iterable[BudgetState]:
+        budgets = self._namespace(one.metadata.namespace)
         match one:
             case Pod():
                 self._stale.see(one)
                 self._scales.see_pod(one)
-                return guard.see_pod(one)
+                return budgets.see_pod(one)
             case PodDisruptionBudget():
-                return (guard.see_budget(one),)
+                return (budgets.see_budget(one),)
             case _ if is_scalable(one):
-                return guard.ledgers.values() if self._scales.see(one) else ()
+                return budgets.states.values() if self._scales.see(one) else ()
             case _:
                 return ()
 
-    def _forget(self, one: ApiObject) -> Iterable[Ledger]:
-        guard = self._guard(one.metadata.namespace)
+    def _forget(self, one: ApiObject) -> Iterable[BudgetState]:
+        budgets = self._namespace(one.metadata.namespace)
         match one:
             case Pod():
                 self._stale.forget(one)
                 self._scales.forget_pod(one)
-                return guard.forget_pod(one.metadata.name)
+                return budgets.forget_pod(one.metadata.name)
             case PodDisruptionBudget():
-                guard.forget_budget(one.metadata.name)
+                budgets.forget_budget(one.metadata.name)
                 return ()
             case _ if is_scalable(one):
                 self._scales.forget(one)
-                return guard.ledgers.values()
+                return budgets.states.values()
             case _:
                 return ()
 
@@ -131,90 +136,87 @@ class Disruption:
         for one in objects:
             self._see(one)
         commands: list[Command] = []
-        for guard in self._guards.values():
-            for ledger in guard.ledgers.values():
-                ledger.is_observed = True
-                ledger.expected = ledger.budget.view.status.expected_pods
-                commands += self._sync(ledger, now)
+        for budgets in self._namespaces.values():
+            for state in budgets.states.values():
+                state.is_written = True
+                state.expected = state.budget.view.status.expected_pods
+                commands += self._sync(state, now)
         return commands
 
     def _see_success(self, target: ObjectRef, now: Instant) -> list[Command]:
-        ledger = self._guard(target.namespace).ledgers.get(target.name)
-        if ledger is None:
+        state = self._namespace(target.namespace).states.get(target.name)
+        if state is None:
             return []
-        ledger.is_writing = False
-        return self._sync(ledger, now) if ledger.is_dirty else []
+        state.is_writing = False
+        return self._sync(state, now) if state.is_dirty else []
 
     def _see_failure(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        ledger = self._guard(target.namespace).ledgers.get(target.name)
-        if ledger is None or reason is FailureReason.NOT_FOUND:
+        state = self._namespace(target.namespace).states.get(target.name)
+        if state is None or reason is FailureReason.NOT_FOUND:
             return
-        ledger.is_writing = ledger.is_observed = False
+        state.is_writing = state.is_written = False
         self._rechecks.add(now + RETRY_AFTER, (target.namespace, target.name))
 
-    def _guard(self, namespace: str) -> NamespaceGuard:
-        return self._guards.setdefault(namespace, NamespaceGuard())
+    def _namespace(self, namespace: str) -> NamespaceBudgets:
+        return self._namespaces.setdefault(namespace, NamespaceBudgets())
 
     # --- deciding --------------------------------------------------------------------------------
 
-    def _sync_all(self, ledgers: Iterable[Ledger], now: Instant) -> list[Command]:
-        return [command for ledger in ledgers for command in self._sync(ledger, now)]
+    def _sync_all(self, states: Iterable[BudgetState], now: Instant) -> list[Command]:
+        return [command for state in states for command in self._sync(state, now)]
 
-    def _sync(self, ledger: Ledger, now: Instant) -> list[Command]:
-        view = ledger.budget.view
-        self._plan_recheck(ledger, now)
-        ledger.is_dirty = ledger.is_writing
-        if ledger.is_writing:
+    def _sync(self, state: BudgetState, now: Instant) -> list[Command]:
+        view = state.budget.view
+        self._plan_recheck(state, now)
+        state.is_dirty = state.is_writing
+        if state.is_writing:
             return []
-        told: list[Command] = self._doubts(ledger)
+        events = self._doubts(state)
         try:
-            standing = ledger.budget.standing(self._scale(ledger), now)
+            standing = state.budget.standing(self._scale(state), now)
         except BudgetError as cause:
-            failed = _fail(ledger, str(cause))
-            if failed and self._is_observed:
-                told.append(not_counted(view, str(cause)))
-            return [*told, *(self._spelled(one, view, now) for one in failed)]
-        if ledger.is_observed and not ledger.failure and standing.is_written_in(view):
-            return told
-        ledger.is_writing, ledger.is_observed, ledger.failure = True, True, ""
-        return [*told, self._spelled(standing_patch(view, standing), view, now)]
+            failed = _fail(state, str(cause))
+            if failed:
+                events += self._events.record(not_counted(view, str(cause)))
+            return [*events, *(self._form(one, view, now) for one in failed)]
+        if state.is_written and not state.failure and standing.is_written_in(view):
+            return events
+        state.is_writing, state.is_written, state.failure = True, True, ""
+        return [*events, self._form(standing_patch(view, standing), view, now)]
 
-    def _spelled(self, patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> Command:
-        return as_read(patch, view, now) if self._is_observed else patch
-
-    def _doubts(self, ledger: Ledger) -> list[Command]:
+    def _doubts(self, state: BudgetState) -> list[Command]:
         """What a user should know of the pods of a budget, once each time it comes about."""
-        if not self._is_observed:
-            return []
-        budget = ledger.budget
+        budget = state.budget
         doubt = ""
         if not budget.members:
             doubt = NO_PODS
         elif budget.needs_scale and sum(budget.owners.values()) < len(budget.members):
             doubt = UNMANAGED
-        before, ledger.doubt = ledger.doubt, doubt
-        return [doubtful(budget.view, doubt)] if doubt and doubt != before else []
+        before, state.doubt = state.doubt, doubt
+        return (
+            self._events.record(doubtful(budget.view, doubt)) if doubt and doubt != before else []
+        )
 
-    def _scale(self, ledger: Ledger) -> int:
-        budget = ledger.budget
+    def _scale(self, state: BudgetState) -> int:
+        budget = state.budget
         if not budget.needs_scale:
             return 0
         namespace = budget.view.metadata.namespace
         total = self._scales.total(namespace, budget.owners)
         is_said = any(self._scales.is_known(namespace, owner) for owner in budget.owners)
-        return total if is_said or not ledger.expected else ledger.expected
+        return total if is_said or not state.expected else state.expected
 
-    def _plan_recheck(self, ledger: Ledger, now: Instant) -> None:
-        meta = ledger.budget.view.metadata
-        due = ledger.budget.next_recheck(now)
-        if due is not None and ledger.recheck_at is None:
-            ledger.recheck_at = due + RECHECK_LAG
-            self._rechecks.add(ledger.recheck_at, (meta.namespace, meta.name))
+    def _plan_recheck(self, state: BudgetState, now: Instant) -> None:
+        meta = state.budget.view.metadata
+        due = state.budget.next_recheck(now)
+        if due is not None and state.recheck_at is None:
+            state.recheck_at = due + RECHECK_LAG
+            self._rechecks.add(state.recheck_at, (meta.namespace, meta.name))
 
 
-def _fail(ledger: Ledger, message: str) -> list[PatchStatus]:
-    view = ledger.budget.view
-    if ledger.failure == message and not view.status.disruptions_allowed:
+def _fail(state: BudgetState, message: str) -> list[PatchStatus]:
+    view = state.budget.view
+    if state.failure == message and not view.status.disruptions_allowed:
         return []
-    ledger.is_writing, ledger.failure = True, message
+    state.is_writing, state.failure = True, message
     return [failure_patch(view, message)]

@@ -32,7 +32,7 @@ from fairlead.engine.workloads.endpoints.mirrored_slice import (
     mirrored,
     skipped,
 )
-from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.retries import Key
 from fairlead.engine.workloads.work_queue import WorkQueue
 
@@ -204,4 +204,4 @@ class EndpointMirroring:
             f"subset. {mirror.told} addresses were skipped"
         )
         target = ref_of(mirror.endpoints)
-        return [happened(target, "TooManyAddressesToMirror", note, is_warning=True)]
+        return [owner_event(target, "TooManyAddressesToMirror", note, is_warning=True)]

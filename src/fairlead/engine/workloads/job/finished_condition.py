@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.api.objects import Job
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.job.index_set import parse_index_set
-from fairlead.engine.workloads.job.progress import JobTally, Verdict, is_indexed
+from fairlead.engine.workloads.job.progress import JobProgress, Verdict, is_indexed
 
 REACHED: Final = Verdict(
     "CompletionsReached", "Reached expected number of succeeded pods", is_success=True
@@ -30,14 +30,14 @@ FAILURE_TARGET: Final = "FailureTarget"
 SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
 
 
-def verdict(job: Job, tally: JobTally, *, is_idle: bool, now: Instant) -> Verdict | None:
-    """Whether `job` is over, as `tally` counts its pods; `is_idle` when none is active."""
-    return _said(job) or _failure(job, tally, now) or _success(job, tally, is_idle=is_idle)
+def verdict(job: Job, progress: JobProgress, *, is_idle: bool, now: Instant) -> Verdict | None:
+    """Whether `job` is over, as `progress` counts its pods; `is_idle` when none is active."""
+    return _said(job) or _failure(job, progress, now) or _success(job, progress, is_idle=is_idle)
 
 
-def deadline_of(job: Job, tally: JobTally) -> Instant | None:
+def deadline_of(job: Job, progress: JobProgress) -> Instant | None:
     """When the Job has been active for too long."""
-    limit, started = job.spec.active_deadline_seconds, tally.started_at
+    limit, started = job.spec.active_deadline_seconds, progress.started_at
     return None if limit is None or started is None else started + seconds(limit)
 
 
@@ -49,35 +49,35 @@ def _said(job: Job) -> Verdict | None:
     return None
 
 
-def _failure(job: Job, tally: JobTally, now: Instant) -> Verdict | None:
-    if tally.is_past_limit(job):
+def _failure(job: Job, progress: JobProgress, now: Instant) -> Verdict | None:
+    if progress.is_past_limit(job):
         return EXCEEDED
-    deadline = deadline_of(job, tally)
+    deadline = deadline_of(job, progress)
     if deadline is not None and deadline <= now and not job.spec.suspend:
         return TOO_LATE
     limit = job.spec.max_failed_indexes
-    if limit is not None and len(tally.failed_indexes) > limit:
+    if limit is not None and len(progress.failed_indexes) > limit:
         return TOO_MANY_INDEXES
     return None
 
 
-def _success(job: Job, tally: JobTally, *, is_idle: bool) -> Verdict | None:
+def _success(job: Job, progress: JobProgress, *, is_idle: bool) -> Verdict | None:
     completions = job.spec.completions
-    if is_indexed(job) and (met := _met_policy(job, tally)) is not None:
+    if is_indexed(job) and (met := _met_policy(job, progress)) is not None:
         return met
     if not is_idle:
         return None
     if completions is None:
-        return REACHED if tally.succeeded else None
-    if tally.succeeded >= completions:
+        return REACHED if progress.succeeded else None
+    if progress.succeeded >= completions:
         return REACHED
-    given_up = len(tally.failed_indexes)
-    is_settled = given_up and tally.succeeded + given_up >= completions
+    given_up = len(progress.failed_indexes)
+    is_settled = given_up and progress.succeeded + given_up >= completions
     return FAILED_INDEXES if is_settled else None
 
 
-def _met_policy(job: Job, tally: JobTally) -> Verdict | None:
-    policy, completed = job.spec.success_policy, tally.completed
+def _met_policy(job: Job, progress: JobProgress) -> Verdict | None:
+    policy, completed = job.spec.success_policy, progress.completed
     for place, rule in enumerate(policy.rules if policy is not None else ()):
         if rule.succeeded_indexes is None:
             done = most = len(completed)

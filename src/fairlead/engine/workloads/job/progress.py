@@ -1,6 +1,6 @@
-"""JobTally: how the pods of a Job have ended, and what that means for it.
+"""JobProgress: how the pods of a Job have ended, and what that means for it.
 
-Every end is seen, so the tally counts as it happens: each pod once, those that the Job let go
+Every end is seen, so the progress counts as it happens: each pod once, those that the Job let go
 itself never. It goes on from what the Job's status said when it was first seen.
 
 Where somebody reads the status, pods are kept from vanishing uncounted by a finalizer, as upstream
@@ -21,7 +21,7 @@ from fairlead.api.text.integer import parse_int64
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.job.index_set import parse_indexes
 from fairlead.engine.workloads.job.pod_failure_policy import Consequence, judge
-from fairlead.engine.workloads.pod_control.pod_set import End, PodSet, PodState, pod_state
+from fairlead.engine.workloads.pod_control.pod_set import EndedPod, PodSet, PodState, pod_state
 
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
@@ -61,7 +61,7 @@ class Backoff:
 
 
 @dataclass(slots=True)
-class JobTally:
+class JobProgress:
     """What has become of a Job so far; `verdict` is set once and stays."""
 
     succeeded: int = 0
@@ -79,35 +79,35 @@ class JobTally:
     _dismissed: dict[str, None] = field(default_factory=dict)  # likewise
 
     @classmethod
-    def of(cls, job: Job, pods: PodSet) -> JobTally:
+    def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobProgress:
         """Where a Job stands that is first seen now, when `pods` are those that still exist."""
-        tally, status = cls(is_tracked=pods.is_observed), job.status
+        progress, status = cls(is_tracked=is_tracked), job.status
         ended = {pod.metadata.uid: pod_state(pod) for pod in pods.pods.values()}
         free = [ended[pod.metadata.uid] for pod in pods.pods.values() if not is_held(pod)]
-        leaving = 0 if replaces_failed_only(job) else free.count(PodState.LEAVING)
-        tally.succeeded = max(status.succeeded, free.count(PodState.SUCCEEDED))
-        tally.failed = max(status.failed, free.count(PodState.FAILED) + leaving)
+        terminating = 0 if replaces_failed_only(job) else free.count(PodState.TERMINATING)
+        progress.succeeded = max(status.succeeded, free.count(PodState.SUCCEEDED))
+        progress.failed = max(status.failed, free.count(PodState.FAILED) + terminating)
         listed = status.uncounted_terminated_pods
         held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
-        tally.succeeded += sum(uid not in held for uid in listed.succeeded)
-        tally.failed += sum(uid not in held for uid in listed.failed)
+        progress.succeeded += sum(uid not in held for uid in listed.succeeded)
+        progress.failed += sum(uid not in held for uid in listed.failed)
         completions = job.spec.completions or 0
-        tally.completed = dict.fromkeys(parse_indexes(status.completed_indexes, completions))
-        tally.failed_indexes = dict.fromkeys(parse_indexes(status.failed_indexes, completions))
+        progress.completed = dict.fromkeys(parse_indexes(status.completed_indexes, completions))
+        progress.failed_indexes = dict.fromkeys(parse_indexes(status.failed_indexes, completions))
         for pod in pods.pods.values():
             state = ended[pod.metadata.uid]
             index = index_of(pod)
-            if is_held(pod) and tally._take_held(pod, state, job):
+            if is_held(pod) and progress._take_held(pod, state, job):
                 continue
             if state is PodState.SUCCEEDED and index is not None:
-                tally.completed[index] = None
+                progress.completed[index] = None
             if state in (PodState.SUCCEEDED, PodState.FAILED) or (
-                state is PodState.LEAVING and leaving
+                state is PodState.TERMINATING and terminating
             ):
-                tally._counted[pod.metadata.uid] = None
-        return tally
+                progress._counted[pod.metadata.uid] = None
+        return progress
 
-    def take(self, ends: Iterable[End], job: Job, now: Instant) -> None:
+    def take(self, ends: Iterable[EndedPod], job: Job, now: Instant) -> None:
         """Count what has ended since."""
         for end in ends:
             uid = end.pod.metadata.uid
@@ -149,7 +149,7 @@ class JobTally:
     def _take_held(self, pod: Pod, state: PodState, job: Job) -> bool:
         """Count a pod that the Job's status cannot have counted; whether it had ended."""
         is_failed = state is PodState.FAILED or (
-            state is PodState.LEAVING and not replaces_failed_only(job)
+            state is PodState.TERMINATING and not replaces_failed_only(job)
         )
         if state is PodState.SUCCEEDED:
             self._succeed(pod, job)
@@ -161,11 +161,11 @@ class JobTally:
         self._counted[pod.metadata.uid] = None
         return True
 
-    def _count(self, end: End, job: Job, now: Instant) -> None:
+    def _count(self, end: EndedPod, job: Job, now: Instant) -> None:
         match end.after:
             case PodState.SUCCEEDED:
                 self._succeed(end.pod, job)
-            case PodState.LEAVING if replaces_failed_only(job):
+            case PodState.TERMINATING if replaces_failed_only(job):
                 return  # what becomes of it counts
             case _:
                 self._fail(end.pod, job, now)

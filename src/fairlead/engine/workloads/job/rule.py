@@ -30,7 +30,7 @@ from fairlead.engine.workloads.job.finished_condition import deadline_of, verdic
 from fairlead.engine.workloads.job.progress import (
     INDEX,
     TRACKING,
-    JobTally,
+    JobProgress,
     index_of,
     is_indexed,
     replaces_failed_only,
@@ -42,7 +42,7 @@ from fairlead.engine.workloads.pod_control.pod_template import (
     with_finalizer,
     with_labels,
 )
-from fairlead.engine.workloads.pod_control.rule import NOTHING, Plan, Wish
+from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, Plan
 from fairlead.engine.workloads.pod_control.scale_down import job_pods_to_delete
 
 WHY_TOO_MANY: Final = "more than the Job wants"
@@ -53,8 +53,8 @@ OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 
 
 @dataclass(frozen=True, slots=True)
-class JobPods:
-    """The pods of `job`; `tally` is what has become of those before."""
+class JobRule:
+    """The pods of `job`; `progress` is what has become of those before."""
 
     is_watchful: ClassVar[bool] = False
 
@@ -62,34 +62,34 @@ class JobPods:
     spec: JobSpec
     is_over: bool
     is_going: bool
-    tally: JobTally = field(compare=False)
+    progress: JobProgress = field(compare=False)
 
     @classmethod
-    def of(cls, job: Job, pods: PodSet) -> JobPods:
+    def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobRule:
         """The rule for a Job first seen now, when `pods` are those that still exist."""
-        pods.ends = []
-        tally = JobTally.of(job, pods)
-        return cls(job, job.spec, is_over=is_finished(job), is_going=False, tally=tally)
+        pods.ended = []
+        progress = JobProgress.of(job, pods, is_tracked=is_tracked)
+        return cls(job, job.spec, is_over=is_finished(job), is_going=False, progress=progress)
 
-    def changed(self, job: Job) -> JobPods:
+    def changed(self, job: Job) -> JobRule:
         """The rule for the newest version of the Job."""
         is_going = job.metadata.deletion_timestamp != ""
         is_over = is_finished(job)
-        return JobPods(job, job.spec, is_over=is_over, is_going=is_going, tally=self.tally)
+        return JobRule(job, job.spec, is_over=is_over, is_going=is_going, progress=self.progress)
 
     def slot_of(self, pod: Pod) -> str:
         """Each index is a slot; where there are none, pods are interchangeable."""
         index = index_of(pod) if is_indexed(self.job) else None
         return "" if index is None else str(index)
 
-    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
+    def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """A pod that succeeded has done its work."""
         return after is not PodState.SUCCEEDED
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Keep as many pods active as are still wanted."""
-        ends, pods.ends = pods.ends or [], []
-        self.tally.take(ends, self.job, now)
+        ended, pods.ended = pods.ended or [], []
+        self.progress.take(ended, self.job, now)
         spec = self.spec
         if self.is_over or spec.managed_by not in ("", OWN_CONTROLLER):
             return NOTHING
@@ -97,15 +97,15 @@ class JobPods:
             self._start(now)
         if read_template(spec.template) is None:
             return NOTHING
-        if self.tally.verdict is None:
-            is_idle = not pods.active and not pods.births
-            self.tally.verdict = verdict(self.job, self.tally, is_idle=is_idle, now=now)
-        if self.tally.verdict is not None:
+        if self.progress.verdict is None:
+            is_idle = not pods.active and not pods.creations_expected
+            self.progress.verdict = verdict(self.job, self.progress, is_idle=is_idle, now=now)
+        if self.progress.verdict is not None:
             return self._wind_up(pods, now)
         if self.is_going:
             return NOTHING
         if spec.suspend:
-            self.tally.started_at = None
+            self.progress.started_at = None
             return Plan(delete=tuple(pods.active.values()), why=WHY_SUSPENDED)
         return self._manage(pods, now)
 
@@ -118,48 +118,50 @@ class JobPods:
     @property
     def deadline(self) -> Instant | None:
         """When the Job has been active for too long."""
-        return deadline_of(self.job, self.tally)
+        return deadline_of(self.job, self.progress)
 
     def _start(self, now: Instant) -> None:
-        if self.tally.started_at is not None:
+        if self.progress.started_at is not None:
             return
         said = self.job.status.start_time
         is_resumed = has_condition(self.job, "Suspended")
-        self.tally.started_at = (
+        self.progress.started_at = (
             parse_timestamp(said) if said and not is_resumed else floor_second(now)
         )
 
     def _wind_up(self, pods: PodSet, now: Instant) -> Plan:
         """Let what still runs go; the end is when all of it has gone."""
-        if self.tally.ended_at is None and not pods.pods_alive:
-            self.tally.ended_at = now
-        if self.tally.verdict is not None and not self.tally.verdict.is_success:
-            self.tally.condemn(pods.active.values())
+        if self.progress.ended_at is None and not pods.pods_alive:
+            self.progress.ended_at = now
+        if self.progress.verdict is not None and not self.progress.verdict.is_success:
+            self.progress.condemn(pods.active.values())
         return Plan(delete=tuple(pods.active.values()), why=WHY_OVER)
 
     # --- pods ------------------------------------------------------------------------------------
 
     def _manage(self, pods: PodSet, now: Instant) -> Plan:
-        running = len(pods.active) + len(pods.births)
+        running = len(pods.active) + len(pods.creations_expected)
         wanted = self._wanted(running)
         superfluous = self._superfluous(pods, running - wanted)
         if superfluous:
             return Plan(delete=superfluous, why=WHY_TOO_MANY, again_at=self.deadline)
         missing = wanted - running
-        awaited = pods.leaving + len(pods.deaths) if replaces_failed_only(self.job) else 0
+        awaited = (
+            pods.terminating + len(pods.deletions_expected) if replaces_failed_only(self.job) else 0
+        )
         if missing <= awaited:
             return Plan(again_at=self.deadline, is_waiting=missing > 0)
-        wait_until = 0 if is_by_index(self.job) else self.tally.backoff.until
+        wait_until = 0 if is_by_index(self.job) else self.progress.backoff.until
         if wait_until > now:
             return Plan(again_at=_first(wait_until, self.deadline), is_waiting=True)
         return self._creations(pods, missing - awaited, now)
 
     def _wanted(self, running: int) -> int:
         """How many pods should be active; without completions the first success ends the intake."""
-        spec, succeeded = self.spec, self.tally.succeeded
+        spec, succeeded = self.spec, self.progress.succeeded
         if spec.completions is None:
             return running if succeeded else spec.parallelism
-        given_up = len(self.tally.failed_indexes) if is_by_index(self.job) else 0
+        given_up = len(self.progress.failed_indexes) if is_by_index(self.job) else 0
         return max(0, min(spec.completions - succeeded - given_up, spec.parallelism))
 
     def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
@@ -173,25 +175,25 @@ class JobPods:
                     going[name] = pod
                 seen.add(index)
         left = excess - len(going)
-        if left > 0 and not pods.births:
+        if left > 0 and not pods.creations_expected:
             rest = [pod for name, pod in pods.active.items() if name not in going]
             going |= {pod.metadata.name: pod for pod in job_pods_to_delete(rest, left)}
         return tuple(going.values())
 
     def _is_open(self, index: int) -> bool:
-        tally = self.tally
-        is_given_up = is_by_index(self.job) and index in tally.failed_indexes
+        progress = self.progress
+        is_given_up = is_by_index(self.job) and index in progress.failed_indexes
         is_wanted = index < (self.spec.completions or 0)
-        return is_wanted and index not in tally.completed and not is_given_up
+        return is_wanted and index not in progress.completed and not is_given_up
 
     def _creations(self, pods: PodSet, missing: int, now: Instant) -> Plan:
-        missing = min(missing, pods.births_allowed)
+        missing = min(missing, pods.creations_allowed)
         template = job_template(self.job)
-        if self.tally.is_tracked:
+        if self.progress.is_tracked:
             template = with_finalizer(template, TRACKING)
         if not is_indexed(self.job):
-            return Plan(create=(Wish(template),) * missing, again_at=self.deadline)
-        waits = [one.until for one in self.tally.by_index.values() if one.until > now]
+            return Plan(create=(DesiredPod(template),) * missing, again_at=self.deadline)
+        waits = [one.until for one in self.progress.by_index.values() if one.until > now]
         due = min(waits, default=None)
         return Plan(
             create=tuple(
@@ -209,18 +211,18 @@ class JobPods:
             for name in pods.pods_alive:
                 held[index_of(pods.pods[name])] += 1
         for index in range(self.spec.completions or 0):
-            backoff = self.tally.by_index.get(index)
+            backoff = self.progress.by_index.get(index)
             if str(index) in pods.expected or index in held or not self._is_open(index):
                 continue
             if backoff is None or backoff.until <= now:
                 yield index
 
-    def _indexed(self, template: Json, index: int) -> Wish:
+    def _indexed(self, template: Json, index: int) -> DesiredPod:
         # upstream: pkg/controller/job/indexed_job_utils.go:addCompletionIndexEnvVariables
         name = f"{self.job.metadata.name}-{index}"
         notes = {INDEX: str(index)}
         if is_by_index(self.job):
-            backoff = self.tally.by_index.get(index)
+            backoff = self.progress.by_index.get(index)
             notes[FAILURES] = str(backoff.failures if backoff is not None else 0)
         made = with_annotations(with_labels(template, {INDEX: str(index)}), notes)
         spec = made.get("spec", {})
@@ -231,7 +233,7 @@ class JobPods:
             if spec.get(key)
         }
         spec = {"hostname": name} | spec | told
-        return Wish(made | {"spec": spec}, slot=str(index), prefix=name)
+        return DesiredPod(made | {"spec": spec}, slot=str(index), prefix=name)
 
 
 def is_by_index(job: Job) -> bool:

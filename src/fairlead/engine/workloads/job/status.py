@@ -14,67 +14,67 @@ from fairlead.api.objects import Job
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Command, ObjectRef
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.job.finished_condition import FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from fairlead.engine.workloads.job.index_set import format_indexes
-from fairlead.engine.workloads.job.progress import JobTally, is_held, is_indexed
+from fairlead.engine.workloads.job.progress import JobProgress, is_held, is_indexed
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 
 SUSPENDED: Final = "Suspended"
 
 
-def job_status(job: Job, tally: JobTally, pods: PodSet, now: Instant) -> Json:
+def job_status(job: Job, progress: JobProgress, pods: PodSet, now: Instant) -> Json:
     """The status that `job` should have; once it is finished it stays as it is."""
     before: Json = as_json(job.status)
     if is_finished(job):
         return before
-    uncounted = _uncounted(tally, pods)
+    uncounted = _uncounted(progress, pods)
     numbers = {
         "active": len(pods.active),
-        "succeeded": tally.succeeded - len(uncounted["succeeded"]),
-        "failed": tally.failed - len(uncounted["failed"]),
+        "succeeded": progress.succeeded - len(uncounted["succeeded"]),
+        "failed": progress.failed - len(uncounted["failed"]),
     }
     status: Json = {key: number for key, number in numbers.items() if number}
     status |= {
         "ready": len(pods.ready),
-        "terminating": pods.leaving,
+        "terminating": pods.terminating,
         "uncountedTerminatedPods": {key: uids for key, uids in uncounted.items() if uids},
     }
-    if tally.started_at is not None:
-        status["startTime"] = format_timestamp(tally.started_at)
+    if progress.started_at is not None:
+        status["startTime"] = format_timestamp(progress.started_at)
     elif job.status.start_time:
         status["startTime"] = job.status.start_time
     if is_indexed(job):
-        status |= _indexes(job, tally)
-    ends = has_ended(job, tally, pods)
-    conditions = _conditions(before.get("conditions", ()), job, tally, now, ends=ends)
+        status |= _indexes(job, progress)
+    ends = has_ended(job, progress, pods)
+    conditions = _conditions(before.get("conditions", ()), job, progress, now, ends=ends)
     if conditions:
         status["conditions"] = conditions
-    if ends and tally.verdict is not None and tally.verdict.is_success:
+    if ends and progress.verdict is not None and progress.verdict.is_success:
         status["completionTime"] = format_timestamp(now)
     return status
 
 
-def _uncounted(tally: JobTally, pods: PodSet) -> dict[str, list[str]]:
+def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:
     """The uids of pods that have ended and are no number yet, in order of their names."""
     ended: dict[str, list[str]] = {"succeeded": [], "failed": []}
     for _, pod in sorted(pods.pods.items()):
-        is_success = tally.uncounted.get(pod.metadata.uid)
+        is_success = progress.uncounted.get(pod.metadata.uid)
         if is_success is not None:
             ended["succeeded" if is_success else "failed"].append(pod.metadata.uid)
     return ended
 
 
-def has_ended(job: Job, tally: JobTally, pods: PodSet) -> bool:
+def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
     """Whether the verdict is final: it was told, all pods have ended, and all are counted."""
     # upstream: job_controller.go:enactJobFinished
     is_told = any(
         one.type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET) and one.status == "True"
         for one in job.status.conditions
     )
-    is_settled = not tally.uncounted and not any(map(is_held, pods.pods.values()))
-    return is_told and is_settled and tally.ended_at is not None
+    is_settled = not progress.uncounted and not any(map(is_held, pods.pods.values()))
+    return is_told and is_settled and progress.ended_at is not None
 
 
 def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:
@@ -86,34 +86,34 @@ def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:
             continue
         match one["type"], one["status"]:
             case "Complete", "True":
-                events.append(happened(ref, "Completed", "Job completed"))
+                events.append(owner_event(ref, "Completed", "Job completed"))
             case "Failed", "True":
-                events.append(happened(ref, one["reason"], one["message"], is_warning=True))
+                events.append(owner_event(ref, one["reason"], one["message"], is_warning=True))
             case "Suspended", "True":
-                events.append(happened(ref, SUSPENDED, "Job suspended"))
+                events.append(owner_event(ref, SUSPENDED, "Job suspended"))
             case "Suspended", "False":
-                events.append(happened(ref, "Resumed", "Job resumed"))
+                events.append(owner_event(ref, "Resumed", "Job resumed"))
             case _:
                 pass
     return events
 
 
-def _indexes(job: Job, tally: JobTally) -> Json:
-    told = {"completedIndexes": format_indexes(tally.completed)} if tally.completed else {}
+def _indexes(job: Job, progress: JobProgress) -> Json:
+    told = {"completedIndexes": format_indexes(progress.completed)} if progress.completed else {}
     if job.spec.backoff_limit_per_index is not None:
-        told["failedIndexes"] = format_indexes(tally.failed_indexes)
+        told["failedIndexes"] = format_indexes(progress.failed_indexes)
     return told
 
 
 def _conditions(
-    before: Iterable[Json], job: Job, tally: JobTally, now: Instant, *, ends: bool
+    before: Iterable[Json], job: Job, progress: JobProgress, now: Instant, *, ends: bool
 ) -> list[Json]:
     conditions = list(before)
-    if job.spec.suspend and tally.verdict is None:
+    if job.spec.suspend and progress.verdict is None:
         _put(conditions, SUSPENDED, "True", "JobSuspended", "Job suspended", now)
     elif any(one["type"] == SUSPENDED for one in conditions):
         _put(conditions, SUSPENDED, "False", "JobResumed", "Job resumed", now)
-    verdict = tally.verdict
+    verdict = progress.verdict
     if verdict is not None:
         interim, final = (
             (SUCCESS_CRITERIA_MET, "Complete") if verdict.is_success else (FAILURE_TARGET, "Failed")

@@ -23,7 +23,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.workloads.identity import pod_ref
-from fairlead.engine.workloads.job.progress import TRACKING, JobTally, is_held
+from fairlead.engine.workloads.job.progress import TRACKING, JobProgress, is_held
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 
 BATCH_PERIOD: Final[DurationNs] = seconds(1)
@@ -65,21 +65,21 @@ class JobTurns:
         self._due.pop(key, None)
 
 
-def take_note(tally: JobTally, pods: PodSet) -> None:
+def take_note(progress: JobProgress, pods: PodSet) -> None:
     """Count those whose finalizers are gone."""
     held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
-    for uid in [uid for uid in tally.uncounted if uid not in held]:
-        tally.release(uid)
+    for uid in [uid for uid in progress.uncounted if uid not in held]:
+        progress.release(uid)
 
 
-def releases(job: Job, tally: JobTally, pods: PodSet) -> Iterator[Command]:
+def releases(job: Job, progress: JobProgress, pods: PodSet) -> Iterator[Command]:
     """What takes the finalizers off the pods that the written status knows of.
 
     A Job that is over, or is to go, holds none of them any longer.
     """
-    is_over = tally.verdict is not None or job.metadata.deletion_timestamp != ""
+    is_over = progress.verdict is not None or job.metadata.deletion_timestamp != ""
     for pod in pods.pods.values():
-        if is_held(pod) and (is_over or tally.is_done_with(pod.metadata.uid)):
+        if is_held(pod) and (is_over or progress.is_done_with(pod.metadata.uid)):
             yield released(pod)
 
 

@@ -1,8 +1,8 @@
-"""Restraint: how often something may be done at one instant.
+"""BurstLimiter: a maximum number of writes at one instant.
 
-What somebody else undoes at once, as an admission policy that changes what controllers write, would
-be done again for ever while no time passes. Upstream's controllers are held back by how many
-requests a second they may send.
+When another component reverts a write at once, for example an admission policy that changes
+objects, controller and policy would alternate forever while the simulated time stands still.
+Upstream's controllers are limited by their client's requests per second instead.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Final
 
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
-TIMES_MAX: Final = 200
+BURST_MAX: Final = 200
 REST: Final[DurationNs] = seconds(1)
 
 
 @dataclass(slots=True)
-class Restraint:
-    """Counts by key, and only what is done at the newest instant."""
+class BurstLimiter:
+    """Counts writes by key, only at the newest instant."""
 
     _now: Instant = 0
     _times: dict[object, int] = field(default_factory=dict)
 
-    def note(self, key: object, now: Instant, times: int = 1) -> None:
-        """It was done so often more."""
+    def record(self, key: object, now: Instant, times: int = 1) -> None:
+        """Counts `times` writes for `key`."""
         if now != self._now:
             self._now, self._times = now, {}
         self._times[key] = self._times.get(key, 0) + times
 
-    def holds(self, key: object, now: Instant, most: int = TIMES_MAX) -> bool:
-        """Whether it was done as often as it may be, and has to rest."""
-        return now == self._now and self._times.get(key, 0) >= most
+    def is_exceeded(self, key: object, now: Instant, maximum: int = BURST_MAX) -> bool:
+        """Whether `key` has reached `maximum` writes at this instant and must pause."""
+        return now == self._now and self._times.get(key, 0) >= maximum

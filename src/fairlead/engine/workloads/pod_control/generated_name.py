@@ -1,7 +1,7 @@
-"""Names for new objects: upstream's form and alphabet, but reproducible.
+"""Generated names in upstream's form and alphabet, but reproducible.
 
-Upstream draws suffixes at random; here they are a pure hash of who asks and how often it asked
-before, so that the same run gives the same names on every machine.
+Upstream draws suffixes at random. Here they are a hash of the owner and a serial number, so the
+same run yields the same names on every machine.
 
 upstream: staging/src/k8s.io/apiserver/pkg/storage/names/generate.go,
 apimachinery/pkg/util/rand/rand.go:SafeEncodeString
@@ -21,16 +21,16 @@ TEMPLATE_HASH_LENGTH: Final = 10
 
 
 def generated_name(base: str, seed: str, serial: int) -> str:
-    """`base-xxxxx`, where the suffix depends on `seed` and `serial` alone."""
+    """`base-xxxxx`, where the suffix depends only on `seed` and `serial`."""
     prefix = f"{base}-"[: GENERATED_LENGTH_MAX - SUFFIX_LENGTH]
     return prefix + _letters(f"{seed}/{serial}".encode(), SUFFIX_LENGTH)
 
 
 def template_hash(template: Any, collisions: int) -> str:
-    """What tells this pod template from others; another one for each count of `collisions`.
+    """The pod-template-hash of a template; `collisions` changes it after a name collision.
 
-    Not upstream's value (pkg/controller/controller_utils.go:ComputeHash hashes Go's memory
-    layout), but of its form and with its purpose.
+    The value differs from upstream's (pkg/controller/controller_utils.go:ComputeHash hashes Go's
+    memory layout); form and purpose are the same.
     """
     content = msgspec.json.encode(template, order="sorted")
     return _letters(content + b"/%d" % collisions, TEMPLATE_HASH_LENGTH)

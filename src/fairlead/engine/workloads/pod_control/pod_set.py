@@ -1,16 +1,23 @@
-"""PodSet: the pods of one owner, by what they count as, and what is under way about them.
+"""PodSet: the pods of one owner by state, with the creations and deletions in flight.
 
         ┌──────────▶ SUCCEEDED ──┐
     ACTIVE ────────▶ FAILED ─────┼──▶ gone
-        └──────────▶ LEAVING ────┘
+        └──────────▶ TERMINATING ┘
 
-Only ACTIVE pods count as replicas; upstream's IsPodActive draws the same line
-(pkg/controller/controller_utils.go). A creation under way is a *birth*, a deletion by us under
-way a *death*: births count as replicas and deaths do not, so nothing is asked for twice
-(upstream calls these expectations). A pod that stops being ACTIVE without our doing is *lost*.
+Only ACTIVE pods count as replicas, as in upstream's IsPodActive. Writes in flight are
+*expectations*, as upstream calls them: an expected creation counts as a replica and a pod whose
+deletion is expected does not, so nothing is created or deleted twice.
 
-Some owners give each pod a slot of its own (a StatefulSet its name, a DaemonSet its node);
-elsewhere the slot is "".
+Example: a ReplicaSet wants 3 pods, 1 is active. Two CreateObject commands leave, and
+`creations_expected` has 2 names: 1 + 2 = 3, so another look at this instant creates nothing. When
+a new pod is seen, `put` moves its name from `creations_expected` to `active`.
+
+A pod that stops being ACTIVE although its owner did not delete it needs a *replacement*.
+
+Some owners have a slot for each pod (a StatefulSet by name, a DaemonSet by node); for others the
+slot is "".
+
+upstream: pkg/controller/controller_utils.go:ControllerExpectations, IsPodActive
 """
 
 from __future__ import annotations
@@ -28,36 +35,36 @@ from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.workloads.annotation import original_name
 
-# Whoever asks for a billion pods gets them bit by bit, and may think again.
+# The maximum of creations in flight, so that a typo in `replicas` can still be corrected.
 # upstream: pkg/controller/replicaset/replica_set.go:BurstReplicas,
 # pkg/controller/job/job_controller.go:MaxPodCreateDeletePerSync
-BIRTHS_MAX: Final = 500
+BURST_REPLICAS: Final = 500
 
 
 class PodState(StrEnum):
-    """What a pod counts as for its owner."""
+    """State of a pod as its owner counts it."""
 
     ACTIVE = "active"
-    LEAVING = "leaving"
+    TERMINATING = "terminating"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
 
 
 def pod_state(pod: Pod) -> PodState:
-    """What `pod` counts as; having finished outweighs being deleted."""
+    """State of `pod`; a finished pod stays finished while it is deleted."""
     match pod.status.phase:
         case "Succeeded":
             return PodState.SUCCEEDED
         case "Failed":
             return PodState.FAILED
         case _:
-            return PodState.LEAVING if is_terminating(pod) else PodState.ACTIVE
+            return PodState.TERMINATING if is_terminating(pod) else PodState.ACTIVE
 
 
 def ready_since(pod: Pod) -> Instant | None:
-    """Since when `pod` is ready (0 where nothing says it), None when it is not.
+    """Time since when `pod` is ready (0 if unknown), None if it is not ready.
 
-    A dump cut down to what matters may have no conditions at all; a pod that runs is ready there.
+    A reduced dump may lack conditions; a running pod counts as ready there.
     """
     if pod.status.phase == "Running" and not pod.status.conditions:
         return 0
@@ -68,8 +75,8 @@ def ready_since(pod: Pod) -> Instant | None:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """A pod that is on its way out or `after` it; None when it is gone. `is_ours`: by our doing."""
+class EndedPod:
+    """A pod that left ACTIVE for `after` (None: gone); `is_ours`: its owner deleted it."""
 
     pod: Pod
     after: PodState | None
@@ -77,8 +84,8 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """A pod that went without our doing; `serial` orders the losses of an owner."""
+class Replacement:
+    """A pod that needs a successor; `serial` orders the replacements of an owner."""
 
     serial: int
     original: str
@@ -86,44 +93,42 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
-    """A pod whose creation is under way; `loss` is the one it stands in for."""
+class ExpectedCreation:
+    """A pod creation in flight; `replacement` is the pod that it replaces, if any."""
 
     slot: str
-    loss: Loss | None
+    replacement: Replacement | None
 
 
 @dataclass(slots=True, kw_only=True)
 class PodSet:
-    """What is known of one owner's pods; all keys are pod names in `namespace`.
+    """The pods of one owner; keys are pod names in `namespace`.
 
-    `kin` are the sets of all ReplicaSets of a Deployment, by key, this one included.
-    `is_observed`: somebody reads what is written to be read. `ends` are those since its rule last
-    looked, None where no rule does.
-    `ready` says of active pods that are ready since when. `proven` says that the last creation was
-    taken; until one is, only one is tried at a time. `retry_at` is set while the owner waits after
-    a refusal, `refusal` is what it was told until one is taken.
+    `siblings` are the sets of all ReplicaSets of the Deployment, by key, this one included.
+    `ended` are the pods that ended since the rule last looked, None if the rule does not ask.
+    `ready` has the time since when an active pod is ready. `proven`: the last creation succeeded;
+    until then only one pod is created at a time (slow start). `retry_at` is set while the owner
+    backs off after a failure, `refusal` is the error message until a creation succeeds.
     """
 
     key: str
     namespace: str
     owner: OwnerReference
-    is_observed: bool = False
     pods: dict[str, Pod] = field(default_factory=dict)
     active: dict[str, Pod] = field(default_factory=dict)
     ready: dict[str, Instant] = field(default_factory=dict)
     by_slot: dict[str, dict[str, None]] = field(default_factory=dict)
-    births: dict[str, Birth] = field(default_factory=dict)
-    expected: dict[str, str] = field(default_factory=dict)  # slot -> name of its birth
-    deaths: dict[str, str] = field(default_factory=dict)
-    losses: dict[str, deque[Loss]] = field(default_factory=dict)  # by slot
-    lost: int = 0
+    creations_expected: dict[str, ExpectedCreation] = field(default_factory=dict)
+    expected: dict[str, str] = field(default_factory=dict)  # slot -> name of its creating
+    deletions_expected: dict[str, str] = field(default_factory=dict)
+    replacements: dict[str, deque[Replacement]] = field(default_factory=dict)  # by slot
+    replacements_requested: int = 0
     succeeded: int = 0
     failed: int = 0
-    leaving: int = 0
+    terminating: int = 0
     serial: int = 0
-    ends: list[End] | None = None
-    kin: dict[str, PodSet] = field(default_factory=dict, repr=False, compare=False)
+    ended: list[EndedPod] | None = None
+    siblings: dict[str, PodSet] = field(default_factory=dict, repr=False, compare=False)
     proven: bool = False
     failures: int = 0
     refusal: str = ""
@@ -131,29 +136,29 @@ class PodSet:
 
     @property
     def ref(self) -> ObjectRef:
-        """The identity of the owner."""
+        """Object reference of the owner."""
         return ObjectRef(self.owner.kind, self.namespace, self.owner.name, self.owner.uid)
 
     @property
-    def births_allowed(self) -> int:
-        """How many more creations may be under way."""
-        return max(0, BIRTHS_MAX - len(self.births))
+    def creations_allowed(self) -> int:
+        """How many more creations may be in flight."""
+        return max(0, BURST_REPLICAS - len(self.creations_expected))
 
     # --- pods come, change and go --------------------------------------------------------------
 
     def put(self, pod: Pod, slot: str) -> PodState | None:
-        """Take the newest version of `pod`; what the same pod counted as before, None if new."""
+        """Stores the newest version of `pod`; returns its previous state, None if it is new."""
         name = pod.metadata.name
         before = self._state(pod)
         after = pod_state(pod)
-        self.end_birth(name)
+        self.creation_observed(name)
         self.pods[name] = pod
         self.by_slot.setdefault(slot, {})[name] = None
-        if self.deaths.get(name) == pod.metadata.uid and after is PodState.ACTIVE:
+        if self.deletions_expected.get(name) == pod.metadata.uid and after is PodState.ACTIVE:
             return before
-        is_ours = self.deaths.pop(name, None) is not None
-        if self.ends is not None and before is not after is not PodState.ACTIVE:
-            self.ends.append(End(pod, after, is_ours))
+        is_ours = self.deletions_expected.pop(name, None) is not None
+        if self.ended is not None and before is not after is not PodState.ACTIVE:
+            self.ended.append(EndedPod(pod, after, is_ours))
         if after is PodState.ACTIVE:
             self._activate(pod)
         else:
@@ -162,17 +167,17 @@ class PodSet:
         return before
 
     def remove(self, pod: Pod, slot: str) -> PodState | None:
-        """Forget `pod`; what it counted as before, None if it was not known."""
+        """Removes `pod`; returns its last state, None if it was unknown."""
         before = self._state(pod)
         if before is None:
             return None
         name = pod.metadata.name
         del self.pods[name]
         self._deactivate(name)
-        self.leaving -= before is PodState.LEAVING
-        is_ours = self.deaths.pop(name, None) is not None
-        if self.ends is not None:
-            self.ends.append(End(pod, None, is_ours))
+        self.terminating -= before is PodState.TERMINATING
+        is_ours = self.deletions_expected.pop(name, None) is not None
+        if self.ended is not None:
+            self.ended.append(EndedPod(pod, None, is_ours))
         in_slot = self.by_slot.get(slot, {})
         in_slot.pop(name, None)
         if not in_slot:
@@ -180,57 +185,57 @@ class PodSet:
         return before
 
     def reslot(self, slot_of: Callable[[Pod], str]) -> None:
-        """Let `slot_of` say from now on which slot each pod takes."""
+        """Recomputes the slot of every pod with `slot_of`."""
         self.by_slot = {}
         for name, pod in self.pods.items():
             self.by_slot.setdefault(slot_of(pod), {})[name] = None
 
     def holds(self, name: str) -> bool:
-        """Whether a pod of that name exists or is being created."""
-        return name in self.pods or name in self.births
+        """Whether a pod `name` exists or is being created."""
+        return name in self.pods or name in self.creations_expected
 
     def in_slot(self, slot: str) -> list[Pod]:
-        """The existing pods of `slot`."""
+        """The existing pods in `slot`."""
         return [self.pods[name] for name in self.by_slot.get(slot, ())]
 
     # --- what is under way ---------------------------------------------------------------------
 
-    def begin_birth(self, name: str, birth: Birth) -> None:
-        """The creation of a pod is under way."""
-        self.births[name] = birth
-        if birth.slot:
-            self.expected[birth.slot] = name
+    def expect_creation(self, name: str, creating: ExpectedCreation) -> None:
+        """Records a creation in flight."""
+        self.creations_expected[name] = creating
+        if creating.slot:
+            self.expected[creating.slot] = name
 
-    def end_birth(self, name: str) -> Birth | None:
-        """The creation came to its end, good or bad."""
-        birth = self.births.pop(name, None)
-        if birth is not None and self.expected.get(birth.slot) == name:
-            del self.expected[birth.slot]
-        return birth
+    def creation_observed(self, name: str) -> ExpectedCreation | None:
+        """Ends the expected creation of `name`, whether it succeeded or failed."""
+        creating = self.creations_expected.pop(name, None)
+        if creating is not None and self.expected.get(creating.slot) == name:
+            del self.expected[creating.slot]
+        return creating
 
-    def begin_death(self, pod: Pod) -> None:
-        """The deletion of `pod` by its owner is under way."""
-        self.deaths[pod.metadata.name] = pod.metadata.uid
+    def expect_deletion(self, pod: Pod) -> None:
+        """Records a deletion in flight; the pod no longer counts as a replica."""
+        self.deletions_expected[pod.metadata.name] = pod.metadata.uid
         self._deactivate(pod.metadata.name)
 
-    def end_death(self, name: str) -> None:
-        """The deletion was refused: the pod counts again if it ever did."""
-        if self.deaths.pop(name, None) is not None and name in self.pods:
+    def deletion_failed(self, name: str) -> None:
+        """Ends an expected deletion that failed; the pod counts again if it is active."""
+        if self.deletions_expected.pop(name, None) is not None and name in self.pods:
             pod = self.pods[name]
             if pod_state(pod) is PodState.ACTIVE:
                 self._activate(pod)
 
     @property
     def pods_alive(self) -> list[str]:
-        """The names of pods that have not finished, also of those that are on their way out."""
+        """Names of the pods that have not finished, terminating ones included."""
         return [
             name
             for name, pod in self.pods.items()
-            if pod_state(pod) in (PodState.ACTIVE, PodState.LEAVING)
+            if pod_state(pod) in (PodState.ACTIVE, PodState.TERMINATING)
         ]
 
     def available(self, min_ready: DurationNs, now: Instant) -> int:
-        """How many active pods have been ready for `min_ready`."""
+        """Number of active pods that have been ready for `min_ready`."""
         # upstream: pkg/api/v1/pod/util.go:IsPodAvailable
         if not min_ready:
             return len(self.ready)
@@ -242,7 +247,7 @@ class PodSet:
         return since is not None and since + min_ready <= now
 
     def next_available(self, min_ready: DurationNs, now: Instant) -> Instant | None:
-        """When the next ready pod will have been so for `min_ready`, None when none waits."""
+        """Time when the next ready pod becomes available, None if none is waiting."""
         if not min_ready:
             return None
         dues = (since + min_ready for since in self.ready.values())
@@ -269,31 +274,31 @@ class PodSet:
         if before is not after:
             self.succeeded += after is PodState.SUCCEEDED
             self.failed += after is PodState.FAILED
-            self.leaving += after is PodState.LEAVING
-            self.leaving -= before is PodState.LEAVING
+            self.terminating += after is PodState.TERMINATING
+            self.terminating -= before is PodState.TERMINATING
 
-    # --- losses and who stands in for them -----------------------------------------------------
+    # --- replacements --------------------------------------------------------------------------
 
-    def lose(self, pod: Pod, slot: str) -> None:
-        """`pod` wants a successor; in a slot of its own only the last one does."""
-        self.lost += 1
-        loss = Loss(self.lost, original_name(pod), pod)
+    def request_replacement(self, pod: Pod, slot: str) -> None:
+        """Records that `pod` needs a successor; a slot needs only one, for its last pod."""
+        self.replacements_requested += 1
+        replacement = Replacement(self.replacements_requested, original_name(pod), pod)
         if slot:
-            self.losses[slot] = deque([loss])
+            self.replacements[slot] = deque([replacement])
         else:
-            self.losses.setdefault(slot, deque()).append(loss)
+            self.replacements.setdefault(slot, deque()).append(replacement)
 
-    def next_loss(self, slot: str) -> Loss | None:
-        """The earliest loss of `slot` that has no successor; it has one from now on."""
-        waiting = self.losses.get(slot)
+    def next_replacement(self, slot: str) -> Replacement | None:
+        """Takes the earliest replacement of `slot` that is not being created yet."""
+        waiting = self.replacements.get(slot)
         if not waiting:
             return None
-        loss = waiting.popleft()
+        replacement = waiting.popleft()
         if not waiting:
-            del self.losses[slot]
-        return loss
+            del self.replacements[slot]
+        return replacement
 
-    def restore_loss(self, slot: str, loss: Loss) -> None:
-        """The successor of `loss` was not born after all."""
-        waiting = (*self.losses.get(slot, ()), loss)
-        self.losses[slot] = deque(sorted(waiting, key=lambda one: one.serial))
+    def restore_replacement(self, slot: str, replacement: Replacement) -> None:
+        """Puts back a replacement whose creation failed."""
+        waiting = (*self.replacements.get(slot, ()), replacement)
+        self.replacements[slot] = deque(sorted(waiting, key=lambda one: one.serial))

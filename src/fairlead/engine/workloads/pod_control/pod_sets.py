@@ -1,14 +1,14 @@
-"""PodSets: the pods of all owners, each owner's rule, and the commands that follow from them.
+"""PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
-Every change of a pod touches its owner's set alone, and only a change of what it counts as
-(`PodState`) asks the rule again. An owner whose pods are refused tries one again after doubling
-waits, and all the others once that one was taken (upstream's slow start). What else follows from
-a change, such as status and the next step of a rollout, waits in `changed` until everything of
-that instant has settled.
+A change of a pod touches only its owner's set, and only a change of its `PodState` runs the
+owner's rule. When creations fail, the owner backs off exponentially, then tries a single pod, and
+creates the rest once that succeeded (upstream's slow start). Other consequences of a change, such
+as status writes and rollout steps, wait in `changed` until everything of the instant has settled.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import OwnerReference, Pod
@@ -18,6 +18,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.event_sink import EventSink
 from fairlead.engine.workloads.identity import (
     failed_create,
     owner_key,
@@ -25,49 +26,52 @@ from fairlead.engine.workloads.identity import (
     pod_deleted,
     pod_ref,
 )
-from fairlead.engine.workloads.pod_control.burst_limiter import REST, TIMES_MAX, Restraint
+from fairlead.engine.workloads.pod_control.burst_limiter import BURST_MAX, REST, BurstLimiter
 from fairlead.engine.workloads.pod_control.generated_name import generated_name
-from fairlead.engine.workloads.pod_control.pod_set import Birth, PodSet, PodState, pod_state
-from fairlead.engine.workloads.pod_control.pod_template import pod_manifest
-from fairlead.engine.workloads.pod_control.rule import Plan, Rule, Wish
-from fairlead.engine.workloads.pod_control.unknown_owner import HandsOff, StandIn, rule_for_unknown
+from fairlead.engine.workloads.pod_control.pod_factory import PodFactory
+from fairlead.engine.workloads.pod_control.pod_set import (
+    ExpectedCreation,
+    PodSet,
+    PodState,
+    pod_state,
+)
+from fairlead.engine.workloads.pod_control.rule import DesiredPod, OwnerRule, Plan
+from fairlead.engine.workloads.pod_control.unknown_owner import UnknownOwnerRule
 
 
 @dataclass(slots=True)
 class PodSets:
-    """All pods that have a controller; in a simulation, unknown owners are stood in for."""
+    """The pods that have a controller, by owner.
+
+    `follows_all`: every change of a pod marks its owner as changed, not only for watched owners.
+    """
 
     config: WorkloadsConfig
+    events: EventSink
+    factory: PodFactory
+    rule_for_unknown: Callable[[str], OwnerRule]
+    follows_all: bool
     sets: dict[str, PodSet] = field(default_factory=dict)
-    rules: dict[str, Rule] = field(default_factory=dict)
+    rules: dict[str, OwnerRule] = field(default_factory=dict)
     keys_by_path: dict[str, str] = field(default_factory=dict)  # for references without a uid
     watched: dict[str, None] = field(default_factory=dict)  # sets whose every change counts
     changed: dict[str, None] = field(default_factory=dict)  # those that did change
-    _homes: dict[str, str] = field(default_factory=dict)  # pod key -> key of its set
-    _births: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
+    _set_keys: dict[str, str] = field(default_factory=dict)  # pod key -> key of its set
+    _creating: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
     _wakes: TimerQueue[str] = field(default_factory=TimerQueue)
     _awaited: dict[str, Instant] = field(default_factory=dict)  # key -> its next wake
-    _restraint: Restraint = field(default_factory=Restraint)
+    _burst_limiter: BurstLimiter = field(default_factory=BurstLimiter)
 
     # --- owners --------------------------------------------------------------------------------
 
-    def introduce(self, owner: OwnerReference, namespace: str) -> PodSet:
-        """The set of `owner`, which is made when it is first heard of."""
+    def pod_set(self, owner: OwnerReference, namespace: str) -> PodSet:
+        """The set of `owner`, created if missing."""
         key = self._key_of(owner, namespace)
         if key not in self.sets:
-            self.sets[key] = PodSet(
-                key=key,
-                namespace=namespace,
-                owner=owner,
-                is_observed=self.config.is_observed,
-            )
-            self.rules[key] = self._rule_for_unknown(owner.kind)
+            self.sets[key] = PodSet(key=key, namespace=namespace, owner=owner)
+            self.rules[key] = self.rule_for_unknown(owner.kind)
         return self.sets[key]
-
-    def _rule_for_unknown(self, kind: str) -> Rule:
-        """Where everything is there that exists, an owner that is not is somebody else's affair."""
-        return HandsOff() if self.config.is_observed else rule_for_unknown(kind)
 
     def _key_of(self, owner: OwnerReference, namespace: str) -> str:
         if owner.uid:
@@ -75,8 +79,8 @@ class PodSets:
         path = owner_key(owner.kind, namespace, owner.name, "")
         return self.keys_by_path.get(path, path)
 
-    def set_rule(self, key: str, rule: Rule) -> bool:
-        """Let `rule` speak for the owner from now on; whether that is news."""
+    def set_rule(self, key: str, rule: OwnerRule) -> bool:
+        """Sets the owner's rule; returns whether it differs from the previous one."""
         if self.rules[key] == rule:
             return False
         self.rules[key] = rule
@@ -85,71 +89,74 @@ class PodSets:
         self.sets[key].reslot(rule.slot_of)
         return True
 
-    def count_leaving_as_lost(self, key: str) -> None:
-        """Pods that are already terminating in a snapshot are what its owner is missing.
+    def replace_terminating_pods(self, key: str) -> None:
+        """Requests replacements for pods that were terminating when the snapshot was taken.
 
-        An unknown owner has replaced them by now, unless it must wait for their names.
+        The missing owner of such pods has replaced them already, unless it must wait for their
+        names.
         """
         pods, rule = self.sets[key], self.rules[key]
-        if isinstance(rule, StandIn) and not rule.keeps_names:
+        if isinstance(rule, UnknownOwnerRule) and not rule.keeps_names:
             return
         for pod in pods.pods.values():
-            if pod_state(pod) is PodState.LEAVING and rule.is_loss(pod, PodState.LEAVING):
-                pods.lose(pod, rule.slot_of(pod))
+            if pod_state(pod) is PodState.TERMINATING and rule.needs_replacement(
+                pod, PodState.TERMINATING
+            ):
+                pods.request_replacement(pod, rule.slot_of(pod))
 
-    def note(self, key: str) -> None:
-        """Something about the pods of `key` has changed."""
-        if self.config.is_observed or key in self.watched:
+    def mark_changed(self, key: str) -> None:
+        """Marks the pods of `key` as changed."""
+        if self.follows_all or key in self.watched:
             self.changed[key] = None
 
     def wake(self, key: str, due: Instant) -> None:
-        """Look at the pods of `key` again at `due`, although nothing may have changed."""
+        """Looks at the pods of `key` again at `due`, even if nothing changes."""
         if self._awaited.get(key) != due:
             self._awaited[key] = due
             self._wakes.add(due, key)
 
     # --- pods ----------------------------------------------------------------------------------
 
-    def take_in(self, pod: Pod) -> PodState | None:
-        """Note `pod` without deciding anything; what it counted as before."""
-        pods = self._home_of(pod)
+    def load_pod(self, pod: Pod) -> PodState | None:
+        """Stores `pod` without deciding anything; returns its previous state."""
+        pods = self._set_of(pod)
         return pods.put(pod, self.rules[pods.key].slot_of(pod)) if pods is not None else None
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
-        """Note the newest version of `pod`, and let its owner react."""
-        commands = self._move_out(pod, now)
-        pods = self._home_of(pod)
+        """Stores the newest version of `pod` and runs its owner's rule."""
+        commands = self._leave_former_owner(pod, now)
+        pods = self._set_of(pod)
         if pods is None:
             return commands
         slot, after = self.rules[pods.key].slot_of(pod), pod_state(pod)
-        is_ours = pods.deaths.get(pod.metadata.name) == pod.metadata.uid
+        is_ours = pods.deletions_expected.get(pod.metadata.name) == pod.metadata.uid
         before = pods.put(pod, slot)
-        self.note(pods.key)
+        self.mark_changed(pods.key)
         if before is after:
             return commands
         if before is PodState.ACTIVE and not is_ours:
-            self._lose(pods, pod, after)
+            self._request_replacement(pods, pod, after)
         return commands + self.reconcile(pods.key, slot, now)
 
     def forget(self, pod: Pod, now: Instant) -> list[Command]:
-        """`pod` is gone; let its owner react."""
-        key = self._homes.get(pod.key)
+        """Removes a deleted pod and runs its owner's rule."""
+        key = self._set_keys.get(pod.key)
         if key is None:
             return []
         pods, slot = self.sets[key], self.rules[key].slot_of(pod)
-        is_ours = pod.metadata.name in pods.deaths
+        is_ours = pod.metadata.name in pods.deletions_expected
         before = pods.remove(pod, slot)
         if before is None:
             return []
-        del self._homes[pod.key]
-        self.note(key)
+        del self._set_keys[pod.key]
+        self.mark_changed(key)
         if before is PodState.ACTIVE and not is_ours:
-            self._lose(pods, pod, None)
+            self._request_replacement(pods, pod, None)
         return self.reconcile(key, slot, now)
 
-    def _move_out(self, pod: Pod, now: Instant) -> list[Command]:
-        """For its former owner, a pod that changed hands is as good as gone."""
-        home = self._homes.get(pod.key)
+    def _leave_former_owner(self, pod: Pod, now: Instant) -> list[Command]:
+        """Removes a pod that has a different owner now from the set of its former one."""
+        home = self._set_keys.get(pod.key)
         owner = controller_of(pod.metadata)
         if home is None or (
             owner is not None and home == self._key_of(owner, pod.metadata.namespace)
@@ -157,31 +164,31 @@ class PodSets:
             return []
         return self.forget(pod, now)
 
-    def _home_of(self, pod: Pod) -> PodSet | None:
-        """The set `pod` belongs to; None for pods nobody makes again."""
+    def _set_of(self, pod: Pod) -> PodSet | None:
+        """The set that `pod` belongs to; None for pods without a controller and static pods."""
         owner = controller_of(pod.metadata)
         if owner is None or is_static(pod):
             return None
-        pods = self.introduce(owner, pod.metadata.namespace)
-        self._homes[pod.key] = pods.key
+        pods = self.pod_set(owner, pod.metadata.namespace)
+        self._set_keys[pod.key] = pods.key
         return pods
 
-    def _lose(self, pods: PodSet, pod: Pod, after: PodState | None) -> None:
+    def _request_replacement(self, pods: PodSet, pod: Pod, after: PodState | None) -> None:
         rule = self.rules[pods.key]
-        if rule.is_loss(pod, after):
-            pods.lose(pod, rule.slot_of(pod))
+        if rule.needs_replacement(pod, after):
+            pods.request_replacement(pod, rule.slot_of(pod))
 
     # --- deciding ------------------------------------------------------------------------------
 
     def follow_up(self, key: str, now: Instant) -> list[Command]:
-        """What follows from how the pods of `key` fare, if its owner looks at that."""
+        """The consequences of pod readiness, for rules that depend on it."""
         if key not in self.sets or not self.rules[key].is_watchful:
             return []
         pods = self.sets[key]
         return self._carry_out(pods, self.rules[key].follow(pods, now), now)
 
     def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
-        """What the owner wants done about `slot`, or about all of its pods when it is None."""
+        """Runs the owner's rule for `slot`, or for all pods if it is None."""
         pods = self.sets[key]
         return self._carry_out(pods, self.rules[key].plan(pods, slot, now), now)
 
@@ -190,111 +197,102 @@ class PodSets:
             self.wake(pods.key, plan.again_at)
         commands = self._deletions(pods, plan)
         commands += self._creations(pods, plan, now)
-        if not plan.create and not pods.births and not plan.is_waiting:
-            pods.losses.pop("", None)  # nothing is missing: those lost before have no successor
+        if not plan.create and not pods.creations_expected and not plan.is_waiting:
+            pods.replacements.pop(
+                "", None
+            )  # nothing is missing: those lost before have no successor
         return commands
 
     def _deletions(self, pods: PodSet, plan: Plan) -> list[Command]:
         commands: list[Command] = []
         for pod in plan.delete:
-            pods.begin_death(pod)
+            pods.expect_deletion(pod)
             commands.append(DeleteObject(pod_ref(pod), why=plan.why))
-            if self.config.is_observed:
-                commands.append(pod_deleted(pods.ref, pod.metadata.name))
+            commands += self.events.record(pod_deleted(pods.ref, pod.metadata.name))
         if plan.delete:
-            self.note(pods.key)
+            self.mark_changed(pods.key)
         return commands
 
     def _creations(self, pods: PodSet, plan: Plan, now: Instant) -> list[Command]:
         if pods.retry_at is not None or not plan.create:
             return []
-        wanted = len(plan.create) + len(pods.active) + len(pods.births)
-        is_held = self._restraint.holds(pods.key, now, wanted + TIMES_MAX)
-        if is_held and self.config.is_observed:
-            self._rest(pods, now)  # somebody takes away what was made
+        # Every pod that exists, is being created or has succeeded was created for a reason, so only
+        # what goes beyond them counts as a loop: something deletes or orphans the pods at once.
+        kept = len(plan.create) + len(pods.active) + len(pods.creations_expected) + pods.succeeded
+        if self._burst_limiter.is_exceeded(pods.key, now, kept + BURST_MAX):
+            self._rest(pods, now)
             return []
-        allowed = len(plan.create) if pods.proven else max(0, 1 - len(pods.births))
-        made = [self._create(pods, wish) for wish in plan.create[:allowed]]
-        self._restraint.note(pods.key, now, len(made))
+        allowed = len(plan.create) if pods.proven else max(0, 1 - len(pods.creations_expected))
+        made = [self._create(pods, desired) for desired in plan.create[:allowed]]
+        self._burst_limiter.record(pods.key, now, len(made))
         return made
 
     def _rest(self, pods: PodSet, now: Instant) -> None:
         pods.retry_at = now + REST
         self._retries.add(pods.retry_at, pods.key)
 
-    def _create(self, pods: PodSet, wish: Wish) -> Command:
-        loss = pods.next_loss(wish.slot)
-        base = wish.prefix or pods.owner.name
-        name = wish.name or _free_name(pods, base)
-        pods.begin_birth(name, Birth(wish.slot, loss))
-        self._births[pods.namespace, name] = pods.key
-        manifest = pod_manifest(
-            wish.template,
-            name=name,
-            namespace=pods.namespace,
-            owner=pods.owner,
-            replaces=loss.original if loss is not None and not self.config.is_observed else "",
-            prefix=f"{base}-" if self.config.is_observed and not wish.name else "",
-        )
-        return CreateObject(manifest)
+    def _create(self, pods: PodSet, desired: DesiredPod) -> Command:
+        replacement = pods.next_replacement(desired.slot)
+        name = desired.name or _free_name(pods, desired.prefix or pods.owner.name)
+        pods.expect_creation(name, ExpectedCreation(desired.slot, replacement))
+        self._creating[pods.namespace, name] = pods.key
+        return CreateObject(self.factory.manifest(pods, desired, name, replacement))
 
     # --- outcomes ------------------------------------------------------------------------------
 
     def created(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """A pod was taken; after the first one the others follow."""
-        key = self._births.pop((target.namespace, target.name), None)
+        """A pod was created; after the first one, creates the rest."""
+        key = self._creating.pop((target.namespace, target.name), None)
         if key is None:
             return []
         pods = self.sets[key]
-        told: list[Command] = []
-        if self.config.is_observed:
-            told.append(pod_created(pods.ref, target.name))
+        events = self.events.record(pod_created(pods.ref, target.name))
         if pods.proven:
-            return told
+            return events
         pods.proven, pods.failures, pods.refusal = True, 0, ""
-        self.note(key)
-        return told + self.reconcile(key, None, now)
+        self.mark_changed(key)
+        return events + self.reconcile(key, None, now)
 
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
-        """A pod was refused: under another name if it is only that, else later."""
-        key = self._births.pop((target.namespace, target.name), None)
-        birth = None if key is None else self.sets[key].end_birth(target.name)
-        if key is None or birth is None:
+        """A pod could not be created: try another name if it is taken, else back off."""
+        key = self._creating.pop((target.namespace, target.name), None)
+        creating = None if key is None else self.sets[key].creation_observed(target.name)
+        if key is None or creating is None:
             return []
         pods = self.sets[key]
-        if birth.loss is not None:
-            pods.restore_loss(birth.slot, birth.loss)
-        # A StandIn's wish is its loss, whatever the slot; the names of slots are not negotiable.
-        if reason is FailureReason.ALREADY_EXISTS and not birth.slot:
+        if creating.replacement is not None:
+            pods.restore_replacement(creating.slot, creating.replacement)
+        # Without a slot another name will do; a pod in a slot must have the name of the slot.
+        if reason is FailureReason.ALREADY_EXISTS and not creating.slot:
             return self.reconcile(key, None, now)
         self._wait(pods, now)
         pods.refusal = message
-        self.note(key)
+        self.mark_changed(key)
         return [failed_create(pods.ref, message)]
 
     def not_deleted(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        """A pod of ours could not be deleted: later, unless it is gone anyway."""
-        key = self._homes.get(target.key)
+        """A pod could not be deleted: back off, unless it is gone."""
+        key = self._set_keys.get(target.key)
         if key is None or reason is FailureReason.NOT_FOUND:
             return
         pods = self.sets[key]
-        if pods.deaths.get(target.name) == target.uid:
-            pods.end_death(target.name)
+        if pods.deletions_expected.get(target.name) == target.uid:
+            pods.deletion_failed(target.name)
             self._wait(pods, now)
 
     def next_retry(self) -> Instant | None:
-        """When the first waiting owner tries again, or is to be looked at."""
+        """Time when the next owner retries or is looked at again."""
         dues = (self._retries.next_due(), self._wakes.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def retry(self, now: Instant) -> list[Command]:
-        """Let the owners whose wait is over try again."""
+        """Retries the owners whose backoff has expired."""
         commands: list[Command] = []
         for key in self._wakes.pop_due(now):
             self._awaited.pop(key, None)
-            self.note(key)
+            self.mark_changed(key)
             commands += self.follow_up(key, now) or self.reconcile(key, None, now)
         for key in self._retries.pop_due(now):
             self.sets[key].retry_at = None
@@ -316,8 +314,3 @@ def _free_name(pods: PodSet, prefix: str) -> str:
         name = generated_name(prefix, pods.key, pods.serial)
         if not pods.holds(name):
             return name
-
-
-def is_stand_in(rule: Rule) -> bool:
-    """Whether nobody has introduced the owner."""
-    return isinstance(rule, StandIn)

@@ -1,7 +1,6 @@
-"""Pod templates: making a pod's manifest from one, and telling whether two mean the same.
+"""Pod templates: builds pod manifests from them, and compares two templates.
 
-Manifests share their parts with the template they come from; whoever performs a command never
-changes what the command carries.
+Manifests share parts with their template; whoever performs a command must not modify its content.
 """
 
 from __future__ import annotations
@@ -57,10 +56,10 @@ def pod_manifest(
     replaces: str = "",
     prefix: str = "",
 ) -> Json:
-    """A pod called `name` as `template` describes it, managed by `owner`.
+    """The pod `name` from `template`, controlled by `owner`.
 
-    `replaces` is the original name of the pod it stands in for, if there is one; `prefix` is what
-    the name was generated from, if that is to be told.
+    `replaces` is the original name of the pod that it replaces, if any; `prefix` is the
+    generateName that the name came from, if it is to be shown.
     """
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
     described = template.get("metadata", {})
@@ -84,7 +83,7 @@ def pod_manifest(
 
 
 def controller_reference(owner: OwnerReference) -> Json:
-    """`owner` as the entry of ownerReferences that makes it the managing controller."""
+    """`owner` as the ownerReferences entry of the managing controller."""
     return {
         "apiVersion": owner.api_version,
         "kind": owner.kind,
@@ -96,9 +95,9 @@ def controller_reference(owner: OwnerReference) -> Json:
 
 
 def template_of(pod: Pod) -> Json:
-    """The template that `pod` could have been made from, without what others decided for it.
+    """A template that `pod` could have been created from, without what others added to it.
 
-    Only what Fairlead reads of a pod is kept; commands, probes or environments are not.
+    Only fields that Fairlead reads are kept; commands, probes and environments are dropped.
     """
     spec = msgspec.json.decode(msgspec.json.encode(pod.spec))
     for resolved in RESOLVED_FIELDS:
@@ -137,14 +136,14 @@ def with_finalizer(template: Json, finalizer: str) -> Json:
 
 
 def same_template(one: Json, other: Json) -> bool:
-    """Whether two templates mean the same pods: the hash label and spelled-out defaults aside."""
+    """Whether two templates are equal, apart from the hash label and explicit defaults."""
     # upstream: pkg/controller/deployment/util/deployment_util.go:EqualIgnoreHash
     meant, asked = _without_restart_default(one), _without_restart_default(other)
     return bool(_essence(meant) == _essence(asked))
 
 
 def resembles(template: Json, pod: Pod) -> bool:
-    """Whether `pod` could come from `template`, judged by what decides where it may run."""
+    """Whether `pod` could come from `template`, judged by the fields that affect scheduling."""
     made = read_template(template)
     return made is not None and (
         [(one.name, one.image, one.resources) for one in made.spec.containers]
@@ -155,7 +154,7 @@ def resembles(template: Json, pod: Pod) -> bool:
 
 
 def read_template(template: Json) -> Pod | None:
-    """`template` as the pod it describes, None when it describes none."""
+    """`template` as a Pod, None if it does not describe one."""
     try:
         return decode_as(
             Pod, {key: template[key] for key in ("metadata", "spec") if key in template}
@@ -165,7 +164,7 @@ def read_template(template: Json) -> Pod | None:
 
 
 def _without_restart_default(template: Json) -> Json:
-    """`template` without the pod's default; on an init container `Always` makes a sidecar."""
+    """`template` without the default restartPolicy (on an init container it makes a sidecar)."""
     spec = template.get("spec", {})
     if spec.get("restartPolicy") != "Always":
         return template
@@ -173,7 +172,7 @@ def _without_restart_default(template: Json) -> Json:
 
 
 def _essence(value: Any) -> Any:
-    """`value` without nulls, defaults and what is ignored, recursively."""
+    """`value` without nulls, defaults and ignored fields, recursively."""
     match value:
         case dict():
             return {

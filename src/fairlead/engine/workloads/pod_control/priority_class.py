@@ -1,12 +1,11 @@
-"""Priority classes that a dump names but does not hold, read back from its pods.
+"""Recreates PriorityClasses that a dump references but does not contain.
 
-A pod that takes another's place is a new pod, and admission resolves its class. A dump of nodes
-and pods alone has no classes, but each pod tells what its class meant when it was created; so
-the class is stood in for, just as an unknown owner is. A pod whose priority comes from no class
-gets one of its own making, or its successor would lose it.
+Admission resolves the priority class of a replacement pod anew. A dump of nodes and pods has no
+PriorityClasses, but each pod has the resolved priority in its spec, so the class is recreated from
+it. A pod whose priority came without a class gets a class of its own, because its replacement would
+lose the priority otherwise.
 
-upstream: plugin/pkg/admission/priority/admission.go resolves; pkg/apis/scheduling/types.go has
-the limits.
+upstream: plugin/pkg/admission/priority/admission.go, pkg/apis/scheduling/types.go
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ NEVER: Final = "Never"
 
 
 def class_name(spec: PodSpec) -> str:
-    """The class that gives a pod like this its priority; "" when it needs none."""
+    """The class from which a pod like this gets its priority; "" if it needs none."""
     if spec.priority_class_name or not spec.priority:
         return spec.priority_class_name
     sign = "minus-" if spec.priority < 0 else ""
@@ -33,9 +32,9 @@ def class_name(spec: PodSpec) -> str:
 
 
 def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list[Json]:
-    """Manifests of the classes that `pods` have and `known` lacks, by name.
+    """Manifests of the classes that `pods` reference and `known` lacks, by name.
 
-    Where pods of one class disagree the newest is right: it saw the class last.
+    If pods of one class disagree, the newest pod is right: it was admitted last.
     """
     present = {one.metadata.name for one in known}
     latest: dict[str, Pod] = {}
@@ -47,7 +46,7 @@ def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list
 
 
 def _can_tell(name: str, spec: PodSpec) -> bool:
-    """Whether the pod knows its class's value, and it is one that a user may give."""
+    """Whether the pod has the resolved value of its class, within the range for users."""
     is_system = name.startswith(SYSTEM_PREFIX)
     return spec.priority is not None and spec.priority <= USER_VALUE_MAX and not is_system
 

@@ -1,8 +1,7 @@
-"""Rule: what one owner wants of its pods; one module per kind of owner.
+"""OwnerRule: decides which pods one owner creates and deletes; one implementation for each kind.
 
-A rule only decides. It reads a `PodSet` and answers with a `Plan`; `engine.workloads.controller`
-names, creates and deletes. A fuller controller (rolling updates, ordered start, backoff) is
-another rule in the same place.
+A rule only decides: it reads a `PodSet` and returns a `Plan`. `pod_sets` names, creates and deletes
+the pods.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A pod that should exist.
+class DesiredPod:
+    """A pod to create.
 
-    It gets a generated name when `name` is "", which begins with `prefix`, or the owner's name.
+    If `name` is "", a name is generated from `prefix`, or from the owner's name.
     """
 
     template: Json
@@ -31,13 +30,13 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to create, in order, and what to delete, with the reason.
+    """Pods to create, in order, and pods to delete, with the reason.
 
-    `again_at` is when to ask again although nothing may have changed until then; `is_waiting`:
-    something is missing still.
+    `again_at` is when to run the rule again if nothing changes. `is_waiting`: pods are still
+    missing although none is created now.
     """
 
-    create: tuple[Wish, ...] = ()
+    create: tuple[DesiredPod, ...] = ()
     delete: tuple[Pod, ...] = ()
     why: str = ""
     again_at: Instant | None = None
@@ -47,26 +46,26 @@ class Plan:
 NOTHING: Plan = Plan()
 
 
-class Rule(Protocol):
-    """What an owner wants.
+class OwnerRule(Protocol):
+    """Decides about the pods of one owner.
 
-    `is_watchful`: whether anything follows from who is ready, too.
+    `is_watchful`: the rule also depends on which pods are ready.
     """
 
     is_watchful: ClassVar[bool]
 
     def slot_of(self, pod: Pod) -> str:
-        """The slot `pod` takes, "" when this kind of owner has none."""
+        """The slot of `pod`, "" if owners of this kind have none."""
         ...
 
-    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
-        """Whether `pod`, active before and now `after` (None: gone), wants a successor."""
+    def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
+        """Whether `pod`, active before and in state `after` now (None: gone), needs a successor."""
         ...
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """What to do about `slot`, or about all of `pods` when it is None."""
+        """What to create and delete for `slot`, or for all `pods` if it is None."""
         ...
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """What follows from who is ready, once all of an instant has settled."""
+        """What follows from pod readiness, once everything of the instant has settled."""
         ...

@@ -1,4 +1,4 @@
-"""Which pods to delete first when there are too many.
+"""The order in which surplus pods are deleted.
 
 upstream: pkg/controller/controller_utils.go:ActivePodsWithRanks, ActivePods,
 pkg/controller/replicaset/replica_set.go:getPodsToDelete
@@ -27,7 +27,7 @@ _COST: Final = re.compile(r"0|-?[1-9][0-9]*")
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A pod with what the rules look at; instants are None where none is written."""
+    """A pod with the values that the comparison uses; instants are None if not set."""
 
     pod: Pod
     standing: tuple[bool, int, bool, int, int]  # smaller goes first
@@ -37,34 +37,35 @@ class _Candidate:
 
 
 def pods_to_delete(
-    pods: Collection[Pod], count: int, now: Instant, kin: Iterable[Pod] = ()
+    pods: Collection[Pod], count: int, now: Instant, siblings: Iterable[Pod] = ()
 ) -> list[Pod]:
-    """The `count` pods that a ReplicaSet gives up first, in that order.
+    """The first `count` pods to delete when a ReplicaSet is scaled down, in order.
 
-    `kin` are all pods of its Deployment's ReplicaSets, its own included; none for just its own.
+    `siblings` are the pods of all ReplicaSets of its Deployment, its own included; empty for only
+    its own.
     """
     if count >= len(pods):
         return list(pods)  # upstream does not sort either when all of them go
-    neighbours = Counter(pod.spec.node_name for pod in (tuple(kin) or pods))
+    neighbours = Counter(pod.spec.node_name for pod in (tuple(siblings) or pods))
     candidates = [_candidate(pod, neighbours[pod.spec.node_name]) for pod in pods]
     return _first(candidates, count, now)
 
 
 def job_pods_to_delete(pods: Collection[Pod], count: int) -> list[Pod]:
-    """The `count` pods that a Job gives up first: neighbours and costs do not count."""
+    """The first `count` pods to delete when a Job needs fewer; ranks and costs do not count."""
     candidates = [_candidate(pod, 0, ignore_cost=True) for pod in pods]
     return _first(candidates, count, None)
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether the pod's Ready condition is True."""
+    """Whether the Ready condition of the pod is True."""
     # upstream: pkg/api/v1/pod/util.go:IsPodReady
     ready = condition(pod, "Ready")
     return ready is not None and ready.status == "True"
 
 
 def deletion_cost(pod: Pod) -> int:
-    """The cost its annotation names, 0 when there is none or it is no integer."""
+    """Value of the pod-deletion-cost annotation, 0 if it is missing or not an integer."""
     # upstream: pkg/apis/core/helper/helpers.go:GetDeletionCostFromPodAnnotations
     text = pod.metadata.annotations.get(DELETION_COST, "")
     cost = parse_int64(text) if _COST.fullmatch(text) else None
@@ -96,7 +97,7 @@ def _candidate(pod: Pod, neighbours: int, *, ignore_cost: bool = False) -> _Cand
 
 
 def _restarts(pod: Pod) -> tuple[int, int]:
-    """How often the container restarted that did so most often, and likewise of the sidecars."""
+    """The highest restart counts of containers and of restartable init containers."""
     # upstream: pkg/controller/controller_utils.go:maxContainerRestarts
     sidecars = {one.name for one in pod.spec.init_containers if is_sidecar(one)}
     status = pod.status
@@ -128,7 +129,7 @@ def _by_time(
     times: tuple[Instant | None, Instant | None],
     now: Instant | None,
 ) -> int:
-    """Younger first; ages of the same power of two count as equal, and the uid decides."""
+    """Newer pods first, with ages compared by their logarithm; the uid breaks ties."""
     first, second = times
     if first is None or second is None:
         return -1 if first is None else 1
@@ -141,7 +142,7 @@ def _by_time(
 
 
 def _magnitude(age: int) -> int:
-    """The power of two at or below `age` (ns), -1 for none."""
+    """The binary logarithm of `age` (ns), -1 for none."""
     # upstream: pkg/controller/controller_utils.go:logarithmicRankDiff
     return age.bit_length() - 1 if age > 0 else -1
 

@@ -1,8 +1,8 @@
-"""Owners without a controller of their own: unknown ones, and those that are gone.
+"""Rules for owners that are not among the known objects.
 
-A pod's owner that is not among the known objects is stood in for: each of its pods that is
-deleted gets one successor with the same specification, so that a dump of nodes and pods alone
-is enough. Pods of unknown DaemonSets belong to their nodes and are left alone.
+A dump of nodes and pods alone lacks the owners of its pods. Each pod of an unknown owner that is
+deleted gets one successor with the same specification. Pods of unknown DaemonSets belong to their
+node and are not replaced.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.garbage import WHY_OWNER_DELETED
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 from fairlead.engine.workloads.pod_control.pod_template import template_of
-from fairlead.engine.workloads.pod_control.rule import NOTHING, Plan, Wish
+from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan
 
 # Their pods come back even when they end by themselves; a Job's or a workflow's need not.
 REPLICA_KINDS: Final = ("ReplicaSet", "ReplicationController")
@@ -24,8 +24,8 @@ NODE_BOUND_KINDS: Final = ("DaemonSet", "Node")
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
-    """An owner of this `kind` that nobody knows more of."""
+class UnknownOwnerRule:
+    """Replaces the pods of an unknown owner of this `kind`."""
 
     is_watchful: ClassVar[bool] = False
 
@@ -33,39 +33,40 @@ class StandIn:
 
     @property
     def keeps_names(self) -> bool:
-        """Whether a successor takes its original's name."""
+        """Whether a successor gets the name of its predecessor."""
         return self.kind == NAME_KEEPING_KIND
 
     def slot_of(self, pod: Pod) -> str:
-        """A StatefulSet's pods keep their names, others are interchangeable."""
+        """The pod's name for a StatefulSet; pods of other kinds are interchangeable."""
         return pod.metadata.name if self.keeps_names else ""
 
-    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
-        """A deleted pod has a successor, one that failed only where it surely would."""
-        return after in (None, PodState.LEAVING) or (
+    def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
+        """A deleted pod is replaced; a failed one only if every owner of the kind would do so."""
+        return after in (None, PodState.TERMINATING) or (
             after is PodState.FAILED and self.kind in REPLICA_KINDS
         )
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """One successor for each loss, once its name is free if it keeps it."""
-        slots = list(pods.losses) if slot is None else [slot]
-        return Plan(create=tuple(wish for one in slots for wish in self._wishes(pods, one)))
+        """One successor for each replacement, as soon as the name is free if it is kept."""
+        slots = list(pods.replacements) if slot is None else [slot]
+        return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Nothing follows."""
+        """Nothing depends on readiness."""
         return NOTHING
 
-    def _wishes(self, pods: PodSet, slot: str) -> list[Wish]:
+    def _wishes(self, pods: PodSet, slot: str) -> list[DesiredPod]:
         if slot and pods.holds(slot):
             return []
         return [
-            Wish(template_of(loss.pod), slot=slot, name=slot) for loss in pods.losses.get(slot, ())
+            DesiredPod(template_of(replacement.pod), slot=slot, name=slot)
+            for replacement in pods.replacements.get(slot, ())
         ]
 
 
 @dataclass(frozen=True, slots=True)
-class HandsOff:
-    """An owner whose pods are not ours to touch."""
+class NoOpRule:
+    """Leaves the pods of the owner alone."""
 
     is_watchful: ClassVar[bool] = False
 
@@ -73,8 +74,8 @@ class HandsOff:
         """No slots."""
         return ""
 
-    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
-        """Nobody is replaced."""
+    def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
+        """Never."""
         return False
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
@@ -82,13 +83,16 @@ class HandsOff:
         return NOTHING
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Nothing follows."""
+        """Nothing."""
         return NOTHING
 
 
 @dataclass(frozen=True, slots=True)
-class Buried:
-    """An owner that nobody has seen, and that goes with the one above it: so do its pods."""
+class DeletedOwnerRule:
+    """Deletes the pods of an unknown owner whose own owner was deleted.
+
+    This is the case of a ReplicaSet that is only implied, when its Deployment is deleted.
+    """
 
     is_watchful: ClassVar[bool] = False
 
@@ -96,19 +100,29 @@ class Buried:
         """No slots."""
         return ""
 
-    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
-        """Nobody is replaced."""
+    def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
+        """Never."""
         return False
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Delete what is left, also what was still being created."""
+        """Deletes the remaining pods, and those whose creation was in flight."""
         return Plan(delete=tuple(pods.active.values()), why=WHY_OWNER_DELETED)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Nothing follows."""
+        """Nothing."""
         return NOTHING
 
 
-def rule_for_unknown(kind: str) -> StandIn | HandsOff:
-    """The rule for the pods of an owner of `kind` that is not known."""
-    return HandsOff() if kind in NODE_BOUND_KINDS else StandIn(kind)
+def no_rule(_kind: str) -> NoOpRule:
+    """The rule for unknown owners where all objects are known: another controller owns the pods."""
+    return NoOpRule()
+
+
+def rule_for_unknown(kind: str) -> UnknownOwnerRule | NoOpRule:
+    """The rule for an unknown owner of `kind` in a snapshot."""
+    return NoOpRule() if kind in NODE_BOUND_KINDS else UnknownOwnerRule(kind)
+
+
+def is_unknown_owner(rule: OwnerRule) -> bool:
+    """Whether the owner is not among the known objects."""
+    return isinstance(rule, UnknownOwnerRule)

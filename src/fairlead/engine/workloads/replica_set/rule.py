@@ -1,8 +1,8 @@
-"""Replicas: as many interchangeable pods as asked for, of one template.
+"""ReplicaSetRule: keeps a number of interchangeable pods of one template.
 
-For ReplicaSets and ReplicationControllers, and for a ReplicaSet that is not known itself while
-the Deployment behind it is. A terminating or finished pod is no replica, so its successor comes
-at once. Differs from upstream: pods without an owner are not adopted.
+It serves ReplicaSets, ReplicationControllers, and ReplicaSets that are implied by a Deployment
+and its pods. Terminating and finished pods are not replicas, so their successors are created at
+once.
 
 upstream: pkg/controller/replicaset/replica_set.go:manageReplicas
 """
@@ -15,15 +15,15 @@ from typing import Any, ClassVar
 from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
-from fairlead.engine.workloads.pod_control.rule import NOTHING, Plan, Wish
+from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, Plan
 from fairlead.engine.workloads.pod_control.scale_down import pods_to_delete
 
 WHY_TOO_MANY = "scaled down"
 
 
 @dataclass(frozen=True, slots=True)
-class Replicas:
-    """`desired` pods like `template`."""
+class ReplicaSetRule:
+    """Keeps `desired` pods created from `template`."""
 
     is_watchful: ClassVar[bool] = False
 
@@ -31,24 +31,24 @@ class Replicas:
     template: dict[str, Any]
 
     def slot_of(self, pod: Pod) -> str:
-        """Replicas are interchangeable."""
+        """No slots: replicas are interchangeable."""
         return ""
 
-    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
-        """Every replica that stops counting has a successor, even one that ended well."""
+    def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
+        """Every replica that stops being active is replaced, even if it succeeded."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Create what is missing, or delete what is too much once no creation is under way."""
-        missing = self.desired - len(pods.active) - len(pods.births)
+        """Creates missing pods, or deletes surplus ones once no creation is in flight."""
+        missing = self.desired - len(pods.active) - len(pods.creations_expected)
         if missing > 0:
-            return Plan(create=(Wish(self.template),) * min(missing, pods.births_allowed))
-        if missing < 0 and not pods.births:
-            kin = (pod for one in pods.kin.values() for pod in one.active.values())
-            going = pods_to_delete(pods.active.values(), -missing, now, kin)
+            return Plan(create=(DesiredPod(self.template),) * min(missing, pods.creations_allowed))
+        if missing < 0 and not pods.creations_expected:
+            siblings = (pod for one in pods.siblings.values() for pod in one.active.values())
+            going = pods_to_delete(pods.active.values(), -missing, now, siblings)
             return Plan(delete=tuple(going), why=WHY_TOO_MANY)
         return NOTHING
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Nothing follows."""
+        """Nothing depends on readiness."""
         return NOTHING

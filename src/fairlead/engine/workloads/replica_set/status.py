@@ -1,4 +1,4 @@
-"""What the status of a ReplicaSet or ReplicationController says.
+"""Status of ReplicaSets and ReplicationControllers.
 
 upstream: pkg/controller/replicaset/replica_set_utils.go:calculateStatus
 """
@@ -18,7 +18,7 @@ REPLICA_FAILURE: Final = "ReplicaFailure"
 
 
 def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now: Instant) -> Json:
-    """The status that `owner`, whose pods are `pods`, should have."""
+    """The status of `owner` with the pods `pods`."""
     count = len(pods.active)
     numbers = {
         # Its pods were made from its template, so they all have the template's labels.
@@ -29,16 +29,16 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
     }
     status: Json = {"replicas": count} | {key: one for key, one in numbers.items() if one}
     if isinstance(owner, ReplicaSet):
-        status["terminatingReplicas"] = pods.leaving
+        status["terminatingReplicas"] = pods.terminating
     conditions = _conditions(owner.status, pods.refusal, now)
     return status | {"conditions": conditions} if conditions else status
 
 
 def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
-    """What is said of a new generation first; `status` is what there is to say in the end.
+    """The first status of a new generation; `status` is the final one.
 
-    Upstream's controller counts the pods, makes or takes away some, and tells what it has counted;
-    what has become of them it tells at its next look.
+    Upstream's controller counts the pods, then creates or deletes some, and writes the counts from
+    before. The effect shows in its next status.
     """
     # upstream: replica_set.go:syncReplicaSet
     before = owner.status

@@ -25,7 +25,7 @@ from fairlead.engine.workloads.controller_history import REVISION_LABEL, History
 from fairlead.engine.workloads.disruption.budget import BudgetError, scaled
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 from fairlead.engine.workloads.pod_control.pod_template import with_labels
-from fairlead.engine.workloads.pod_control.rule import Plan, Wish
+from fairlead.engine.workloads.pod_control.rule import DesiredPod, Plan
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
@@ -45,7 +45,7 @@ def ordinal_of(owner_name: str, pod_name: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class StatefulPods:
+class StatefulSetRule:
     """Pods `name-0` to `name-(replicas - 1)` of `owner`, each with claims of its own.
 
     `update` and `current` are revisions by name; `history` knows their templates. The claims
@@ -60,7 +60,7 @@ class StatefulPods:
     history: History = field(compare=False)
 
     @classmethod
-    def of(cls, owner: StatefulSet, history: History) -> StatefulPods:
+    def of(cls, owner: StatefulSet, history: History) -> StatefulSetRule:
         """What `owner` wants."""
         spec = owner.spec
         essence = (
@@ -94,7 +94,7 @@ class StatefulPods:
         """Each ordinal is a slot, and the pod's name says it."""
         return pod.metadata.name
 
-    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
+    def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Every pod comes back."""
         return True
 
@@ -114,7 +114,7 @@ class StatefulPods:
             plan = _together(plan, self._condemned(pods, now))
         if not is_settled or plan.delete or plan.create:
             return plan
-        if pods.births or self.owner.spec.update_strategy.type == ON_DELETE:
+        if pods.creations_expected or self.owner.spec.update_strategy.type == ON_DELETE:
             return plan
         self._complete(pods)
         return Plan(delete=tuple(self._outdated(pods, now)), why=WHY_UPDATED)
@@ -124,20 +124,20 @@ class StatefulPods:
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
         """What to create and delete among the wanted ordinals, and whether nothing is awaited."""
         # upstream: stateful_set_control.go:processReplica
-        create: list[Wish] = []
+        create: list[DesiredPod] = []
         finished: list[Pod] = []
-        births_allowed = pods.births_allowed
+        creations_allowed = pods.creations_allowed
         for ordinal in self.ordinals:
             name = self._name(ordinal)
             pod = pods.pods.get(name)
-            if pod is None and name not in pods.births:
+            if pod is None and name not in pods.creations_expected:
                 create.append(self._wish(ordinal))
             elif pod is not None and pod_state(pod) in FINISHED:
-                finished += [] if name in pods.deaths else [pod]
+                finished += [] if name in pods.deletions_expected else [pod]
             elif pods.is_available(name, self.min_ready, now):
                 continue
-            if self.is_ordered or len(create) >= births_allowed:
-                return Plan(tuple(create[:births_allowed]), tuple(finished), WHY_FINISHED), False
+            if self.is_ordered or len(create) >= creations_allowed:
+                return Plan(tuple(create[:creations_allowed]), tuple(finished), WHY_FINISHED), False
         return Plan(tuple(create), tuple(finished), WHY_FINISHED), True
 
     # --- superfluous ones ------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class StatefulPods:
     def _name(self, ordinal: int) -> str:
         return f"{self.owner.metadata.name}-{ordinal}"
 
-    def _wish(self, ordinal: int) -> Wish:
+    def _wish(self, ordinal: int) -> DesiredPod:
         name, revision = self._name(ordinal), self.update
         partition = self.owner.spec.update_strategy.rolling_update.partition
         is_rolling = self.owner.spec.update_strategy.type != ON_DELETE
@@ -243,11 +243,11 @@ class StatefulPods:
             spec = spec | {"subdomain": self.owner.spec.service_name}
         if claims := list(_claim_names(self.owner)):
             spec = spec | {"volumes": _volumes(claims, spec.get("volumes", []), name)}
-        return Wish(template | {"spec": spec}, slot=name, name=name)
+        return DesiredPod(template | {"spec": spec}, slot=name, name=name)
 
 
 def _is_going(pods: PodSet, name: str) -> bool:
-    return name in pods.deaths or is_terminating(pods.pods[name])
+    return name in pods.deletions_expected or is_terminating(pods.pods[name])
 
 
 def _together(one: Plan, other: Plan) -> Plan:

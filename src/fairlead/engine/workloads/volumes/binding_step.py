@@ -24,10 +24,10 @@ from fairlead.engine.workloads.volumes.command import (
     give_up_node,
     provision,
 )
-from fairlead.engine.workloads.volumes.volume_index import VolumeBook, holds, is_meant
+from fairlead.engine.workloads.volumes.volume_index import VolumeIndex, holds, is_meant
 
 
-class Kind(Enum):
+class StepKind(Enum):
     """What is done about a claim."""
 
     GIVE_CLASS = "give_class"
@@ -37,62 +37,62 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BindingStep:
     """The next step for a claim, which depends on nothing but what it holds."""
 
-    kind: Kind
+    kind: StepKind
     claim: PersistentVolumeClaim
     volume: PersistentVolume | None = None
     of: StorageClass | None = None
 
 
-def next_step(book: VolumeBook, claim: PersistentVolumeClaim) -> Step | None:
+def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
     """What is to be done, None while nothing can be."""
     if claim.metadata.deletion_timestamp:
         return None
     if claim.spec.volume_name:
-        return _toward_named(book, claim)
-    meant = [one for one in book.volumes_of(claim) if holds(one, claim)]
+        return _toward_named(index, claim)
+    meant = [one for one in index.volumes_of(claim) if holds(one, claim)]
     if meant:
-        return Step(Kind.BIND, claim, meant[0])
-    of = book.class_of(claim)
+        return BindingStep(StepKind.BIND, claim, meant[0])
+    of = index.class_of(claim)
     if not class_name(claim) and claim.spec.storage_class_name is None:
-        default = book.default_class()
-        return None if default is None else Step(Kind.GIVE_CLASS, claim, of=default)
+        default = index.default_class()
+        return None if default is None else BindingStep(StepKind.GIVE_CLASS, claim, of=default)
     if of is not None and of.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
         is_chosen = SELECTED_NODE in claim.metadata.annotations
         return _toward_new(claim, of) if is_chosen else None
-    free = book.smallest_free(claim)
-    return _toward_new(claim, of) if free is None else Step(Kind.BIND, claim, free)
+    free = index.smallest_free(claim)
+    return _toward_new(claim, of) if free is None else BindingStep(StepKind.BIND, claim, free)
 
 
-def _toward_named(book: VolumeBook, claim: PersistentVolumeClaim) -> Step | None:
+def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
     """A claim that names its volume gets it, if that suits and nobody else has it."""
-    volume = book.volumes.get(claim.spec.volume_name)
+    volume = index.volumes.get(claim.spec.volume_name)
     if volume is None or (is_bound(claim) and claim.status.phase == BOUND):
         return None
     suits = class_name(volume) == class_name(claim) and holds(volume, claim)
-    is_ours = is_meant(volume, claim) or (suits and book.is_free(volume, claim))
-    return Step(Kind.BIND, claim, volume) if is_ours else None
+    is_ours = is_meant(volume, claim) or (suits and index.is_free(volume, claim))
+    return BindingStep(StepKind.BIND, claim, volume) if is_ours else None
 
 
-def _toward_new(claim: PersistentVolumeClaim, of: StorageClass | None) -> Step | None:
+def _toward_new(claim: PersistentVolumeClaim, of: StorageClass | None) -> BindingStep | None:
     if of is None or of.provisioner in NO_PROVISIONER:
         return None
-    return Step(Kind.PROVISION, claim, of=of)
+    return BindingStep(StepKind.PROVISION, claim, of=of)
 
 
-def commands_of(book: VolumeBook, step: Step) -> list[Command]:
+def commands_of(index: VolumeIndex, step: BindingStep) -> list[Command]:
     """By which commands `step` is taken; none if the world is as it should be."""
     claim = step.claim
-    if step.kind is Kind.BIND and step.volume is not None:
+    if step.kind is StepKind.BIND and step.volume is not None:
         return bind(claim, step.volume)
     if step.of is None:
         return []
-    if step.kind is Kind.GIVE_CLASS:
+    if step.kind is StepKind.GIVE_CLASS:
         return [give_class(claim, step.of.metadata.name)]
     name = claim.metadata.annotations.get(SELECTED_NODE)
-    node = book.nodes.get(name) if name is not None else None
+    node = index.nodes.get(name) if name is not None else None
     if name is not None and node is None:
         return [give_up_node(claim)]
-    return [provision(claim, step.of, node, book.csi_nodes.get(name or ""))]
+    return [provision(claim, step.of, node, index.csi_nodes.get(name or ""))]

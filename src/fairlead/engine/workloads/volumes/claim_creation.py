@@ -24,13 +24,14 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import claim_name, named_claims
-from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, RecordEvent
 from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED
-from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 from fairlead.engine.workloads.stateful_set.rule import ordinal_of
+from fairlead.engine.workloads.volumes.claim_event import ClaimOutput
 from fairlead.engine.workloads.volumes.command import claim_ref
-from fairlead.engine.workloads.volumes.volume_index import VolumeBook
+from fairlead.engine.workloads.volumes.volume_index import VolumeIndex
 
 DELETE: Final = "Delete"
 WHY_SCALED_DOWN: Final = "its StatefulSet is smaller now"
@@ -38,13 +39,13 @@ STAND_IN_PREFIX: Final = "fairlead-"
 _SIZE: Final = "1Gi"  # of what nobody knows the size of
 
 
-class ClaimMaker:
+class ClaimCreator:
     """Makes the claims that pods need and nobody else makes, each once."""
 
-    def __init__(self, book: VolumeBook, *, is_observed: bool = False) -> None:
-        """`book` is told of changes first; events tell of claims where it `is_observed`."""
-        self._book = book
-        self._is_observed = is_observed
+    def __init__(self, index: VolumeIndex, output: ClaimOutput) -> None:
+        """`index` sees each change before this does; `output` records the created claims."""
+        self._index = index
+        self._output = output
         self._sets: dict[str, StatefulSet] = {}
         self._being_made: dict[str, None] = {}
 
@@ -63,7 +64,7 @@ class ClaimMaker:
         match gone:
             case Pod():
                 for key in self._not_retained(gone):
-                    claim = self._book.claims.get(key)
+                    claim = self._index.claims.get(key)
                     if claim is not None:
                         yield DeleteObject(claim_ref(claim), why=WHY_SCALED_DOWN)
             case StatefulSet():
@@ -73,7 +74,7 @@ class ClaimMaker:
             case _:
                 pass
 
-    def stand_ins(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
+    def missing_claims(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
         """What a dump of `objects` lacks."""
         commands = missing_storage(objects)
         for command in commands:
@@ -93,14 +94,13 @@ class ClaimMaker:
             wanted = (one for one in claims_of_set(owner, pod) if one.target.name in names)
             for command in self._made(wanted):
                 yield command
-                if self._is_observed:
-                    yield _told(owner, pod, command.target.name)
+                yield from self._output.created(_created(owner, pod, command.target.name))
 
     def _made(self, wanted: Iterable[CreateObject]) -> Iterator[CreateObject]:
         """Those of `wanted` that are not there and not on their way."""
         for one in wanted:
             key = one.target.key
-            if key not in self._book.claims and key not in self._being_made:
+            if key not in self._index.claims and key not in self._being_made:
                 self._being_made[key] = None
                 yield one
 
@@ -114,12 +114,12 @@ class ClaimMaker:
                 yield from (one.target.key for one in claims_of_set(owner, pod))
 
 
-def _told(owner: StatefulSet, pod: Pod, claim: str) -> Command:
+def _created(owner: StatefulSet, pod: Pod, claim: str) -> RecordEvent:
     # upstream: stateful_pod_control.go:recordClaimEvent
     meta = owner.metadata
     ref = ObjectRef("StatefulSet", meta.namespace, meta.name, meta.uid)
     note = f"Create Claim {claim} Pod {pod.metadata.name} in StatefulSet {meta.name} success"
-    return happened(ref, "SuccessfulCreate", note)
+    return owner_event(ref, "SuccessfulCreate", note)
 
 
 def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:

@@ -10,21 +10,40 @@ provisionClaimOperation, provisionClaimOperationExternal, setClaimProvisioner
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from fairlead.api.objects import PersistentVolumeClaim, StorageClass
-from fairlead.engine.core.command import Command, CreateObject, PatchObject, RecordEvent
+from fairlead.engine.core.command import (
+    Command,
+    CreateObject,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     BIND_COMPLETED,
     WAIT_FOR_FIRST_CONSUMER,
     class_name,
 )
 from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
-from fairlead.engine.workloads.volumes.binding_step import Kind, Step
-from fairlead.engine.workloads.volumes.claim_loss import CONTROLLER
+from fairlead.engine.workloads.volumes.binding_step import BindingStep, StepKind
 from fairlead.engine.workloads.volumes.command import claim_ref, driver_of
-from fairlead.engine.workloads.volumes.volume_index import VolumeBook
+from fairlead.engine.workloads.volumes.volume_index import VolumeIndex
 
+LOST: Final = "Lost"
+CONTROLLER: Final = "persistentvolume-controller"
+_NO_REFERENCE: Final = (
+    "ClaimLost",
+    "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!",
+)
+_NO_VOLUME: Final = (
+    "ClaimLost",
+    "Bound claim has lost its PersistentVolume. Data on the volume is lost!",
+)
+_MISBOUND: Final = (
+    "ClaimMisbound",
+    "Two claims are bound to the same volume, this one is bound incorrectly",
+)
 PROVISIONERS: Final = (
     "volume.beta.kubernetes.io/storage-provisioner",
     "volume.kubernetes.io/storage-provisioner",
@@ -33,46 +52,119 @@ _NO_CLASS: Final = "no persistent volumes available for this claim and no storag
 _WAITING: Final = "waiting for first consumer to be created before binding"
 
 
-class ClaimNews:
-    """Tells the same of a claim once."""
-
-    def __init__(self) -> None:
-        """Nothing was told."""
-        self._told: dict[str, list[Command]] = {}
+class ClaimOutput(Protocol):
+    """What is written about claims for clients, and only for them."""
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
-        """The claim is gone."""
-        self._told.pop(claim.key, None)
+        """Forgets a deleted claim."""
+        ...
 
-    def of(
-        self, book: VolumeBook, claim: PersistentVolumeClaim, step: Step | None
+    def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
+        """The writes about a claim that has lost its volume, None if it has not."""
+        ...
+
+    def next_step(
+        self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
-        """What to tell of `claim`, for which `step` comes next."""
-        news = _news(book, claim, step)
-        if news == self._told.get(claim.key, []):
+        """The writes about a claim for which `step` comes next."""
+        ...
+
+    def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
+        """The event of the provisioner when `commands` create a volume."""
+        ...
+
+    def created(self, event: RecordEvent) -> list[Command]:
+        """The event about a claim that was created for a pod."""
+        ...
+
+
+class ClaimEvents:
+    """Writes all of it; the same facts about a claim are written once."""
+
+    def __init__(self) -> None:
+        """Start with nothing written."""
+        self._written: dict[str, list[Command]] = {}
+        self._lost: dict[str, PersistentVolumeClaim] = {}  # as they were when that was written
+
+    def forget(self, claim: PersistentVolumeClaim) -> None:
+        """Forgets a deleted claim."""
+        self._written.pop(claim.key, None)
+        self._lost.pop(claim.key, None)
+
+    def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
+        """Sets the phase Lost, with an event that gives the reason."""
+        commands = losses(index, claim)
+        if not commands:
+            self._lost.pop(claim.key, None)
+            return None
+        is_written = self._lost.get(claim.key) == claim
+        self._lost[claim.key] = claim
+        return [] if is_written else commands
+
+    def next_step(
+        self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
+    ) -> list[Command]:
+        """The events about what the claim waits for, and the annotation of its provisioner."""
+        events = _news(index, claim, step)
+        if events == self._written.get(claim.key, []):
             return []
-        self._told[claim.key] = news
-        return [*_marked(claim, step), *news]
+        self._written[claim.key] = events
+        return [*_marked(claim, step), *events]
+
+    def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
+        """The event ProvisioningSucceeded, from the provisioner."""
+        return provisioned(step, commands)
+
+    def created(self, event: RecordEvent) -> list[Command]:
+        """The event itself."""
+        return [event]
 
 
-def provisioned(step: Step, commands: Sequence[Command]) -> list[Command]:
+class NoClaimEvents:
+    """Writes nothing. A dump may lack volumes, so a claim without its volume is not Lost."""
+
+    def forget(self, claim: PersistentVolumeClaim) -> None:
+        """Nothing to forget."""
+
+    def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
+        """No claim is lost."""
+        return None
+
+    def next_step(
+        self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
+    ) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def created(self, event: RecordEvent) -> list[Command]:
+        """Nothing."""
+        return []
+
+
+def provisioned(step: BindingStep, commands: Sequence[Command]) -> list[Command]:
     """What the provisioner says when `commands` make a volume."""
     made = [one for one in commands if isinstance(one, CreateObject)]
-    if step.kind is not Kind.PROVISION or step.of is None or not made:
+    if step.kind is not StepKind.PROVISION or step.of is None or not made:
         return []
     note = f"Successfully provisioned volume {made[0].manifest['metadata']['name']}"
     speaker = driver_of(step.of)
     return [_event(step.claim, "ProvisioningSucceeded", note, speaker=speaker)]
 
 
-def _news(book: VolumeBook, claim: PersistentVolumeClaim, step: Step | None) -> list[Command]:
+def _news(
+    index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
+) -> list[Command]:
     has_had_one = claim.spec.volume_name or BIND_COMPLETED in claim.metadata.annotations
     if claim.metadata.deletion_timestamp or has_had_one:
         return []
-    of = book.class_of(claim)
+    of = index.class_of(claim)
     if step is None:
         return [_complaint(claim, of)]
-    if step.kind is not Kind.PROVISION or step.of is None:
+    if step.kind is not StepKind.PROVISION or step.of is None:
         return []
     return _provisioning(claim, step.of)
 
@@ -103,9 +195,9 @@ def _provisioning(claim: PersistentVolumeClaim, of: StorageClass) -> list[Comman
     ]
 
 
-def _marked(claim: PersistentVolumeClaim, step: Step | None) -> list[Command]:
+def _marked(claim: PersistentVolumeClaim, step: BindingStep | None) -> list[Command]:
     """Note on `claim` who makes its volume."""
-    if step is None or step.kind is not Kind.PROVISION or step.of is None:
+    if step is None or step.kind is not StepKind.PROVISION or step.of is None:
         return []
     driver = driver_of(step.of)
     known = claim.metadata.annotations
@@ -135,3 +227,34 @@ def _event(
         note=note,
         reporting_controller=speaker,
     )
+
+
+def losses(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
+    """Say that `claim` was bound and has lost its volume, where it does not say so yet."""
+    why = _loss(index, claim)
+    if why is None or claim.status.phase == LOST:
+        return []
+    reason, note = why
+    target = claim_ref(claim)
+    told = RecordEvent(
+        regarding=target,
+        type="Warning",
+        reason=reason,
+        action=reason,
+        note=note,
+        reporting_controller=CONTROLLER,
+    )
+    return [PatchStatus(target, {"phase": LOST, "accessModes": None, "capacity": None}), told]
+
+
+def _loss(index: VolumeIndex, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
+    if BIND_COMPLETED not in claim.metadata.annotations:
+        return None
+    if not claim.spec.volume_name:
+        return _NO_REFERENCE
+    volume = index.volumes.get(claim.spec.volume_name)
+    if volume is None:
+        return _NO_VOLUME
+    reference = volume.spec.claim_ref
+    is_ours = reference is None or reference.uid in ("", claim.metadata.uid)
+    return None if is_ours else _MISBOUND

@@ -41,15 +41,19 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name, is_bound
 from fairlead.engine.workloads.config import VolumesConfig
-from fairlead.engine.workloads.volumes.binding_step import Kind, Step, commands_of, next_step
-from fairlead.engine.workloads.volumes.claim_creation import ClaimMaker
-from fairlead.engine.workloads.volumes.claim_event import ClaimNews, provisioned
-from fairlead.engine.workloads.volumes.claim_loss import losses
+from fairlead.engine.workloads.volumes.binding_step import (
+    BindingStep,
+    StepKind,
+    commands_of,
+    next_step,
+)
+from fairlead.engine.workloads.volumes.claim_creation import ClaimCreator
+from fairlead.engine.workloads.volumes.claim_event import ClaimOutput, NoClaimEvents
 from fairlead.engine.workloads.volumes.command import let_go, volume_ref
 from fairlead.engine.workloads.volumes.volume_index import (
     AVAILABLE,
     UNDECIDED,
-    VolumeBook,
+    VolumeIndex,
     claim_key,
 )
 
@@ -59,39 +63,44 @@ class Volumes:
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
 
-    def __init__(self, config: VolumesConfig | None = None, *, is_observed: bool = False) -> None:
-        """Start knowing nothing.
+    def __init__(
+        self,
+        config: VolumesConfig | None = None,
+        output: ClaimOutput | None = None,
+        *,
+        is_complete: bool = False,
+    ) -> None:
+        """Start empty.
 
-        Where it `is_observed`, events tell of claims that were made and of what others wait for,
-        and lost ones are called so.
+        `output` writes what only clients read, nothing by default. `is_complete`: a snapshot holds
+        every claim and volume; otherwise those that its pods need are created.
         """
-        self._is_observed = is_observed
+        self._output: ClaimOutput = output or NoClaimEvents()
+        self._is_complete = is_complete
         self._config = config or VolumesConfig()
-        self._book = VolumeBook()
-        self._maker = ClaimMaker(self._book, is_observed=is_observed)
+        self._index = VolumeIndex()
+        self._creator = ClaimCreator(self._index, self._output)
         self._waiting: dict[str, None] = {}  # claims for which there is nothing to do yet
-        self._planned: dict[str, Kind] = {}
-        self._timers: TimerQueue[tuple[str, Kind]] = TimerQueue()
+        self._planned: dict[str, StepKind] = {}
+        self._timers: TimerQueue[tuple[str, StepKind]] = TimerQueue()
         self._asked: dict[int, tuple[Command, str]] = {}  # by identity
         self._unanswered: dict[str, int] = {}
         self._failed: dict[str, None] = {}
-        self._taken: dict[str, Step] = {}
-        self._news = ClaimNews()
-        self._lost: dict[str, PersistentVolumeClaim] = {}  # as they were when that was written
+        self._taken: dict[str, BindingStep] = {}
 
-    # --- what happened ---------------------------------------------------------------------
+    # --- what owner_event ---------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """What to do about claims and volumes that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
-                if isinstance(one, PersistentVolume) and self._book.is_left(one):
+                if isinstance(one, PersistentVolume) and self._index.is_left(one):
                     return [let_go(one)]
                 return self._react(one, now)
             case ObjectDeleted(one):
-                self._book.forget(one)
-                commands: list[Command] = [*self._maker.forget(one)]
+                self._index.forget(one)
+                commands: list[Command] = [*self._creator.forget(one)]
                 if isinstance(one, PersistentVolumeClaim):
                     commands += self._release(one)
                 elif isinstance(one, PersistentVolume):
@@ -112,11 +121,11 @@ class Volumes:
         """Take the steps that are due."""
         commands: list[Command] = []
         for key, kind in self._timers.pop_due(now):
-            claim = self._book.claims.get(key)
+            claim = self._index.claims.get(key)
             if self._planned.get(key) is not kind or claim is None:
                 continue
             del self._planned[key]
-            step = next_step(self._book, claim)
+            step = next_step(self._index, claim)
             if step is not None and step.kind is kind:
                 commands += self._take(step)
             else:
@@ -128,8 +137,8 @@ class Volumes:
         for one in objects:
             self._see(one)
         commands: list[Command] = []
-        if not self._is_observed:
-            commands += self._maker.stand_ins(objects)
+        if not self._is_complete:
+            commands += self._creator.missing_claims(objects)
         for kind in (PersistentVolume, PersistentVolumeClaim, Pod):
             for one in objects:
                 if isinstance(one, kind):
@@ -137,8 +146,8 @@ class Volumes:
         return commands
 
     def _see(self, one: ApiObject) -> None:
-        self._book.see(one)
-        self._maker.see(one)
+        self._index.see(one)
+        self._creator.see(one)
 
     def _react(self, one: ApiObject, now: Instant) -> list[Command]:
         match one:
@@ -149,7 +158,7 @@ class Volumes:
             case StorageClass():
                 return self._sync_waiting(now)
             case Pod():
-                return [*self._maker.claims_for(one)]
+                return [*self._creator.claims_for(one)]
             case _:
                 return []
 
@@ -158,14 +167,14 @@ class Volumes:
         is_named = reference is not None and bool(reference.uid)
         if volume.status.phase in UNDECIDED and not is_named:
             return [PatchStatus(volume_ref(volume), {"phase": AVAILABLE})]
-        claim = self._book.claims.get(key) if key is not None else None
+        claim = self._index.claims.get(key) if key is not None else None
         if claim is not None:
             return self._sync(claim, now)
         return self._sync_waiting(now, class_name(volume)) if key is None else []
 
     def _sync_waiting(self, now: Instant, of_class: str | None = None) -> list[Command]:
         """Look again at the claims that wait, of one class or all, by key."""
-        claims = [self._book.claims[key] for key in sorted(self._waiting)]
+        claims = [self._index.claims[key] for key in sorted(self._waiting)]
         return [
             command
             for claim in claims
@@ -175,16 +184,16 @@ class Volumes:
 
     def _release(self, gone: PersistentVolumeClaim) -> list[Command]:
         """A claim is gone, and its volume with it; not one meant for whatever has its name."""
-        for state in (self._waiting, self._planned, self._lost):
-            state.pop(gone.key, None)
+        self._waiting.pop(gone.key, None)
+        self._planned.pop(gone.key, None)
         self._untake(gone.key)
-        self._news.forget(gone)
-        volumes = self._book.volumes_of(gone)
+        self._output.forget(gone)
+        volumes = self._index.volumes_of(gone)
         return [let_go(one) for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid]
 
     def _bereave(self, gone: PersistentVolume, now: Instant) -> list[Command]:
         """A volume is gone that a claim may have had."""
-        claim = self._book.claims.get(claim_key(gone) or "")
+        claim = self._index.claims.get(claim_key(gone) or "")
         return [] if claim is None else self._sync(claim, now)
 
     # --- one claim -------------------------------------------------------------------------
@@ -194,18 +203,16 @@ class Volumes:
         key = claim.key
         if key in self._unanswered:
             return []
-        if self._is_observed and (lost := losses(self._book, claim)):
-            is_told = self._lost.get(key) == claim
-            self._lost[key] = claim
+        lost = self._output.lost(self._index, claim)
+        if lost is not None:
             self._untake(key)
-            return [] if is_told else lost
-        self._lost.pop(key, None)
-        step = next_step(self._book, claim)
-        news = self._news.of(self._book, claim, step) if self._is_observed else []
-        return [*news, *self._go_on(claim, step, now)]
+            return lost
+        step = next_step(self._index, claim)
+        events = self._output.next_step(self._index, claim, step)
+        return [*events, *self._go_on(claim, step, now)]
 
     def _go_on(
-        self, claim: PersistentVolumeClaim, step: Step | None, now: Instant
+        self, claim: PersistentVolumeClaim, step: BindingStep | None, now: Instant
     ) -> list[Command]:
         """Take or plan `step`."""
         key = claim.key
@@ -216,7 +223,7 @@ class Volumes:
             return []
         self._waiting.pop(key, None)
         before = self._taken.get(key)
-        is_half_done = before is not None and before.kind is step.kind is Kind.BIND
+        is_half_done = before is not None and before.kind is step.kind is StepKind.BIND
         delay = 0 if is_half_done else self._delay(step.kind)
         if not delay:
             self._planned.pop(key, None)
@@ -225,35 +232,35 @@ class Volumes:
             self._plan(key, step.kind, now + delay)
         return []
 
-    def _plan(self, key: str, kind: Kind, due: Instant) -> None:
+    def _plan(self, key: str, kind: StepKind, due: Instant) -> None:
         self._planned[key] = kind
         self._timers.add(due, (key, kind))
 
-    def _delay(self, kind: Kind) -> DurationNs:
+    def _delay(self, kind: StepKind) -> DurationNs:
         match kind:
-            case Kind.BIND:
+            case StepKind.BIND:
                 return self._config.bind_delay
-            case Kind.PROVISION:
+            case StepKind.PROVISION:
                 return self._config.provision_delay
             case _:
                 return 0
 
     # --- taking steps ----------------------------------------------------------------------
 
-    def _take(self, step: Step) -> list[Command]:
-        key, commands = step.claim.key, commands_of(self._book, step)
+    def _take(self, step: BindingStep) -> list[Command]:
+        key, commands = step.claim.key, commands_of(self._index, step)
         self._taken[key] = step
-        if step.volume is not None and self._book.is_free(step.volume, step.claim):
-            self._book.promise(step.volume, step.claim)
+        if step.volume is not None and self._index.is_free(step.volume, step.claim):
+            self._index.promise(step.volume, step.claim)
         if commands:
             self._unanswered[key] = len(commands)
             self._asked |= {id(command): (command, key) for command in commands}
-        return [*commands, *provisioned(step, commands)] if self._is_observed else commands
+        return [*commands, *self._output.provisioned(step, commands)]
 
     def _untake(self, key: str) -> None:
         step = self._taken.pop(key, None)
         if step is not None and step.volume is not None:
-            self._book.take_back(step.volume)
+            self._index.take_back(step.volume)
 
     def _answered(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
         """Look at the claim again once its whole step is answered; later if part of it failed."""
@@ -266,9 +273,9 @@ class Volumes:
         if self._unanswered[key]:
             return []
         del self._unanswered[key]
-        claim = self._book.claims.get(key)
+        claim = self._index.claims.get(key)
         if self._failed.pop(key, "") is None:
             self._untake(key)
-            self._plan(key, Kind.RETRY, now + self._config.retry_after)
+            self._plan(key, StepKind.RETRY, now + self._config.retry_after)
             return []
         return [] if claim is None else self._sync(claim, now)

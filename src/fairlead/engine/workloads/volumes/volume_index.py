@@ -1,4 +1,4 @@
-"""VolumeBook: the claims, volumes and classes there are, and which of them go together."""
+"""VolumeIndex: the claims, volumes and classes there are, and which of them go together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OVER: Final = ("Released", "Failed")
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 
 
-class VolumeBook:
+class VolumeIndex:
     """By key; what is asked of it has one answer whatever the order in which things came."""
 
     def __init__(self) -> None:

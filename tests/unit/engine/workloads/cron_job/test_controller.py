@@ -7,9 +7,9 @@ import pytest
 from fairlead.engine.core.command import CreateObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
-from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.cron_job.controller import CronJobs
+from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.garbage import Garbage
 from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
 
@@ -18,7 +18,7 @@ from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
 def world(new_world):
     """At 13:46:40."""
     controllers = (
-        Workloads(WorkloadsConfig(is_observed=True)),
+        Workloads(environment=served_environment()),
         Garbage(),
         CronJobs(),
         TtlAfterFinished(),

@@ -11,9 +11,9 @@ from fairlead.api.objects import Pod
 from fairlead.engine.core.command import CreateObject, DeleteObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
-from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.daemon_set.rule import Verdict, daemon_template, target_node, verdict
+from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.garbage import Garbage
 
 OWNER = ("DaemonSet", "agent", "ds")
@@ -286,7 +286,7 @@ def test_settled_means_one_pod_on_each_eligible_node(new_world, build, steps):
 @pytest.fixture
 def seen(new_world, build):
     """Four nodes, each with a pod that is ready; somebody reads the status."""
-    controller = Workloads(WorkloadsConfig(is_observed=True))
+    controller = Workloads(environment=served_environment())
     world = new_world(controller, place=pinned_node, runs=True)
     return world.load(*(build.node(f"n{place}") for place in range(4)))
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from fairlead.engine.core.command import CreateObject, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
-from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.environment import served_environment
 
 REVISION = "deployment.kubernetes.io/revision"
 
@@ -135,7 +135,7 @@ def test_a_paused_rollout_waits(world, build):
 
 
 def test_recreate_has_no_two_versions_at_a_time(world, build):
-    """The new ReplicaSet is made when the last old pod is gone, not when it is asked to go."""
+    """The new ReplicaSet is made when the last old pod is gone, not when it is requested to go."""
     world.create(build.deployment(strategy={"type": "Recreate"}))
     world.set_image("web:2")
     assert sizes(world) == {"web:1": 0}
@@ -192,7 +192,7 @@ def test_a_new_replica_set_is_told_of_before_its_pods(world, build):
 
 
 def test_a_refused_replica_set_is_told(new_world, build):
-    controller = Workloads(WorkloadsConfig(is_observed=True))
+    controller = Workloads(environment=served_environment())
     world = new_world(controller, refuse=_no_replica_sets).load()
     world.create(build.deployment())
     world.settle()
@@ -213,7 +213,7 @@ def test_refused_pods_are_told_in_both_status(new_world, build):
         is_one = isinstance(command, CreateObject) and command.manifest["kind"] == "Pod"
         return FailureReason.FORBIDDEN if is_one else None
 
-    world = new_world(Workloads(WorkloadsConfig(is_observed=True)), refuse=no_pods).load()
+    world = new_world(Workloads(environment=served_environment()), refuse=no_pods).load()
     world.create(build.deployment())
     (one,) = replica_sets(world).values()
     assert one["status"]["conditions"][0]["reason"] == "FailedCreate"
@@ -231,7 +231,7 @@ def test_nothing_is_written_that_was_written_already(world, build):
 def test_old_pods_go_first_where_new_ones_are(new_world, build):
     """The node with two pods of the Deployment loses one of them."""
     nodes = iter(["n1", "n2", "n1", "n1", "n1"])
-    controller = Workloads(WorkloadsConfig(is_observed=True))
+    controller = Workloads(environment=served_environment())
     world = new_world(controller, place=lambda pod: next(nodes), runs=True).load()
     bounds = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     world.create(build.deployment(2, strategy=bounds))

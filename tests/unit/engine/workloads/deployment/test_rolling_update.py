@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairlead.api.objects import RollingUpdate, UpdateStrategy
 from fairlead.engine.workloads.deployment.rolling_update import (
     Bounds,
-    Part,
+    ReplicaSetState,
     grown,
     is_scaling,
     proportional,
@@ -25,7 +25,9 @@ def strategy(surge=None, unavailable=None, kind="RollingUpdate"):
 
 def part(key, replicas, available=None, **fields):
     available = replicas if available is None else available
-    return Part(key=key, replicas=replicas, available=available, age=(key, key), **fields)
+    return ReplicaSetState(
+        key=key, replicas=replicas, available=available, age=(key, key), **fields
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ def test_bounds(surge, unavailable, replicas, expected):
 def test_recreate_has_no_bounds():
     """No surge, and no availability to keep."""
     bounds = Bounds.of(strategy(5, 5, kind="Recreate"), 4)
-    assert (bounds.most, bounds.least) == (4, 4)
+    assert (bounds.max_pods, bounds.min_available) == (4, 4)
 
 
 @pytest.mark.parametrize(
@@ -102,21 +104,25 @@ def test_scaling_is_noticed_by_what_the_sets_were_told():
         pytest.param(None, [part("a", 2), part("b", 0)], 5, {"a": 5}, id="the only active one"),
         pytest.param(None, [part("a", 0), part("b", 0)], 5, {"b": 5}, id="the latest if none is"),
         pytest.param(
-            part("n", 5, most=15),
-            [part("a", 10, most=15)],
+            part("n", 5, max_pods=15),
+            [part("a", 10, max_pods=15)],
             20,
             {"n": 8, "a": 17},
             id="growing in proportion, what is left over to the largest",
         ),
         pytest.param(
-            part("n", 5, most=15),
-            [part("a", 10, most=15)],
+            part("n", 5, max_pods=15),
+            [part("a", 10, max_pods=15)],
             5,
             {"n": 3, "a": 7},
             id="shrinking in proportion",
         ),
         pytest.param(
-            part("n", 5, most=15), [part("a", 10, most=15)], 0, {"n": 0, "a": 0}, id="to nothing"
+            part("n", 5, max_pods=15),
+            [part("a", 10, max_pods=15)],
+            0,
+            {"n": 0, "a": 0},
+            id="to nothing",
         ),
         pytest.param(
             part("n", 4, desired=4), [part("a", 1)], 4, {"a": 0}, id="a saturated one has won"
@@ -151,7 +157,7 @@ def test_a_step_never_goes_too_far(new, old, available, replicas, surge, unavail
     steps = rolled(part("n", new, 0), [part("a", old, available)], bounds)
     sizes = {key: size for step in steps for key, size in step.items()}
     if sizes.get("n", 0) > new:
-        assert sizes["n"] + old <= bounds.most
+        assert sizes["n"] + old <= bounds.max_pods
     if sizes.get("a", old) < old:
         taken_available = max(0, available - sizes["a"])
-        assert available - taken_available >= min(available, bounds.least)
+        assert available - taken_available >= min(available, bounds.min_available)

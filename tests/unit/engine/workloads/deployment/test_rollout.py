@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from fairlead.api.codec import decode
 from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import FailureReason, ObjectChanged, ObjectsLoaded
+from fairlead.engine.core.stimulus import (
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectsLoaded,
+)
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.garbage import Garbage
 
@@ -180,10 +185,15 @@ def test_a_scaling_under_way_is_not_asked_for_again(build):
     controller = Workloads()
     snapshot = [deployment(build), owned_set(build), *pods_of(build, 2)]
     controller.handle(ObjectsLoaded([decode(one) for one in snapshot]), 0)
-    (patch,) = controller.handle(ObjectChanged(decode(deployment(build, 5))), 0)
+
+    def react(stimulus):
+        return controller.handle(stimulus, 0) + controller.handle_deadline(0)
+
+    (patch,) = react(ObjectChanged(decode(deployment(build, 5))))
     assert patch.patch["spec"] == {"replicas": 5}
-    assert controller.handle(ObjectChanged(decode(deployment(build, 5))), 0) == []
-    (again,) = controller.handle(ObjectChanged(decode(deployment(build, 6))), 0)
+    assert react(ObjectChanged(decode(deployment(build, 5)))) == []
+    assert react(ObjectChanged(decode(deployment(build, 6)))) == []  # the patch is in flight
+    (again,) = react(CommandSucceeded(patch))
     assert again.patch["spec"] == {"replicas": 6}
 
 

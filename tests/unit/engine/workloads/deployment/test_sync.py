@@ -7,8 +7,8 @@ import pytest
 from fairlead.engine.core.command import CreateObject, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
-from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.environment import served_environment
 
 REVISION = "deployment.kubernetes.io/revision"
 
@@ -153,7 +153,7 @@ def test_a_name_that_is_taken_is_counted(new_world, build):
             return FailureReason.ALREADY_EXISTS
         return None
 
-    world = new_world(Workloads(WorkloadsConfig(is_observed=True)), refuse=refuse).load()
+    world = new_world(Workloads(environment=served_environment()), refuse=refuse).load()
     world.create(build.deployment(1))
     (made,) = images(world)
     assert made != taken[0]
@@ -171,7 +171,7 @@ def test_a_status_that_is_refused_is_written_later(new_world, build, kind):
             return FailureReason.FORBIDDEN if is_judged[0] else None
         return None
 
-    controller = Workloads(WorkloadsConfig(is_observed=True))
+    controller = Workloads(environment=served_environment())
     world = new_world(controller, place=lambda pod: "n1", runs=True, refuse=refuse).load()
     world.create(build.deployment(2))
     assert len(world.pods()) == 2
@@ -184,7 +184,7 @@ def test_a_status_that_is_refused_is_written_later(new_world, build, kind):
 
 def test_a_size_that_somebody_keeps_as_it_is_is_not_asked_for_for_ever(new_world, build):
     """A patch that came to nothing is sent again only where something else has changed."""
-    controller = Workloads(WorkloadsConfig(is_observed=True))
+    controller = Workloads(environment=served_environment())
     world = new_world(controller, place=lambda pod: "n1", runs=True).load()
     world.create(build.deployment(2))
     (name,) = images(world)

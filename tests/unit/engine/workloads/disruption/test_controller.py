@@ -11,7 +11,9 @@ from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import CommandSucceeded, FailureReason, ObjectDeleted
 from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.disruption.budget_status import full_conditions
 from fairlead.engine.workloads.disruption.controller import Disruption
+from fairlead.engine.workloads.event_sink import Events
 
 OWNER = ("ReplicaSet", "web", "rs")
 
@@ -387,7 +389,7 @@ def notes(world):
 
 
 def test_a_budget_without_pods_is_told_once(new_world, build):
-    world = new_world(Disruption(is_observed=True)).load()
+    world = new_world(Disruption(Events(), full_conditions)).load()
     world.create(build.budget(minAvailable=1))
     world.patch("PodDisruptionBudget", "pdb", {"metadata": {"labels": {"a": "b"}}})
     assert notes(world) == [("Normal", "NoPods", "No matching pods found")]
@@ -397,7 +399,7 @@ def test_a_budget_without_pods_is_told_once(new_world, build):
 
 
 def test_pods_without_a_controller_are_told_where_they_cannot_be_counted(new_world, build):
-    world = new_world(Disruption(is_observed=True)).load(build.pod("web-0"))
+    world = new_world(Disruption(Events(), full_conditions)).load(build.pod("web-0"))
     world.create(build.budget(maxUnavailable=1))
     ((kind, reason, note),) = notes(world)
     assert (kind, reason) == ("Warning", "UnmanagedPods")
@@ -405,7 +407,9 @@ def test_pods_without_a_controller_are_told_where_they_cannot_be_counted(new_wor
 
 
 def test_a_failure_to_count_is_told(new_world, build):
-    world = new_world(Disruption(is_observed=True)).load(build.pod("a", ("Job", "sum", "job")))
+    world = new_world(Disruption(Events(), full_conditions)).load(
+        build.pod("a", ("Job", "sum", "job"))
+    )
     world.create(build.budget(maxUnavailable=1))
     note = (
         "Failed to calculate the number of expected pods: "
@@ -421,7 +425,9 @@ def test_a_simulation_tells_nothing(new_world, build):
 
 
 def test_conditions_that_people_read_say_of_which_generation_they_are(new_world, build):
-    world = new_world(Disruption(is_observed=True)).load(build.pod("web-0"), build.pod("web-1"))
+    world = new_world(Disruption(Events(), full_conditions)).load(
+        build.pod("web-0"), build.pod("web-1")
+    )
     world.create(build.budget(minAvailable=1))
     (first,) = world.get("PodDisruptionBudget", "pdb")["status"]["conditions"]
     since = first["lastTransitionTime"]

@@ -85,8 +85,8 @@ def test_a_node_that_was_cordoned_before_stays_so(world, build):
 
 
 def test_a_budget_holds_up_the_drain_and_all_after_it(world, build):
-    guard = build.budget(minAvailable=1)
-    world.load(build.node("n1"), build.node("n2"), build.pod("a"), guard)
+    budgets = build.budget(minAvailable=1)
+    world.load(build.node("n1"), build.node("n2"), build.pod("a"), budgets)
     ask(world, "n1", "n2")
     world.run(seconds(600))
     assert away(world) == ["n1"]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.garbage import Garbage
 from fairlead.engine.workloads.job.index_set import format_indexes, parse_indexes
 from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
@@ -167,7 +167,7 @@ def test_a_job_does_its_work_and_no_more(new_world, build, parallelism, completi
 
 @pytest.fixture
 def seen(new_world):
-    controller = Workloads(WorkloadsConfig(is_observed=True))
+    controller = Workloads(environment=served_environment())
     return new_world(controller, place=lambda pod: "n1", runs=True).load()
 
 
@@ -459,7 +459,7 @@ def test_counting_goes_on_after_a_restart(new_world, build, listed, phase, total
     pod = build.pod("sum-a", OWNER, phase=phase, meta={"finalizers": [TRACKING], "uid": "uid-a"})
     told = {"succeeded": 2, "startTime": "1970-01-12T13:46:40Z"}
     told["uncountedTerminatedPods"] = {"succeeded": listed}
-    world = new_world(Workloads(WorkloadsConfig(is_observed=True)))
+    world = new_world(Workloads(environment=served_environment()))
     world.load(job(build, status=told, completions=9), pod)
     assert status(world)["succeeded"] == total
 

@@ -5,28 +5,28 @@ from __future__ import annotations
 from fairlead.engine.core.command import CreateObject, PatchObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.adoption import Adoption
-from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.pod_control.burst_limiter import TIMES_MAX, Restraint
+from fairlead.engine.workloads.environment import served_environment
+from fairlead.engine.workloads.pod_control.burst_limiter import BURST_MAX, BurstLimiter
 
 REVISION = "deployment.kubernetes.io/revision"
 
 
 def test_it_counts_by_key_and_at_one_instant():
-    restraint = Restraint()
-    restraint.note("a", 1, 3)
-    assert restraint.holds("a", 1, 3)
-    assert not restraint.holds("a", 1, 4)
-    assert not restraint.holds("b", 1, 1)
-    assert not restraint.holds("a", 2, 3)
-    restraint.note("a", 2)
-    assert restraint.holds("a", 2, 1)
-    assert not restraint.holds("a", 2, 2)
+    burst_limiter = BurstLimiter()
+    burst_limiter.record("a", 1, 3)
+    assert burst_limiter.is_exceeded("a", 1, 3)
+    assert not burst_limiter.is_exceeded("a", 1, 4)
+    assert not burst_limiter.is_exceeded("b", 1, 1)
+    assert not burst_limiter.is_exceeded("a", 2, 3)
+    burst_limiter.record("a", 2)
+    assert burst_limiter.is_exceeded("a", 2, 1)
+    assert not burst_limiter.is_exceeded("a", 2, 2)
 
 
 def test_a_revision_that_somebody_changes_is_not_written_for_ever(new_world, build):
     """It is tried again a second later."""
-    world = new_world(Workloads(WorkloadsConfig(is_observed=True))).load()
+    world = new_world(Workloads(environment=served_environment())).load()
     sent = []
 
     def attempt(command):
@@ -46,14 +46,14 @@ def test_a_revision_that_somebody_changes_is_not_written_for_ever(new_world, bui
     for image in ("web:2", "web:1"):
         world.patch("Deployment", "web", {"spec": {"template": build.template(image)}})
     begun = world.now
-    assert sent.count(begun) <= TIMES_MAX + 10
+    assert sent.count(begun) <= BURST_MAX + 10
     world.run(seconds(3))
     assert world.now == begun + seconds(3)
 
 
 def test_pods_that_somebody_makes_strangers_are_not_made_for_ever(new_world, build):
     """Their labels are changed, so that their owner has to let them go, and wants others."""
-    world = new_world(Adoption(), Workloads(WorkloadsConfig(is_observed=True))).load()
+    world = new_world(Adoption(), Workloads(environment=served_environment())).load()
 
     def attempt(command):
         if isinstance(command, CreateObject) and command.manifest["kind"] == "Pod":
@@ -64,7 +64,7 @@ def test_pods_that_somebody_makes_strangers_are_not_made_for_ever(new_world, bui
     world._attempt = attempt
     world.create(build.owned("ReplicaSet", "web", 2, uid="rs"))
     before = len(world.pods())
-    assert TIMES_MAX <= before <= TIMES_MAX + 10
+    assert BURST_MAX <= before <= BURST_MAX + 10
     begun = world.now
     world.run(seconds(1))
     assert world.now == begun + seconds(1)

@@ -9,7 +9,7 @@ from fairlead.engine.core.command import CreateObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.pod_control.pod_set import BIRTHS_MAX
+from fairlead.engine.workloads.pod_control.pod_set import BURST_REPLICAS
 
 T0 = seconds(1_000)
 BILLIONS = (1 << 31) - 1
@@ -39,7 +39,7 @@ def test_as_many_are_under_way_as_upstream_makes_at_once(build, kind, version, s
     workloads = Workloads()
     [first] = creations(workloads.handle(ObjectsLoaded([decode(owner)]), T0))
     others = creations(workloads.handle(CommandSucceeded(first), T0))
-    assert len(others) == BIRTHS_MAX - 1
+    assert len(others) == BURST_REPLICAS - 1
     more = creations(workloads.handle(ObjectChanged(decode(dict(first.manifest))), T0))
     assert len(more) == 1
-    assert len({one.target.name for one in (first, *others, *more)}) == BIRTHS_MAX + 1
+    assert len({one.target.name for one in (first, *others, *more)}) == BURST_REPLICAS + 1

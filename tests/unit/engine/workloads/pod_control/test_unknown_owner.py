@@ -21,8 +21,8 @@ def world(new_world):
 
 def test_a_snapshot_is_left_alone(world, build):
     """Also what terminates in it: the real owner has seen to that."""
-    leaving = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
-    world.load(build.pod("a", UNKNOWN), build.pod("b", UNKNOWN, meta=leaving))
+    terminating = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
+    world.load(build.pod("a", UNKNOWN), build.pod("b", UNKNOWN, meta=terminating))
     world.delete("Pod", "b", grace=0)
     assert world.log == []
 
@@ -99,8 +99,8 @@ def test_a_pod_of_an_unknown_stateful_set_keeps_its_name(world, build):
 
 def test_a_name_that_is_not_free_in_the_snapshot_is_waited_for(world, build):
     """The real StatefulSet could not have made it again yet."""
-    leaving = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
-    world.load(build.pod("db-0", ("StatefulSet", "db", "sts"), meta=leaving))
+    terminating = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
+    world.load(build.pod("db-0", ("StatefulSet", "db", "sts"), meta=terminating))
     assert world.log == []
     world.delete("Pod", "db-0", grace=0)
     assert world.replaces() == {"db-0": "db-0"}

@@ -122,11 +122,11 @@ def test_a_failed_pod_is_replaced(world, build):
 
 
 def test_a_pod_terminating_in_the_snapshot_is_what_is_missing(world, build):
-    leaving = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
+    terminating = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
     world.load(
         replica_set(build, 2),
         build.pod("web-a", OWNER),
-        build.pod("web-b", OWNER, meta=leaving),
+        build.pod("web-b", OWNER, meta=terminating),
     )
     assert list(world.replaces().values()) == ["web-b"]
 

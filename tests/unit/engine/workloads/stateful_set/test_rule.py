@@ -7,8 +7,8 @@ import pytest
 from fairlead.engine.core.command import CreateObject, DeleteObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
-from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.garbage import Garbage
 from fairlead.engine.workloads.stateful_set.rule import ordinal_of
 
@@ -130,7 +130,7 @@ def test_with_its_owner_a_pod_goes(world, build):
 @pytest.fixture
 def seen(new_world):
     """A world in which somebody reads status and revisions; pods do not start by themselves."""
-    controller = Workloads(WorkloadsConfig(is_observed=True))
+    controller = Workloads(environment=served_environment())
     return new_world(controller, place=lambda pod: "n1").load()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
 from fairlead.engine.workloads.volumes.controller import Volumes
 
 SELECTED = "volume.kubernetes.io/selected-node"
@@ -36,7 +37,7 @@ def storage_class(mode="Immediate", provisioner="csi.x"):
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Volumes(is_observed=True))
+    return new_world(Volumes(output=ClaimEvents(), is_complete=True))
 
 
 def told(world):

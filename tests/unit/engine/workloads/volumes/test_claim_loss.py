@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
 from fairlead.engine.workloads.volumes.controller import Volumes
 
 BOUND = "pv.kubernetes.io/bind-completed"
@@ -48,7 +49,7 @@ def status(world):
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Volumes(is_observed=True))
+    return new_world(Volumes(output=ClaimEvents(), is_complete=True))
 
 
 def test_a_claim_whose_volume_goes_is_lost(world):

@@ -17,6 +17,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.workloads.config import VolumesConfig
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.garbage import Garbage
+from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
 from fairlead.engine.workloads.volumes.controller import Volumes
 
 ZONE = "topology.kubernetes.io/zone"
@@ -247,8 +248,8 @@ def test_nobody_makes_local_volumes(world):
 
 def test_a_claim_that_went_meanwhile_gets_none(world):
     """Nor does anybody make one for a claim on its way out."""
-    leaving = claim("d", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    world.load(storage_class(), claim(), leaving)
+    terminating = claim("d", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    world.load(storage_class(), claim(), terminating)
     world.delete("PersistentVolumeClaim", "c")
     world.run(seconds(60))
     assert volumes(world) == []
@@ -577,7 +578,7 @@ def test_a_claim_missing_among_others_stays_missing(world, build):
 
 def test_where_somebody_looks_the_set_tells_of_its_claims(new_world, build):
     """They are labelled as the set selects, like upstream's."""
-    world = new_world(Workloads(), Volumes(is_observed=True))
+    world = new_world(Workloads(), Volumes(output=ClaimEvents(), is_complete=True))
     meta = {"name": "data", "labels": {"own": "yes"}}
     fields = {"volumeClaimTemplates": [{"metadata": meta, "spec": claim()["spec"]}]}
     world.load(storage_class(), build.owned("StatefulSet", "db", 1, uid="sts", **fields))

@@ -1,0 +1,249 @@
+"""RolloutOutput: what a Deployment's controller writes for clients to read.
+
+That is the Deployment's status with its conditions, the revision numbers of its ReplicaSets, and
+their history. None of it influences the steps of a rollout, so a simulation uses NoRolloutOutput.
+
+upstream: pkg/controller/deployment/progress.go, sync.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fairlead.api.json import Json
+from fairlead.api.objects import ReplicaSet
+from fairlead.engine.core.command import Command, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.deployment.progress import (
+    NOT_CREATED,
+    PROGRESSING,
+    REPLICA_FAILURE,
+    Count,
+    Course,
+    find,
+    has_deadline,
+    is_reported_complete,
+    overdue_at,
+    pause_noted,
+    progress_noted,
+    rollout_status,
+    sized_status,
+)
+from fairlead.engine.workloads.deployment.revision import REVISION, revised, revision_of
+from fairlead.engine.workloads.deployment.rollout import REPLICA_SET, Rollout, is_ending
+from fairlead.engine.workloads.pod_control.pod_sets import PodSets
+from fairlead.engine.workloads.status_writer import StatusWriter, status_patch
+
+
+class RolloutOutput(Protocol):
+    """Commands that only clients notice, at each point of a rollout."""
+
+    def is_pending(self, rollout: Rollout) -> bool:
+        """Whether a status write is in flight, so that the next step must wait."""
+        ...
+
+    def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
+        """Record that the Deployment was paused or resumed."""
+        ...
+
+    def revise(self, rollout: Rollout) -> list[Command]:
+        """Give the current ReplicaSet the newest revision and the Deployment's annotations."""
+        ...
+
+    def number(self, rollout: Rollout, now: Instant) -> list[Command]:
+        """Give the Deployment the revision of its current ReplicaSet."""
+        ...
+
+    def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
+        """Write the status after a look without a step."""
+        ...
+
+    def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
+        """Record that the ReplicaSet `made` was created."""
+        ...
+
+    def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
+        """Record that the ReplicaSet could not be created."""
+        ...
+
+    def collided(self, rollout: Rollout) -> list[Command]:
+        """Record the new collision count, from which the next name is computed."""
+        ...
+
+    def prune(self, rollout: Rollout, *, if_complete: bool) -> list[Command]:
+        """Delete old ReplicaSets over revisionHistoryLimit."""
+        ...
+
+    def overdue_at(self, rollout: Rollout) -> Instant | None:
+        """When the rollout exceeds its progress deadline, None if it cannot."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutWriter:
+    """Writes all of it, as upstream does."""
+
+    pod_sets: PodSets
+    writer: StatusWriter
+
+    def is_pending(self, rollout: Rollout) -> bool:
+        """Whether a status write is in flight."""
+        return self.writer.is_pending(rollout.ref)
+
+    def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
+        """Write the Progressing condition of a Deployment that was paused or resumed."""
+        if is_ending(rollout.deployment):
+            return []
+        return self._write(rollout, pause_noted(rollout.deployment, now))
+
+    def revise(self, rollout: Rollout) -> list[Command]:
+        """Patch the revision, annotations and minReadySeconds of the current ReplicaSet."""
+        current = rollout.replica_sets.get(rollout.current)
+        if current is None:
+            return []
+        deployment = rollout.deployment
+        others = [one for key, one in rollout.replica_sets.items() if key != rollout.current]
+        patch: Json = {}
+        changes = revised(current, others, deployment.metadata.annotations)
+        if changes:
+            patch["metadata"] = {"annotations": dict(changes)}
+        min_ready_s = deployment.spec.min_ready_seconds
+        if current.spec.min_ready_seconds != min_ready_s:
+            patch["spec"] = {"minReadySeconds": min_ready_s}
+        if not patch:
+            return []
+        rollout.writing[rollout.current] = None
+        meta = current.metadata
+        ref = ObjectRef(REPLICA_SET, meta.namespace, meta.name, meta.uid)
+        return [PatchObject(ref, patch)]
+
+    def number(self, rollout: Rollout, now: Instant) -> list[Command]:
+        """Write the Deployment's revision, and that its ReplicaSet was found."""
+        current, deployment = rollout.replica_sets.get(rollout.current), rollout.deployment
+        if current is None:
+            return []
+        status = deployment.status
+        if has_deadline(deployment) and find(status.get("conditions", ()), PROGRESSING) is None:
+            news = ("FoundNewReplicaSet", f'Found new replica set "{current.metadata.name}"')
+            status = progress_noted(deployment, "True", news, now)
+        return self._write(rollout, status, revision_of(current))
+
+    def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
+        """Write counts and conditions; while scaling, the progress conditions stay."""
+        deployment, count = rollout.deployment, _count(rollout)
+        if is_ending(deployment) or is_scaling:
+            status = sized_status(deployment, count, rollout.collisions, now)
+        else:
+            status = rollout_status(deployment, count, rollout.collisions, _course(rollout), now)
+        return self.writer.write(rollout.ref, deployment.status, status)
+
+    def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
+        """Write the progress and the Deployment's new revision."""
+        news = ("NewReplicaSetCreated", f'Created new replica set "{made.metadata.name}"')
+        status = progress_noted(rollout.deployment, "True", news, now)
+        return self._write(rollout, status, revision_of(made))
+
+    def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
+        """Write the failure as the reason for the lack of progress."""
+        status = progress_noted(rollout.deployment, "False", (NOT_CREATED, note), now)
+        return self._write(rollout, status)
+
+    def collided(self, rollout: Rollout) -> list[Command]:
+        """Write the collision count."""
+        status = {**rollout.deployment.status, "collisionCount": rollout.collisions}
+        return self._write(rollout, status)
+
+    def prune(self, rollout: Rollout, *, if_complete: bool) -> list[Command]:
+        """Delete old ReplicaSets over revisionHistoryLimit."""
+        if if_complete and not is_reported_complete(rollout.deployment):
+            return []
+        return rollout.forgettable(self.pod_sets.sets)
+
+    def overdue_at(self, rollout: Rollout) -> Instant | None:
+        """When the rollout exceeds its progress deadline, None if it cannot."""
+        return overdue_at(rollout.deployment)
+
+    def _write(self, rollout: Rollout, status: Json, revision: int = 0) -> list[Command]:
+        """Write `status`, in one patch with the revision if that has changed."""
+        deployment = rollout.deployment
+        before, number = deployment.status, str(revision)
+        if not revision or deployment.metadata.annotations.get(REVISION) == number:
+            return self.writer.write(rollout.ref, before, status)
+        patch: Json = {"metadata": {"annotations": {REVISION: number}}}
+        if status != before:
+            patch["status"] = status_patch(before, status)
+        return [PatchObject(rollout.ref, patch)]
+
+
+class NoRolloutOutput:
+    """Writes nothing."""
+
+    def is_pending(self, rollout: Rollout) -> bool:
+        """Never."""
+        return False
+
+    def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def revise(self, rollout: Rollout) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def number(self, rollout: Rollout, now: Instant) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def collided(self, rollout: Rollout) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def prune(self, rollout: Rollout, *, if_complete: bool) -> list[Command]:
+        """Nothing: empty ReplicaSets do no harm in a simulation."""
+        return []
+
+    def overdue_at(self, rollout: Rollout) -> Instant | None:
+        """Never."""
+        return None
+
+
+def _count(rollout: Rollout) -> Count:
+    """Sums of what the ReplicaSets report."""
+    sets = rollout.replica_sets
+    statuses = [one.status for one in sets.values()]
+    current = sets.get(rollout.current)
+    return Count(
+        requested=sum(one.spec.replicas for one in sets.values()),
+        replicas=_sum(statuses, "replicas"),
+        updated=0 if current is None else current.status.get("replicas", 0),
+        ready=_sum(statuses, "readyReplicas"),
+        available=_sum(statuses, "availableReplicas"),
+        terminating=_sum(statuses, "terminatingReplicas"),
+    )
+
+
+def _course(rollout: Rollout) -> Course:
+    # upstream: progress.go:getReplicaFailures prefers the new ReplicaSet's
+    current = rollout.replica_sets.get(rollout.current)
+    ordered = ([] if current is None else [current]) + list(rollout.replica_sets.values())
+    failures = (find(one.status.get("conditions", ()), REPLICA_FAILURE) for one in ordered)
+    failure: Mapping[str, Any] | None = next((one for one in failures if one), None)
+    return Course(name="" if current is None else current.metadata.name, failure=failure)
+
+
+def _sum(statuses: list[Json], name: str) -> int:
+    return sum(one.get(name, 0) for one in statuses)

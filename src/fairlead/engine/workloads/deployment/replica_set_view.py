@@ -1,0 +1,119 @@
+"""ReplicaSetView: where a rollout learns how many pods its ReplicaSets have.
+
+    ReportedReplicaSets   from `status` of the ReplicaSets, as upstream. The ReplicaSet controller
+                          writes it, so each step waits until the previous one is reported.
+    CountedReplicaSets    from the pods. No status is written, and ReplicaSets that the snapshot
+                          lacks are implied by their pods.
+
+Both describe the same pods, so a rollout takes the same steps; reported counts arrive later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.workloads.deployment.rolling_update import RECREATE, ReplicaSetState
+from fairlead.engine.workloads.deployment.rollout import Rollout
+from fairlead.engine.workloads.pod_control.pod_sets import PodSets
+
+States = tuple[ReplicaSetState | None, list[ReplicaSetState]]
+
+
+class ReplicaSetView(Protocol):
+    """What a rollout sees of its ReplicaSets."""
+
+    def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
+        """Find the ReplicaSet with the Deployment's template; `is_loaded`: from a snapshot."""
+        ...
+
+    def states(self, rollout: Rollout, now: Instant) -> States:
+        """The current ReplicaSet, if there is one, and the old ones."""
+        ...
+
+    def has_old_pods(self, rollout: Rollout) -> bool:
+        """Whether old ReplicaSets still have pods, terminating ones included."""
+        ...
+
+    def follows_pods(self, rollout: Rollout) -> bool:
+        """Whether a change of a pod can allow or forbid the next step."""
+        ...
+
+    def watch(self, rollout: Rollout, now: Instant) -> None:
+        """Make sure that the changes are seen which the next step depends on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedReplicaSets:
+    """Counts from `status` of the ReplicaSets."""
+
+    pod_sets: PodSets
+
+    def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
+        """Compare templates only: the objects are complete."""
+        rollout.find_current()
+
+    def states(self, rollout: Rollout, now: Instant) -> States:
+        """The states that the ReplicaSets report."""
+        return rollout.reported_states()
+
+    def has_old_pods(self, rollout: Rollout) -> bool:
+        """Whether the old ReplicaSets report pods, or pods of theirs exist."""
+        return not (
+            rollout.has_reported_no_old_pods and rollout.has_no_old_pods(self.pod_sets.sets)
+        )
+
+    def follows_pods(self, rollout: Rollout) -> bool:
+        """Only Recreate looks at pods; other steps follow the status of ReplicaSets."""
+        return rollout.deployment.spec.strategy.type == RECREATE
+
+    def watch(self, rollout: Rollout, now: Instant) -> None:
+        """Nothing to do: a written status is a change of the ReplicaSet, which is always seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedReplicaSets:
+    """Counts from the pods themselves."""
+
+    pod_sets: PodSets
+
+    def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
+        """Compare templates, and in a snapshot also revisions and the age of pods."""
+        rollout.find_current(is_loaded=is_loaded)
+
+    def states(self, rollout: Rollout, now: Instant) -> States:
+        """The states with available pods counted."""
+        return rollout.counted_states(self.pod_sets.sets, now)
+
+    def has_old_pods(self, rollout: Rollout) -> bool:
+        """Whether pods of old ReplicaSets exist that have not finished."""
+        return not rollout.has_no_old_pods(self.pod_sets.sets)
+
+    def follows_pods(self, rollout: Rollout) -> bool:
+        """Every pod that becomes available, or stops being so, counts."""
+        return True
+
+    def watch(self, rollout: Rollout, now: Instant) -> None:
+        """Follow the pods while the rollout is in progress, and only then."""
+        _, old = self.states(rollout, now)
+        is_in_progress = bool(rollout.creating) or any(
+            one.replicas or self.has_old_pods(rollout) for one in old
+        )
+        for key in (*rollout.replica_sets, *rollout.implied):
+            if is_in_progress:
+                self.pod_sets.watched[key] = None
+            else:
+                self.pod_sets.watched.pop(key, None)
+        if is_in_progress:
+            self._wake_when_available(rollout, now)
+
+    def _wake_when_available(self, rollout: Rollout, now: Instant) -> None:
+        """Ready pods become available after minReadySeconds, without any change of the object."""
+        min_ready = seconds(rollout.deployment.spec.min_ready_seconds)
+        for key in (*rollout.replica_sets, *rollout.implied):
+            pods = self.pod_sets.sets.get(key)
+            due = pods.next_available(min_ready, now) if pods is not None else None
+            if due is not None:
+                self.pod_sets.wake(key, due)

@@ -1,0 +1,92 @@
+"""Environment: what differs between a served cluster and a simulation.
+
+The rules of all controllers are the same everywhere. Two things depend on the world, and are
+chosen here once, instead of being asked for inside the rules:
+
+    who reads                API clients of a served cluster read status, events and revisions, so
+                             they are written. Nothing reads them in a simulation: null objects.
+    what the input lacks     A served cluster holds all its objects. A simulation starts from a
+                             dump that may lack owners, ReplicaSets and claims; unknown owners then
+                             replace the pods that they lose.
+
+One consequence: a rollout's view of its ReplicaSets is their status where it is written, and the
+pods themselves where it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fairlead.engine.workloads.controller_history import Histories
+from fairlead.engine.workloads.deployment.output import (
+    NoRolloutOutput,
+    RolloutOutput,
+    RolloutWriter,
+)
+from fairlead.engine.workloads.deployment.replica_set_view import (
+    CountedReplicaSets,
+    ReplicaSetView,
+    ReportedReplicaSets,
+)
+from fairlead.engine.workloads.event_sink import Events, EventSink, NoEvents
+from fairlead.engine.workloads.owner_status import NoOwnerStatus, OwnerOutput, OwnerStatus
+from fairlead.engine.workloads.pod_control.pod_factory import (
+    PodFactory,
+    ServedPodFactory,
+    SimulatedPodFactory,
+)
+from fairlead.engine.workloads.pod_control.pod_sets import PodSets
+from fairlead.engine.workloads.pod_control.rule import OwnerRule
+from fairlead.engine.workloads.pod_control.unknown_owner import no_rule, rule_for_unknown
+from fairlead.engine.workloads.status_writer import StatusWriter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """The variants that the controllers of one world use.
+
+    `follows_all_pods`: every change of a pod can change a status, not only those of pods that a
+    rule watches. `tracks_jobs`: pods of Jobs get a finalizer until the Job's status counts them.
+    """
+
+    events: EventSink
+    pod_factory: PodFactory
+    rule_for_unknown: Callable[[str], OwnerRule]
+    owner_status: Callable[[PodSets, Histories, StatusWriter], OwnerOutput]
+    rollout_output: Callable[[PodSets, StatusWriter], RolloutOutput]
+    replica_set_view: Callable[[PodSets], ReplicaSetView]
+    follows_all_pods: bool
+    tracks_jobs: bool
+
+
+def served_environment() -> Environment:
+    """For a cluster that API clients read: everything is written, nothing is missing."""
+    return Environment(
+        events=Events(),
+        pod_factory=ServedPodFactory(),
+        rule_for_unknown=no_rule,
+        owner_status=OwnerStatus,
+        rollout_output=RolloutWriter,
+        replica_set_view=ReportedReplicaSets,
+        follows_all_pods=True,
+        tracks_jobs=True,
+    )
+
+
+def simulated_environment() -> Environment:
+    """For a simulation: only what changes pods is written, and a dump may be incomplete."""
+    return Environment(
+        events=NoEvents(),
+        pod_factory=SimulatedPodFactory(),
+        rule_for_unknown=rule_for_unknown,
+        owner_status=NoOwnerStatus,
+        rollout_output=_no_rollout_output,
+        replica_set_view=CountedReplicaSets,
+        follows_all_pods=False,
+        tracks_jobs=False,
+    )
+
+
+def _no_rollout_output(_pod_sets: PodSets, _writer: StatusWriter) -> RolloutOutput:
+    return NoRolloutOutput()

@@ -1,0 +1,35 @@
+"""EventSink: where controllers send events that only API clients read.
+
+Events that explain a failure (FailedCreate) are always recorded, since reports of a simulation
+show them. Events about every created, deleted or scaled object go through a sink.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fairlead.engine.core.command import Command, RecordEvent
+
+
+class EventSink(Protocol):
+    """Turns events into commands."""
+
+    def record(self, *events: RecordEvent) -> list[Command]:
+        """The commands that record `events`."""
+        ...
+
+
+class Events:
+    """Records every event."""
+
+    def record(self, *events: RecordEvent) -> list[Command]:
+        """The events themselves, which are commands."""
+        return list(events)
+
+
+class NoEvents:
+    """Drops events, because nothing reads them."""
+
+    def record(self, *events: RecordEvent) -> list[Command]:
+        """No commands."""
+        return []
