@@ -18,7 +18,7 @@ import uvloop
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.auth.authentication.token import Tokens
+from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
 from fairlead.apiserver.auth.certificate_authority import new_server
@@ -76,7 +76,7 @@ async def serve(directory: Path, config: Path, *, is_plain: bool) -> None:
             version=__version__,
             authorize=Rbac(store.storage),
         )
-        app = ApiApp(server, Tokens(home.users), time_ns, journal.settle)
+        app = ApiApp(server, TokenAuthenticator(home.users), time_ns, journal.settle)
         safe = None if is_plain else certificate(home, directory)
         listener = Listener(app, listening, safe)
         await listener.start()

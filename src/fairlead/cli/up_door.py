@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from fairlead.apiserver.auth.certificate_authority import Pair
+from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
 from fairlead.apiserver.http.listener import BACKLOG, Certificate
 from fairlead.cli.own_folder import own_folder
 from fairlead.whatif.input_error import InputError
@@ -55,7 +55,7 @@ def hosts_of(host: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def certificate_files(pair: Pair, authority: str) -> Iterator[Certificate]:
+def certificate_files(pair: CertificateKeyPair, authority: str) -> Iterator[Certificate]:
     """The server's certificate and key as files, for as long as they are needed.
 
     Clients may show certificates of `authority`, as PEM.

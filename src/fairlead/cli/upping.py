@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fairlead.apiserver.auth.certificate_authority import Pair, new_client, new_server
+from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair, new_client, new_server
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED
 from fairlead.apiserver.storage.sqlite_log import SqliteLogError
@@ -137,13 +137,13 @@ def _refused_home(cause: Exception) -> InputError:
     return InputError("--data-dir", str(cause))
 
 
-def _kubeconfig(url: str, home: DataDir, pairs: Mapping[str, Pair]) -> str:
+def _kubeconfig(url: str, home: DataDir, pairs: Mapping[str, CertificateKeyPair]) -> str:
     others = {user.name: token for token, user in home.users.items() if user.name != ADMIN.name}
     authority = home.authority.certificate
     return kubeconfig(url, home.token_of(ADMIN.name), authority, others, pairs)
 
 
-def _pairs(home: DataDir, now: datetime) -> dict[str, Pair]:
+def _pairs(home: DataDir, now: datetime) -> dict[str, CertificateKeyPair]:
     """A certificate for everybody who is known, by the names that the kubeconfig has for them."""
     return {
         NAME if user.name == ADMIN.name else user.name: new_client(

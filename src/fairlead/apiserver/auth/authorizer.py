@@ -1,4 +1,4 @@
-"""The authorizer's interface, and the server's access to users and tokens.
+"""The authorizer interface: who may do what, and what the server knows about its users.
 
 upstream: apiserver/pkg/authorization/authorizer/interfaces.go
 """
@@ -17,9 +17,9 @@ from fairlead.apiserver.request import User
 
 
 class AuthorizationAttributes(Struct, frozen=True):
-    """What an authorizer decides on; for paths without a resource only `user`, `verb`, `path`.
+    """A request as an authorizer sees it; for non-resource URLs, all fields but `path` are "".
 
-    `selector` is the field selector of a collection request, as it was sent.
+    `selector` is the field selector of a request for many objects, as it was sent.
     """
 
     user: User
@@ -35,16 +35,16 @@ class AuthorizationAttributes(Struct, frozen=True):
 
     @property
     def is_resource(self) -> bool:
-        """Whether the path names a resource."""
+        """Whether this is a request for a resource."""
         return bool(self.resource)
 
 
-# Raises ApiError 403 if the request is denied.
+# Raises ApiError 403 unless the request is allowed.
 Authorize = Callable[[AuthorizationAttributes], None]
 
 
 def allow_all(_: AuthorizationAttributes) -> None:
-    """Allows everything."""
+    """Allows every request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +56,31 @@ class AccessDecision:
 
 
 class Authorizer(Protocol):
-    """Decides on requests, and lists the rules of users and roles."""
+    """Decides whether requests are allowed, and lists the rules behind the decisions."""
 
-    def __call__(self, asked: AuthorizationAttributes) -> None:
-        """Authorize. Raises ApiError 403."""
+    def __call__(self, attributes: AuthorizationAttributes) -> None:
+        """Returns if the request is allowed. Raises ApiError 403 otherwise."""
         ...
 
-    def verdict(self, asked: AuthorizationAttributes) -> AccessDecision:
-        """Whether the user is allowed, and why or why not."""
+    def verdict(self, attributes: AuthorizationAttributes) -> AccessDecision:
+        """Whether the request is allowed, and why."""
         ...
 
     def rules_for(self, user: User, namespace: str) -> Sequence[Json]:
-        """All rules that apply to a user in a namespace, or ("") cluster-wide."""
+        """All rules that apply to the user in a namespace, or cluster-wide for ""."""
         ...
 
     def rules_of(self, reference: Json, namespace: str) -> Sequence[Json] | None:
-        """The rules of the role that a binding in `namespace` refers to; None: no such role."""
+        """The rules of the role that a roleRef in `namespace` names; None if there is none."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """`recognize` authenticates a token; `issue` signs claims as a token (RFC 7519).
+    """The authorizer, and the functions that authenticate and issue tokens.
 
-    `issuer` is the issuer of tokens and their default audience; `keys` are the public keys to
-    verify them (RFC 7517).
+    `recognize` finds the user of a token; `issue` signs claims (RFC 7519). `issuer` is the issuer
+    of tokens and the audience of those that name none; `keys` are the public keys (RFC 7517).
     """
 
     rights: Authorizer

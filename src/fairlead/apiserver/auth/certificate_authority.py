@@ -1,6 +1,6 @@
-"""Certificates: an authority of the cluster's own, and what it vouches for.
+"""The cluster's certificate authority, and the certificates it issues to servers and clients.
 
-Keys are made here, so this module tosses coins; when things are valid is an argument.
+Generates keys, so this module is not deterministic; the time is an argument.
 
 upstream: client-go/util/cert/cert.go
 """
@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_NAME: Final = "fairlead-ca"
-VALID_FOR: Final = timedelta(days=3650)
-# Clocks of clients may be behind.
-BACKDATED: Final = timedelta(hours=1)
-# What clients in a cluster call its API server; upstream: kubeadm's certs.GetAPIServerAltNames
+VALIDITY: Final = timedelta(days=3650)
+# Tolerates clients whose clock is behind.
+BACKDATING: Final = timedelta(hours=1)
+# The API server's names in a cluster; upstream: kubeadm's certs.GetAPIServerAltNames
 SERVER_NAMES: Final = (
     "kubernetes",
     "kubernetes.default",
@@ -33,15 +33,15 @@ SERVER_NAMES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CertificateKeyPair:
     """A certificate and its private key, both as PEM text."""
 
     certificate: str
     key: str
 
 
-def new_authority(now: datetime) -> Pair:
-    """An authority valid from `now` (with a time zone) on."""
+def new_authority(now: datetime) -> CertificateKeyPair:
+    """A certificate authority, valid from `now` (with a time zone)."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(AUTHORITY_NAME)
     builder = (
@@ -53,22 +53,26 @@ def new_authority(now: datetime) -> Pair:
     return _pair(builder.sign(key, hashes.SHA256()), key)
 
 
-def new_server(authority: Pair, hosts: Iterable[str], now: datetime) -> Pair:
-    """A server's certificate, for `hosts` (names and addresses) and the usual names."""
+def new_server(
+    authority: CertificateKeyPair, hosts: Iterable[str], now: datetime
+) -> CertificateKeyPair:
+    """A server certificate for `hosts` (names and addresses) and the usual names."""
     names = dict.fromkeys((*SERVER_NAMES, *hosts))
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])
     return _signed(authority, _name("fairlead"), now, alternatives)
 
 
-def new_client(authority: Pair, user: str, groups: Iterable[str], now: datetime) -> Pair:
-    """A client's certificate that says who it is."""
+def new_client(
+    authority: CertificateKeyPair, user: str, groups: Iterable[str], now: datetime
+) -> CertificateKeyPair:
+    """A client certificate for a user with groups."""
     attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     name = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, user)])
     return _signed(authority, name, now, None)
 
 
 def is_certificate(text: str) -> bool:
-    """Whether `text` is a certificate in PEM."""
+    """Whether `text` is a PEM certificate."""
     try:
         x509.load_pem_x509_certificate(text.encode())
     except ValueError:
@@ -77,7 +81,7 @@ def is_certificate(text: str) -> bool:
 
 
 def is_key(text: str) -> bool:
-    """Whether `text` is a private key in PEM, of the kind that is made here."""
+    """Whether `text` is a PEM private key of the type that is generated here."""
     try:
         key = serialization.load_pem_private_key(text.encode(), password=None)
     except (ValueError, TypeError):
@@ -86,8 +90,11 @@ def is_key(text: str) -> bool:
 
 
 def _signed(
-    authority: Pair, name: x509.Name, now: datetime, hosts: x509.SubjectAlternativeName | None
-) -> Pair:
+    authority: CertificateKeyPair,
+    name: x509.Name,
+    now: datetime,
+    hosts: x509.SubjectAlternativeName | None,
+) -> CertificateKeyPair:
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     signer = serialization.load_pem_private_key(authority.key.encode(), password=None)
     assert isinstance(signer, ec.EllipticCurvePrivateKey)
@@ -115,8 +122,8 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - BACKDATED)
-        .not_valid_after(now + VALID_FOR)
+        .not_valid_before(now - BACKDATING)
+        .not_valid_after(now + VALIDITY)
     )
 
 
@@ -145,7 +152,7 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> CertificateKeyPair:
     encoding, text = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     secret = key.private_bytes(encoding, text, serialization.NoEncryption())
-    return Pair(certificate.public_bytes(encoding).decode(), secret.decode())
+    return CertificateKeyPair(certificate.public_bytes(encoding).decode(), secret.decode())

@@ -1,10 +1,10 @@
-"""Issuing: what an authority makes of an approved CertificateSigningRequest, or why it does not.
+"""Signs approved CertificateSigningRequests, or says why it refuses.
 
-    kubernetes.io/kube-apiserver-client           clients of the API, whoever they are
-    kubernetes.io/kube-apiserver-client-kubelet   kubelets as clients
-    kubernetes.io/kubelet-serving                 kubelets as servers
+    kubernetes.io/kube-apiserver-client           client certificates of any user
+    kubernetes.io/kube-apiserver-client-kubelet   client certificates of kubelets
+    kubernetes.io/kubelet-serving                 server certificates of kubelets
 
-Requests for other signers are for others to sign.
+Requests for other signers are left to those.
 
 upstream: pkg/controller/certificates/signer/signer.go, pkg/controller/certificates/authority,
 pkg/apis/certificates/helpers.go
@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fairlead.apiserver.auth.certificate_authority import Pair
+from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
 
 CLIENT: Final = "kubernetes.io/kube-apiserver-client"
 KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
@@ -34,11 +34,11 @@ _PURPOSES: Final = {
 }
 _SIGNATURE: Final = "digital signature"
 _ENCIPHERMENT: Final = "key encipherment"
-_HEAD: Final = b"-----BEGIN CERTIFICATE REQUEST-----"
+_PEM_HEADER: Final = b"-----BEGIN CERTIFICATE REQUEST-----"
 _NODES: Final = "system:nodes"
 _NODE: Final = "system:node:"
-_NAMELESS: Final = f"subject common name does not begin with {_NODE}"
-_FORBIDDEN: Final = (
+_NAME_PROBLEM: Final = f"subject common name does not begin with {_NODE}"
+_NAME_TYPES: Final = (
     (x509.DNSName, "DNS"),
     (x509.RFC822Name, "Email"),
     (x509.IPAddress, "IP"),
@@ -47,36 +47,42 @@ _FORBIDDEN: Final = (
 
 
 def request_of(content: bytes) -> x509.CertificateSigningRequest:
-    """The request in `content`: PEM, after anything else. Raises ValueError."""
-    return x509.load_pem_x509_csr(content[content.index(_HEAD) :])
+    """The PEM request in `content`, which may be preceded by other text. Raises ValueError."""
+    return x509.load_pem_x509_csr(content[content.index(_PEM_HEADER) :])
 
 
-def complaint(signer: str, request: x509.CertificateSigningRequest, usages: Sequence[str]) -> str:
-    """Why `signer`, one of SIGNERS, does not sign `request`; "" if it does."""
+def signing_problem(
+    signer: str, request: x509.CertificateSigningRequest, usages: Sequence[str]
+) -> str:
+    """Why `signer`, one of SIGNERS, refuses to sign `request`; "" if it signs."""
     if signer == CLIENT:
-        return _wrong_client_usage(usages)
+        return _client_usage_problem(usages)
     is_server = signer == KUBELET_SERVING
     if _texts(request, NameOID.ORGANIZATION_NAME) != [_NODES]:
         return f"subject organization is not {_NODES}"
-    if wrong := _wrong_names(request, is_server=is_server):
-        return wrong
+    if problem := _name_problem(request, is_server=is_server):
+        return problem
     purpose = "server auth" if is_server else "client auth"
-    needed = {_ENCIPHERMENT, _SIGNATURE, purpose}
-    wrong_usages = "" if set(usages) in (needed, needed - {_ENCIPHERMENT}) else _listed(needed)
-    wrong_name = "" if _common_name(request).startswith(_NODE) else _NAMELESS
-    # upstream: a server's usages come before its name, a client's after it
-    return (wrong_usages or wrong_name) if is_server else (wrong_name or wrong_usages)
+    required_usages = {_ENCIPHERMENT, _SIGNATURE, purpose}
+    usages_problem = (
+        ""
+        if set(usages) in (required_usages, required_usages - {_ENCIPHERMENT})
+        else _usages_problem(required_usages)
+    )
+    name_problem = "" if _common_name(request).startswith(_NODE) else _NAME_PROBLEM
+    # upstream checks usages before the name for servers, and after it for clients
+    return (usages_problem or name_problem) if is_server else (name_problem or usages_problem)
 
 
-def issued(
-    authority: Pair,
+def sign(
+    authority: CertificateKeyPair,
     request: x509.CertificateSigningRequest,
     usages: Sequence[str],
-    until: datetime,
+    not_after: datetime,
 ) -> str:
-    """A certificate, as PEM, of what `request` says, valid `until` then or as long as `authority`.
+    """The PEM certificate for `request`, valid until `not_after` or as long as the authority.
 
-    It is valid from when the authority is, because clients have clocks of their own.
+    Its validity starts with the authority's, to tolerate clock skew.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     signer = serialization.load_pem_private_key(authority.key.encode(), password=None)
@@ -89,11 +95,11 @@ def issued(
         .public_key(request.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(issuer.not_valid_before_utc)
-        .not_valid_after(min(until, issuer.not_valid_after_utc))
+        .not_valid_after(min(not_after, issuer.not_valid_after_utc))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(issued_by, critical=False)
     )
-    if _SIGNATURE in usages or _ENCIPHERMENT in usages:  # an empty list of them is malformed
+    if _SIGNATURE in usages or _ENCIPHERMENT in usages:  # the extension must not be empty
         builder = builder.add_extension(_key_usage(usages), critical=True)
     purposes = [_PURPOSES[usage] for usage in usages if usage in _PURPOSES]
     if purposes:
@@ -101,11 +107,11 @@ def issued(
     names = _alternatives(request)
     if names is not None:
         builder = builder.add_extension(names, critical=False)
-    made = builder.sign(signer, hashes.SHA256())
-    return made.public_bytes(serialization.Encoding.PEM).decode()
+    certificate = builder.sign(signer, hashes.SHA256())
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()
 
 
-def _wrong_client_usage(usages: Sequence[str]) -> str:
+def _client_usage_problem(usages: Sequence[str]) -> str:
     for usage in usages:
         if usage not in (_SIGNATURE, _ENCIPHERMENT, "client auth"):
             return f"invalid usage for client certificate: {usage}"
@@ -114,20 +120,20 @@ def _wrong_client_usage(usages: Sequence[str]) -> str:
     return ""
 
 
-def _wrong_names(request: x509.CertificateSigningRequest, *, is_server: bool) -> str:
-    """A kubelet as a server is known by names or addresses, as a client by its subject alone."""
+def _name_problem(request: x509.CertificateSigningRequest, *, is_server: bool) -> str:
+    """A serving certificate needs DNS names or IP addresses, a client's must not have any."""
     names = list(_alternatives(request) or ())
     if is_server and not any(isinstance(one, x509.DNSName | x509.IPAddress) for one in names):
         return "DNS or IP subjectAltName is required"
-    for kind, title in _FORBIDDEN:
+    for kind, title in _NAME_TYPES:
         is_allowed = is_server and title in ("DNS", "IP")
         if not is_allowed and any(isinstance(one, kind) for one in names):
             return f"{title} subjectAltNames are not allowed"
     return ""
 
 
-def _listed(needed: set[str]) -> str:
-    return f"usages did not match [{' '.join(sorted(needed))}]"
+def _usages_problem(required_usages: set[str]) -> str:
+    return f"usages did not match [{' '.join(sorted(required_usages))}]"
 
 
 def _common_name(request: x509.CertificateSigningRequest) -> str:

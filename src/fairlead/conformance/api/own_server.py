@@ -11,8 +11,8 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
 from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
-from fairlead.apiserver.auth.authentication.token import Tokens, authenticated
-from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
+from fairlead.apiserver.auth.authentication.token import TokenAuthenticator, authenticated
+from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
 from fairlead.apiserver.auth.bootstrap_policy.objects import RBAC_GROUP, bootstrap_objects
@@ -98,7 +98,7 @@ class OwnServer:
         rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
         accounts = ServiceAccountTokens(_KEY, self.store.storage, self._clock)
         users = {token_of(name): user for name, user in USERS.items()}
-        self.tokens = Tokens(users, accounts.recognize)
+        self.tokens = TokenAuthenticator(users, accounts.recognize)
         self.server = complete_server(
             self.store,
             clock=self._clock,

@@ -13,7 +13,7 @@ from typing import Final
 
 from fairlead.apiserver.admission.webhooks.plugin import WebhookCall, WebhookNeeded
 from fairlead.apiserver.admission.write import Write
-from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
+from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY_BINDING,

@@ -11,12 +11,12 @@ from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.plugins.pod_count_limit import PodCountLimit
 from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
-from fairlead.apiserver.auth.authentication.token import Tokens
-from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
+from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
+from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
 from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
-from fairlead.apiserver.auth.certificate_authority import Pair
+from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
 from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create_as_apiserver
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
@@ -107,7 +107,7 @@ class LocalCluster:
             clock.now,
             new_id=partial(ids.new_uid, SERVICE_ACCOUNT, "", ""),
         )
-        self.tokens = Tokens(users, accounts.recognize)
+        self.tokens = TokenAuthenticator(users, accounts.recognize)
         has_metrics = METRICS not in options.without
         self.server: ApiServer = complete_server(
             self.store,
@@ -157,4 +157,4 @@ def _signers(options: LocalOptions) -> tuple[Signers, ...]:
     """Whoever signs certificates is left out along with the controllers."""
     if not options.authority_key or _CONTROLLERS in options.without:
         return ()
-    return (Signers(Pair(options.authority, options.authority_key)),)
+    return (Signers(CertificateKeyPair(options.authority, options.authority_key)),)

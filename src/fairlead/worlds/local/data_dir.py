@@ -23,7 +23,7 @@ from msgspec import structs
 
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.auth.certificate_authority import (
-    Pair,
+    CertificateKeyPair,
     is_certificate,
     is_key,
     new_authority,
@@ -42,7 +42,7 @@ _TOKENS: Final = "tokens"
 class DataDir:
     """`users` by token; `token_of` finds one's token by name."""
 
-    authority: Pair
+    authority: CertificateKeyPair
     account_key: str
     users: Mapping[str, User]
 
@@ -116,7 +116,9 @@ def _read(directory: Path) -> DataDir | None:
     _require(directory, _AUTHORITY[0], is_certificate, certificate)
     _require(directory, _AUTHORITY[1], is_key, key)
     _require(directory, _ACCOUNTS, is_key, account_key)
-    return DataDir(authority=Pair(certificate, key), account_key=account_key, users=users)
+    return DataDir(
+        authority=CertificateKeyPair(certificate, key), account_key=account_key, users=users
+    )
 
 
 def _require(directory: Path, name: str, is_one: Callable[[str], bool], text: str) -> None:

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import yaml
 
-from fairlead.apiserver.auth.certificate_authority import Pair
+from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
 
 NAME: Final = "fairlead"
 NO_OTHERS: Final[Mapping[str, str]] = {}
-NO_PAIRS: Final[Mapping[str, Pair]] = {}
+NO_PAIRS: Final[Mapping[str, CertificateKeyPair]] = {}
 
 
 def kubeconfig(
@@ -25,7 +25,7 @@ def kubeconfig(
     token: str,
     authority: str = "",
     others: Mapping[str, str] = NO_OTHERS,
-    pairs: Mapping[str, Pair] = NO_PAIRS,
+    pairs: Mapping[str, CertificateKeyPair] = NO_PAIRS,
 ) -> str:
     """The text for `server` (a URL); `authority` is the PEM text of its CA, "" without TLS.
 
@@ -50,7 +50,7 @@ def kubeconfig(
     return yaml.safe_dump(config, sort_keys=False)
 
 
-def _credentials(token: str, pair: Pair | None) -> dict[str, str]:
+def _credentials(token: str, pair: CertificateKeyPair | None) -> dict[str, str]:
     if pair is None:
         return {"token": token}
     return {"client-certificate-data": _data(pair.certificate), "client-key-data": _data(pair.key)}

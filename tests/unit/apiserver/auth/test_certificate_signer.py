@@ -11,14 +11,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fairlead.apiserver.auth.certificate_authority import VALID_FOR, new_authority
+from fairlead.apiserver.auth.certificate_authority import VALIDITY, new_authority
 from fairlead.apiserver.auth.certificate_signer import (
     CLIENT,
     KUBELET_CLIENT,
     KUBELET_SERVING,
-    complaint,
-    issued,
     request_of,
+    sign,
+    signing_problem,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -106,13 +106,13 @@ def request(name="system:node:a", groups=("system:nodes",), names=()):
     ],
 )
 def test_a_signer_signs_what_is_meant_for_it(signer, made, usages, wrong):
-    assert complaint(signer, made, usages) == wrong
+    assert signing_problem(signer, made, usages) == wrong
 
 
 def test_a_certificate_says_what_was_asked_for():
     until = NOW + timedelta(hours=1)
     made = request(names=[HOST, ADDRESS])
-    text = issued(AUTHORITY, made, [SIGNS, "server auth"], until)
+    text = sign(AUTHORITY, made, [SIGNS, "server auth"], until)
     found = x509.load_pem_x509_certificate(text.encode())
     authority = x509.load_pem_x509_certificate(AUTHORITY.certificate.encode())
     found.verify_directly_issued_by(authority)
@@ -130,12 +130,12 @@ def test_a_certificate_says_what_was_asked_for():
 
 def test_a_certificate_for_no_key_usage_does_not_speak_of_them():
     """An empty extension would make it malformed."""
-    text = issued(AUTHORITY, request(), ["client auth"], NOW + timedelta(hours=1))
+    text = sign(AUTHORITY, request(), ["client auth"], NOW + timedelta(hours=1))
     extensions = x509.load_pem_x509_certificate(text.encode()).extensions
     assert x509.KeyUsage not in {type(one.value) for one in extensions}
 
 
 def test_a_certificate_does_not_outlive_its_authority():
-    text = issued(AUTHORITY, request(), ["client auth"], NOW + 2 * VALID_FOR)
+    text = sign(AUTHORITY, request(), ["client auth"], NOW + 2 * VALIDITY)
     found = x509.load_pem_x509_certificate(text.encode())
-    assert found.not_valid_after_utc == NOW + VALID_FOR
+    assert found.not_valid_after_utc == NOW + VALIDITY

@@ -9,7 +9,7 @@ import json
 import pytest
 from tests.unit.apiserver.conftest import CountedIds
 
-from fairlead.apiserver.auth.authentication.token import Tokens
+from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http import app as app_module
@@ -88,7 +88,7 @@ def server():
 
 @pytest.fixture
 def app(server):
-    return ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0)
+    return ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0)
 
 
 def ask(app, *arguments, **options):
@@ -129,7 +129,7 @@ def test_an_answer_says_under_which_id_it_was_noted(app):
 def test_who_is_turned_away_is_on_record_too(server, monkeypatch):
     """Whether nobody knows them, or they say too much."""
     lines = []
-    app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, audit=lines.append)
+    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, audit=lines.append)
     monkeypatch.setattr(app_module, "BODY_BYTES_MAX", 10)
     ask(app, "GET", CONFIG_MAPS, authorization="Bearer wrong")
     ask(app, "POST", CONFIG_MAPS, b"x" * 11)
@@ -211,7 +211,7 @@ def test_acts_answer_paths_that_are_not_kubernetes(server):
     async def act(request):
         return Response(200, (request.body,))
 
-    app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, handlers={"/act": act})
+    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, handlers={"/act": act})
     assert ask(app, "POST", "/act", b"hello").body == b"hello"
 
 
@@ -221,7 +221,7 @@ def test_what_happened_is_told_when_it_is_safe(server):
     async def settle():
         order.append("safe")
 
-    app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, settle)
+    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, settle)
     make(app, "a")
     ask(app, "GET", CONFIG_MAPS)
     assert order == ["safe", "safe"]
@@ -231,7 +231,7 @@ def test_a_watch_tells_what_is_safe(server):
     safe = asyncio.Event()
 
     async def watched():
-        app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, safe.wait)
+        app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, safe.wait)
         safe.set()
         client, task = await _watching(app, f"{CONFIG_MAPS}?watch=1")
         await client.begun()

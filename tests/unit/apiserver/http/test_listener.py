@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from fairlead.apiserver.auth.authentication.token import Tokens
+from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Listener
@@ -12,7 +12,7 @@ from fairlead.apiserver.http.listener import Listener
 
 def test_answers_leave_at_once(store, now):
     """Connections do not hold back a body until its head is acknowledged, 40 ms later."""
-    app = ApiApp(ApiServer(store, clock=lambda: now), Tokens({}), lambda: now)
+    app = ApiApp(ApiServer(store, clock=lambda: now), TokenAuthenticator({}), lambda: now)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         Listener(app, listening, None)
         with socket.create_connection(listening.getsockname()):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import aiohttp
 import pytest
 
-from fairlead.apiserver.auth.authentication.token import Tokens, authenticated
+from fairlead.apiserver.auth.authentication.token import TokenAuthenticator, authenticated
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_client, new_server
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
@@ -55,7 +55,7 @@ def who_am_i(tmp_path, now):
             address="127.0.0.1:1",
             version="0",
         )
-        app = ApiApp(api, Tokens({"t": authenticated("by-token")}), lambda: now)
+        app = ApiApp(api, TokenAuthenticator({"t": authenticated("by-token")}), lambda: now)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             port = listening.getsockname()[1]
             listener = Listener(app, listening, Certificate(server, server, str(clients)))

@@ -10,7 +10,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.plugins.service_account import MIRROR
-from fairlead.apiserver.auth.authorization.node import LEASE_NAMESPACE, node_of
+from fairlead.apiserver.auth.authorization.node_authorizer import LEASE_NAMESPACE, node_of
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import (
     CSI_NODE,

@@ -15,7 +15,11 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
-from fairlead.apiserver.auth.authorization.rule import compact, described, uncovered
+from fairlead.apiserver.auth.authorization.policy_rule import (
+    compact_rules,
+    rule_text,
+    uncovered_rules,
+)
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorizer
 from fairlead.apiserver.error import ApiError, forbidden, not_found
 from fairlead.apiserver.kind import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING, Kind
@@ -105,7 +109,7 @@ class _Grantor:
 
     def _lacks(self, rules_granted: Sequence[Json], namespace: str) -> list[Json]:
         """The rules that the user's permissions do not cover."""
-        return uncovered(self.rights.rules_for(self.user, namespace), rules_granted)
+        return uncovered_rules(self.rights.rules_for(self.user, namespace), rules_granted)
 
     def _require(self, kind: Kind, obj: Json, rules_granted: Sequence[Json]) -> None:
         missing = self._lacks(rules_granted, _namespace(obj))
@@ -132,7 +136,7 @@ def _without_garbage_collector_fields(obj: Json) -> Json:
 def _refusal(user: User, kind: Kind, obj: Json, missing: list[Json]) -> ApiError:
     meta = obj["metadata"]
     groups = " ".join(f'"{group}"' for group in user.groups)
-    descriptions = sorted(map(described, compact(missing)))
+    descriptions = sorted(map(rule_text, compact_rules(missing)))
     reason = (
         f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not '
         "currently held:\n" + "\n".join(descriptions)

@@ -1,12 +1,11 @@
-"""Impersonation: whoever may, asks as somebody else.
+"""Impersonation: applies Impersonate-* headers after checking the user's permissions.
 
-Each thing that is said of that somebody (name, groups, uid, extra) is a right of its own, and there
-are two kinds of such rights:
+Each header (user, groups, uid, extra) needs a permission of its own. There are two schemes:
 
-    impersonate:user-info            to be that user, for what impersonate-on:user-info:VERB allows
-    impersonate:serviceaccount       to be an account whose name alone is said, likewise
-    impersonate:arbitrary-node       to be a node, likewise
-    impersonate                      to be anybody, for everything; asked for last
+    impersonate:user-info            to impersonate that user, with impersonate-on:user-info:VERB
+    impersonate:serviceaccount       to impersonate a service account given by name alone, likewise
+    impersonate:arbitrary-node       to impersonate a node given by name alone, likewise
+    impersonate                      the legacy permission, for any user and verb; checked last
 
 upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go
 """
@@ -22,8 +21,8 @@ from msgspec.structs import replace
 
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.auth.authentication.token import ANONYMOUS
-from fairlead.apiserver.auth.authorization.node import NODES_GROUP
-from fairlead.apiserver.auth.authorization.node import USER_PREFIX as NODE_PREFIX
+from fairlead.apiserver.auth.authorization.node_authorizer import NODES_GROUP
+from fairlead.apiserver.auth.authorization.node_authorizer import USER_PREFIX as NODE_PREFIX
 from fairlead.apiserver.auth.authorization.rbac import SERVICE_ACCOUNT_PREFIX, refusal
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorize
 from fairlead.apiserver.error import ApiError, bad_request
@@ -47,58 +46,66 @@ _GROUP: Final = "authentication.k8s.io"
 
 
 def impersonated(
-    asked: AuthorizationAttributes, headers: Mapping[str, str], authorize: Authorize
+    attributes: AuthorizationAttributes, headers: Mapping[str, str], authorize: Authorize
 ) -> User:
-    """Who the request is from: its user, or whom it names instead.
+    """The effective user of a request: its user, or the one its headers impersonate.
 
-    Raises ApiError: 403 for whoever may not do that, 400 where it is not said who.
+    Raises ApiError: 403 without permission, 400 for headers without a user name.
     """
     name = headers.get(USER, "")
     if not name:
         if GROUP in headers or UID in headers or _extra(headers):
-            whom = _shown(headers)
-            raise bad_request(f"requested {whom} without impersonating a user name")
-        return asked.user
+            user_text = _go_user(headers)
+            raise bad_request(f"requested {user_text} without impersonating a user name")
+        return attributes.user
     groups = tuple(headers[GROUP].split(SEPARATOR)) if GROUP in headers else ()
-    wanted = User(name=name, groups=groups, uid=headers.get(UID, ""), extra=_extra(headers))
-    mode = _mode(wanted)
+    target = User(name=name, groups=groups, uid=headers.get(UID, ""), extra=_extra(headers))
+    mode = _constrained_mode(target)
     if not mode:
-        return _impersonated(asked, wanted, authorize)
+        return _by_legacy_permission(attributes, target, authorize)
     try:
-        return _constrained(asked, wanted, mode, authorize)
+        return _by_constrained_permission(attributes, target, mode, authorize)
     except ApiError as refused:
         try:
-            return _impersonated(asked, wanted, authorize)
+            return _by_legacy_permission(attributes, target, authorize)
         except ApiError:
             raise refused from None
 
 
-def _constrained(
-    asked: AuthorizationAttributes, wanted: User, mode: str, authorize: Authorize
+def _by_constrained_permission(
+    attributes: AuthorizationAttributes, target: User, mode: str, authorize: Authorize
 ) -> User:
-    """`wanted` for what is asked alone. Raises ApiError 403."""
-    authorize(replace(asked, verb=f"{_VERB}-on:{mode}:{asked.verb}"))
-    said = (*wanted.groups, *wanted.extra, *chain.from_iterable(wanted.extra.values()))
-    if SYSTEM_MASTERS in wanted.groups or "" in said:
+    """`target`, if permitted for this request alone. Raises ApiError 403."""
+    authorize(replace(attributes, verb=f"{_VERB}-on:{mode}:{attributes.verb}"))
+    values = (*target.groups, *target.extra, *chain.from_iterable(target.extra.values()))
+    if SYSTEM_MASTERS in target.groups or "" in values:
         raise refusal(
-            AuthorizationAttributes(asked.user, f"{_VERB}:{mode}", group=_GROUP, resource="groups")
+            AuthorizationAttributes(
+                attributes.user, f"{_VERB}:{mode}", group=_GROUP, resource="groups"
+            )
         )
-    for wish in _wishes(asked.user, wanted):
-        authorize(replace(wish, verb=f"{_VERB}:{mode}", group=_GROUP))
-    return replace(wanted, groups=_groups(wanted, (NODES_GROUP,) if mode == _NODE else ()))
+    for permission in _required_permissions(attributes.user, target):
+        authorize(replace(permission, verb=f"{_VERB}:{mode}", group=_GROUP))
+    return replace(
+        target, groups=_effective_groups(target, (NODES_GROUP,) if mode == _NODE else ())
+    )
 
 
-def _impersonated(asked: AuthorizationAttributes, wanted: User, authorize: Authorize) -> User:
-    """`wanted` for everything. Raises ApiError 403."""
-    for wish in _wishes(asked.user, wanted):
-        # The older right knows nodes as any other users.
-        is_node = wish.resource == "nodes"
-        authorize(replace(wish, resource="users", name=wanted.name) if is_node else wish)
-    return replace(wanted, groups=_groups(wanted))
+def _by_legacy_permission(
+    attributes: AuthorizationAttributes, target: User, authorize: Authorize
+) -> User:
+    """`target`, if permitted for all requests. Raises ApiError 403."""
+    for permission in _required_permissions(attributes.user, target):
+        # The legacy permission treats nodes as ordinary users.
+        is_node = permission.resource == "nodes"
+        authorize(
+            replace(permission, resource="users", name=target.name) if is_node else permission
+        )
+    return replace(target, groups=_effective_groups(target))
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
-    """The groups of every account of a namespace."""
+    """The groups of all service accounts of a namespace."""
     return (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
 
 
@@ -110,9 +117,9 @@ def _extra(headers: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def _wishes(user: User, wanted: User) -> Iterator[AuthorizationAttributes]:
-    """What `user` must be allowed for."""
-    account, node = _account(wanted.name), _node(wanted.name)
+def _required_permissions(user: User, target: User) -> Iterator[AuthorizationAttributes]:
+    """The permissions that `user` needs to impersonate `target`."""
+    account, node = _account(target.name), _node(target.name)
     if account:
         namespace, name = account
         yield AuthorizationAttributes(
@@ -121,12 +128,12 @@ def _wishes(user: User, wanted: User) -> Iterator[AuthorizationAttributes]:
     elif node:
         yield AuthorizationAttributes(user, _VERB, resource="nodes", name=node)
     else:
-        yield AuthorizationAttributes(user, _VERB, resource="users", name=wanted.name)
-    if wanted.uid:
-        yield AuthorizationAttributes(user, _VERB, group=_GROUP, resource="uids", name=wanted.uid)
-    for group in wanted.groups:
+        yield AuthorizationAttributes(user, _VERB, resource="users", name=target.name)
+    if target.uid:
+        yield AuthorizationAttributes(user, _VERB, group=_GROUP, resource="uids", name=target.uid)
+    for group in target.groups:
         yield AuthorizationAttributes(user, _VERB, resource="groups", name=group)
-    for key, values in wanted.extra.items():
+    for key, values in target.extra.items():
         for value in values:
             yield AuthorizationAttributes(
                 user, _VERB, group=_GROUP, resource="userextras", subresource=key, name=value
@@ -134,51 +141,53 @@ def _wishes(user: User, wanted: User) -> Iterator[AuthorizationAttributes]:
 
 
 def _node(name: str) -> str:
-    """The node whose user that is, "" if it is none's."""
+    """The node whose kubelet user that is; "" for other users."""
     node = name.removeprefix(NODE_PREFIX)
     return node if name.startswith(NODE_PREFIX) and not dns_subdomain_problems(node) else ""
 
 
 def _account(name: str) -> tuple[str, str] | None:
-    """Namespace and name of the service account whose user that is, None if it is none's."""
+    """Namespace and name of the service account whose user that is; None for other users."""
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:SplitUsername
     parts = name.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")
     is_account = name.startswith(SERVICE_ACCOUNT_PREFIX) and len(parts) == 2 and all(parts)
     return (parts[0], parts[1]) if is_account else None
 
 
-def _shown(headers: Mapping[str, str]) -> str:
-    """Somebody without a name, as Go shows a user."""
+def _go_user(headers: Mapping[str, str]) -> str:
+    """A user without a name, as Go prints it."""
     groups = headers[GROUP].split(SEPARATOR) if GROUP in headers else ()
-    extra = (f"{quoted(key)}:{_strings(told)}" for key, told in sorted(_extra(headers).items()))
-    listed = ", ".join(extra)
-    more = f"{{{listed}}}" if listed else "(nil)"
-    who = f'Name:"", UID:{quoted(headers.get(UID, ""))}, Groups:{_strings(groups)}'
-    return f"&user.DefaultInfo{{{who}, Extra:map[string][]string{more}}}"
+    extra = (
+        f"{quoted(key)}:{_go_strings(values)}" for key, values in sorted(_extra(headers).items())
+    )
+    entries = ", ".join(extra)
+    extra_text = f"{{{entries}}}" if entries else "(nil)"
+    identity = f'Name:"", UID:{quoted(headers.get(UID, ""))}, Groups:{_go_strings(groups)}'
+    return f"&user.DefaultInfo{{{identity}, Extra:map[string][]string{extra_text}}}"
 
 
-def _strings(values: Sequence[str]) -> str:
-    """As Go shows a slice of them."""
+def _go_strings(values: Sequence[str]) -> str:
+    """A slice of strings, as Go prints it."""
     return f"[]string{{{', '.join(map(quoted, values))}}}" if values else "[]string(nil)"
 
 
-def _mode(wanted: User) -> str:
-    """Which constrained impersonation it would be, "" for none."""
-    is_name_alone = not (wanted.groups or wanted.uid or wanted.extra)
-    if _node(wanted.name):
+def _constrained_mode(target: User) -> str:
+    """The constrained mode that applies; "" if none does."""
+    is_name_alone = not (target.groups or target.uid or target.extra)
+    if _node(target.name):
         return _NODE if is_name_alone else ""
-    if _account(wanted.name):
+    if _account(target.name):
         return "serviceaccount" if is_name_alone else ""
     return "user-info"
 
 
-def _groups(wanted: User, own: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The groups of whoever is impersonated, with those that follow from who it is."""
-    account = _account(wanted.name)
-    if account and not wanted.groups:
+def _effective_groups(target: User, default_groups: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The groups of the impersonated user, with those that follow from its name."""
+    account = _account(target.name)
+    if account and not target.groups:
         return service_account_groups(account[0])
-    groups = wanted.groups or own
-    standing = UNAUTHENTICATED if wanted.name == ANONYMOUS.name else AUTHENTICATED
-    if standing in groups or UNAUTHENTICATED in groups:
+    groups = target.groups or default_groups
+    authentication_group = UNAUTHENTICATED if target.name == ANONYMOUS.name else AUTHENTICATED
+    if authentication_group in groups or UNAUTHENTICATED in groups:
         return groups
-    return (*groups, standing)
+    return (*groups, authentication_group)

@@ -1,4 +1,4 @@
-"""Tokens of service accounts: signed by the server, recognized by their signature.
+"""Service account tokens: JWTs that the server signs, and recognizes by their signature.
 
 upstream: pkg/serviceaccount/{jwt,claims}.go
 """
@@ -22,22 +22,22 @@ from fairlead.apiserver.storage.storage import Storage
 
 ALGORITHM: Final = "ES256"
 PRIVATE: Final = "kubernetes.io"
-# What a token can be bound to, beside its account, by the claim that says so.
-BOUND: Final = {"node": NODE, "pod": POD, "secret": SECRET}
+# The objects that a token can be bound to besides its account, by claim.
+BOUND_OBJECTS: Final = {"node": NODE, "pod": POD, "secret": SECRET}
 _EXTRA: Final = "authentication.kubernetes.io/"
-_TOLD: Final = (("pod", "name"), ("pod", "uid"), ("node", "name"), ("node", "uid"))
+_BOUND_FIELDS: Final = (("pod", "name"), ("pod", "uid"), ("node", "name"), ("node", "uid"))
 CREDENTIAL: Final = "credential-id"
 _NS_PER_S: Final = 1_000_000_000
-# Clocks may differ; upstream: go-jose's jwt.DefaultLeeway
+# Tolerated clock skew; upstream: go-jose's jwt.DefaultLeeway
 _LEEWAY_S: Final = 60
-# Times are told by the cluster's clock, which may be far from the one that the library reads.
+# The library would check times against the machine's clock, not the cluster's.
 _CHECKED: Final[Any] = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud")}
 
 
 class ServiceAccountTokens:
-    """Issues tokens with `key` (the PEM text of a P-256 key) and finds the user of one.
+    """Issues and authenticates tokens, signed with `key` (the PEM text of a P-256 key).
 
-    A token is worth nothing when its time is over, or what it is bound to is gone from `storage`.
+    A token is invalid once it has expired, or an object it is bound to is gone from `storage`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ServiceAccountTokens:
         clock: Callable[[], int],
         new_id: Callable[[], str] | None = None,
     ) -> None:
-        """`clock` tells the time in ns since 1970; `new_id` gives each token an id of its own."""
+        """`clock` returns the time in ns since 1970; `new_id` a unique token id."""
         self._key = jwt.get_algorithm_by_name(ALGORITHM).prepare_key(key)
         self._public = self._key.public_key()
         self._storage = storage
@@ -56,27 +56,31 @@ class ServiceAccountTokens:
 
     @property
     def keys(self) -> tuple[Json, ...]:
-        """The public key, as others may know it (RFC 7517)."""
+        """The public key as a JWK (RFC 7517)."""
         return (_public_key(self._public),)
 
     def issue(self, claims: Json) -> str:
-        """A token that says `claims`, which it is, and on which node its pod runs."""
+        """A token with `claims`, its id, and the node of the pod it is bound to."""
         key_id = {"kid": self.keys[0]["kid"]}
-        named = {"jti": self._new_id()} if self._new_id else {}
+        token_id_claim = {"jti": self._new_id()} if self._new_id else {}
         bound = {PRIVATE: self._with_node(claims[PRIVATE])} if PRIVATE in claims else {}
-        said = {**claims, **named, **bound}
-        return jwt.encode(said, self._key, algorithm=ALGORITHM, headers=key_id)
+        all_claims = {**claims, **token_id_claim, **bound}
+        return jwt.encode(all_claims, self._key, algorithm=ALGORITHM, headers=key_id)
 
     def recognize(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
-        """The account whose token that is, None when it is none, no longer good or for others."""
+        """The user of a token; None if it is invalid, expired or for other audiences."""
         try:
             claims = jwt.decode(token, self._public, algorithms=[ALGORITHM], options=_CHECKED)
         except jwt.InvalidTokenError:
             return None
         bound = claims.get(PRIVATE, {})
-        is_meant = any(audience in claims["aud"] for audience in audiences)
-        is_good = is_meant and self._is_in_time(claims) and self._is_there(bound)
-        return _user(bound, claims.get("jti", "")) if is_good else None
+        has_audience = any(audience in claims["aud"] for audience in audiences)
+        is_valid = (
+            has_audience
+            and self._is_in_validity_period(claims)
+            and self._is_bound_to_existing(bound)
+        )
+        return _user(bound, claims.get("jti", "")) if is_valid else None
 
     def _with_node(self, bound: Json) -> Json:
         # upstream: pkg/registry/core/serviceaccount/storage/token.go:Create
@@ -88,37 +92,37 @@ class ServiceAccountTokens:
         uid = {"uid": node["metadata"]["uid"]} if node is not None else {}
         return {**bound, "node": {"name": name, **uid}}
 
-    def _is_in_time(self, claims: Json) -> bool:
+    def _is_in_validity_period(self, claims: Json) -> bool:
         now_s = self._clock() / _NS_PER_S
         return bool(claims["nbf"] - _LEEWAY_S <= now_s < claims["exp"])
 
-    def _is_there(self, bound: Json) -> bool:
-        """Whether the account, and what else the token is bound to, are those of then.
+    def _is_bound_to_existing(self, bound: Json) -> bool:
+        """Whether the account and the bound object still exist, with the same uid.
 
-        The node of a pod that it is bound to is told and may be gone.
+        The node of a bound pod is informational and may be gone.
         """
         namespace = bound.get("namespace", "")
         if "pod" in bound:
-            bound = {claim: told for claim, told in bound.items() if claim != "node"}
-        return self._is_same(SERVICE_ACCOUNT, namespace, bound.get("serviceaccount", {})) and all(
-            self._is_same(kind, namespace, bound[claim])
-            for claim, kind in BOUND.items()
+            bound = {claim: extra for claim, extra in bound.items() if claim != "node"}
+        return self._exists(SERVICE_ACCOUNT, namespace, bound.get("serviceaccount", {})) and all(
+            self._exists(kind, namespace, bound[claim])
+            for claim, kind in BOUND_OBJECTS.items()
             if claim in bound
         )
 
-    def _is_same(self, kind: Kind, namespace: str, reference: Json) -> bool:
-        place = namespace if kind.namespaced else ""
-        found = self._storage.find(kind, place, reference.get("name", ""))
+    def _exists(self, kind: Kind, namespace: str, reference: Json) -> bool:
+        reference_namespace = namespace if kind.namespaced else ""
+        found = self._storage.find(kind, reference_namespace, reference.get("name", ""))
         return found is not None and found["metadata"]["uid"] == reference.get("uid")
 
 
 def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
-    """What the token of a TokenRequest with `spec` says of `account`."""
+    """The claims of a token for a TokenRequest with `spec`."""
     meta = account["metadata"]
     reference = {"name": meta["name"], "uid": meta["uid"]}
     bound: Json = {"namespace": meta["namespace"], "serviceaccount": reference}
     target = spec.get("boundObjectRef") or {}
-    for claim, kind in BOUND.items():
+    for claim, kind in BOUND_OBJECTS.items():
         if target.get("kind") == kind.kind:
             bound[claim] = {"name": target.get("name", ""), "uid": target.get("uid", "")}
     return {
@@ -133,9 +137,9 @@ def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
 
 
 def _public_key(key: Any) -> Json:
-    described: Json = jwt.algorithms.ECAlgorithm.to_jwk(key, as_dict=True)
-    named = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:32]
-    return {"use": "sig", **described, "kid": named, "alg": ALGORITHM}
+    jwk: Json = jwt.algorithms.ECAlgorithm.to_jwk(key, as_dict=True)
+    token_id_claim = hashlib.sha256(json.dumps(jwk, sort_keys=True).encode()).hexdigest()[:32]
+    return {"use": "sig", **jwk, "kid": token_id_claim, "alg": ALGORITHM}
 
 
 def _user(bound: Json, token_id: str) -> User:
@@ -149,8 +153,8 @@ def _user(bound: Json, token_id: str) -> User:
 
 
 def _extra(bound: Json, token_id: str) -> dict[str, tuple[str, ...]]:
-    """What the account's token is, and of what."""
+    """The extra information about the user that a token gives."""
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:UserInfo
-    told = {f"{claim}-{part}": bound.get(claim, {}).get(part, "") for claim, part in _TOLD}
-    told[CREDENTIAL] = f"JTI={token_id}" if token_id else ""
-    return {f"{_EXTRA}{name}": (str(value),) for name, value in told.items() if value}
+    extra = {f"{claim}-{part}": bound.get(claim, {}).get(part, "") for claim, part in _BOUND_FIELDS}
+    extra[CREDENTIAL] = f"JTI={token_id}" if token_id else ""
+    return {f"{_EXTRA}{name}": (str(value),) for name, value in extra.items() if value}

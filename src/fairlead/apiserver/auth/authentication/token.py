@@ -1,4 +1,4 @@
-"""Tokens: whoever shows a known one is its user, whoever shows none is anonymous.
+"""Bearer tokens: a known token identifies its user, a request without a token is anonymous.
 
 upstream: apiserver/pkg/authentication/request/{bearertoken/bearertoken,anonymous/anonymous}.go
 """
@@ -15,50 +15,50 @@ from fairlead.apiserver.request import AUTHENTICATED, UNAUTHENTICATED, User
 ANONYMOUS: Final = User(name="system:anonymous", groups=(UNAUTHENTICATED,))
 _SCHEME: Final = "bearer"
 
-# Whom tokens must be for to be worth something here; upstream: --api-audiences, which is what
-# --service-account-issuer says unless told otherwise
+# The audiences that tokens must have here; upstream: --api-audiences, whose default is
+# --service-account-issuer
 API_AUDIENCES: Final = ("https://kubernetes.default.svc.cluster.local",)
-_OURS: Final = frozenset(API_AUDIENCES)
+_OWN_AUDIENCES: Final = frozenset(API_AUDIENCES)
 
 
 class Recognize(Protocol):
-    """Tells whose token that is."""
+    """Finds the user of a token."""
 
     def __call__(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
-        """Its user, None where it means nothing to any of `audiences`."""
+        """The user of `token`; None if it is not valid for any of `audiences`."""
         ...
 
 
 def unauthorized() -> ApiError:
-    """401: the credentials mean nothing here."""
+    """401: the credentials are invalid."""
     return ApiError("Unauthorized", 401, "Unauthorized")
 
 
 def authenticated(name: str, groups: tuple[str, ...] = (), uid: str = "") -> User:
-    """A user who has shown who they are."""
+    """An authenticated user."""
     return User(name=name, groups=(*groups, AUTHENTICATED), uid=uid)
 
 
 def bearer_token(headers: Mapping[str, str]) -> str:
-    """The token of a request, "" when it shows none."""
-    # Only what stands between the first blank and the second counts, even if that is nothing.
+    """The bearer token of a request; "" if it has none."""
+    # The token is the text between the first and the second space, even if it is empty.
     scheme, _, rest = headers.get("authorization", "").strip().partition(" ")
     return rest.partition(" ")[0] if scheme.lower() == _SCHEME else ""
 
 
-class Tokens:
-    """Finds the user of a request.
+class TokenAuthenticator:
+    """Finds the user of a request by its bearer token.
 
-    Tokens are looked up by digest, so how long that takes says nothing about what they are.
+    Tokens are looked up by digest, so the lookup time does not depend on the token's content.
     """
 
     def __init__(self, users: Mapping[str, User], recognize: Recognize | None = None) -> None:
-        """`users` by token; `recognize` is asked about any other token."""
+        """`users` by token; `recognize` authenticates all other tokens."""
         self._users = {_digest(token): user for token, user in users.items()}
         self._recognize = recognize
 
     def __call__(self, headers: Mapping[str, str]) -> User:
-        """The user who shows `headers` (names in lower case). Raises ApiError 401."""
+        """The user of a request (header names in lower case). Raises ApiError 401."""
         token = bearer_token(headers)
         if not token:
             return ANONYMOUS
@@ -68,11 +68,11 @@ class Tokens:
         return user
 
     def user_of(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
-        """Whose token that is, None when it is nobody's or means nothing to any of `audiences`."""
+        """The user of a token; None if it is not valid for any of `audiences`."""
         found = self._users.get(_digest(token))
         if found is None and self._recognize is not None:
             return self._recognize(token, audiences)
-        return None if _OURS.isdisjoint(audiences) else found
+        return None if _OWN_AUDIENCES.isdisjoint(audiences) else found
 
 
 def _digest(token: str) -> bytes:

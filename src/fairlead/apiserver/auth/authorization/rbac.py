@@ -1,8 +1,8 @@
-"""RBAC: what the bindings in storage allow whom.
+"""The RBAC authorizer: evaluates the roles and bindings in storage.
 
-Nothing is allowed that no rule of a role allows which some binding gives to the user or to one of
-their groups. `system:masters` may do everything, whatever is bound. Roles are read once and again
-after a change of any of them.
+A request is allowed if a rule of a role allows it and a binding gives the role to the user or one
+of its groups. Members of `system:masters` may do everything. Bindings are compiled on first use and
+again after a change of any role or binding.
 
 upstream: plugin/pkg/auth/authorizer/rbac/rbac.go,
 component-helpers/auth/rbac/validation/rule.go
@@ -16,9 +16,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.apiserver.auth.authorization.aggregation import aggregated_rules
-from fairlead.apiserver.auth.authorization.rule import allows
+from fairlead.api.objects import LabelSelector
+from fairlead.api.selector import selector_matches
+from fairlead.apiserver.auth.authorization.policy_rule import allows
 from fairlead.apiserver.auth.authorizer import AccessDecision, AuthorizationAttributes
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import (
@@ -38,63 +40,63 @@ _RESOURCES: Final = frozenset(kind.resource for kind in _KINDS)
 
 @dataclass(frozen=True, slots=True)
 class _Grant:
-    """A binding with the rules it gives to its subjects."""
+    """A binding's subjects, and the rules of its role."""
 
     subjects: Sequence[Json]
     rules: Sequence[Json]
     namespace: str
-    told: str
+    description: str
 
-    def given_to(self, user: User) -> str:
-        """As whom the user is meant, as in `User "bob"`; "" when not."""
+    def matching_subject(self, user: User) -> str:
+        """The subject that matches the user, as in `User "bob"`; "" if none does."""
         for subject in self.subjects:
             if _is_subject(subject, user, self.namespace):
-                return _described(subject, self.namespace)
+                return _subject_text(subject, self.namespace)
         return ""
 
 
-# Has an opinion before roles are asked: a verdict, or why it has none ("" if it does not care).
-Before = Callable[[AuthorizationAttributes], AccessDecision | str]
+# Returns a decision, or the reason for having no opinion ("" if it does not apply).
+PrecedingAuthorizer = Callable[[AuthorizationAttributes], AccessDecision | str]
 
 
 class Rbac:
-    """An authorizer over the roles and bindings in `storage`."""
+    """The RBAC authorizer, after authorizers that decide before it."""
 
-    def __init__(self, storage: Storage, before: Sequence[Before] = ()) -> None:
-        """`before` are asked first."""
+    def __init__(self, storage: Storage, preceding: Sequence[PrecedingAuthorizer] = ()) -> None:
+        """`preceding` authorizers are called first."""
         self._storage = storage
-        self._before = tuple(before)
+        self._preceding = tuple(preceding)
         self._grants: dict[str, list[_Grant]] | None = None
         storage.subscribe(self._changed)
 
-    def __call__(self, asked: AuthorizationAttributes) -> None:
-        """Let it pass, or raise ApiError 403."""
-        asked = _located(asked)
-        verdict = self.verdict(asked)
+    def __call__(self, attributes: AuthorizationAttributes) -> None:
+        """Returns if the request is allowed. Raises ApiError 403 otherwise."""
+        attributes = _in_own_namespace(attributes)
+        verdict = self.verdict(attributes)
         if not verdict.allowed:
-            raise refusal(asked, verdict.reason)
+            raise refusal(attributes, verdict.reason)
 
-    def verdict(self, asked: AuthorizationAttributes) -> AccessDecision:
-        """Whether the user may do what is asked, and why (not)."""
-        if SYSTEM_MASTERS in asked.user.groups:
+    def verdict(self, attributes: AuthorizationAttributes) -> AccessDecision:
+        """Whether the request is allowed, and why."""
+        if SYSTEM_MASTERS in attributes.user.groups:
             return AccessDecision(allowed=True)
-        remarks = []
-        for opinion in (before(asked) for before in self._before):
+        reasons = []
+        for opinion in (preceding(attributes) for preceding in self._preceding):
             if isinstance(opinion, AccessDecision):
                 return opinion
-            remarks.append(opinion)
-        for grant, subject in self._granted(asked.user, asked.namespace):
-            if any(allows(rule, asked) for rule in grant.rules):
-                reason = f"RBAC: allowed by {grant.told} to {subject}"
+            reasons.append(opinion)
+        for grant, subject in self._granted(attributes.user, attributes.namespace):
+            if any(allows(rule, attributes) for rule in grant.rules):
+                reason = f"RBAC: allowed by {grant.description} to {subject}"
                 return AccessDecision(allowed=True, reason=reason)
-        return AccessDecision(allowed=False, reason="\n".join(filter(None, remarks)))
+        return AccessDecision(allowed=False, reason="\n".join(filter(None, reasons)))
 
     def rules_for(self, user: User, namespace: str) -> list[Json]:
-        """All rules that the user has in a namespace, or ("") in the cluster."""
+        """All rules that apply to the user in a namespace, or cluster-wide for ""."""
         return [rule for grant, _ in self._granted(user, namespace) for rule in grant.rules]
 
     def rules_of(self, reference: Json, namespace: str) -> list[Json] | None:
-        """The rules of the role that a binding in `namespace` refers to; None: there is none."""
+        """The rules of the role that a roleRef in `namespace` names; None if there is none."""
         name = reference.get("name", "")
         if reference.get("kind") == ROLE.kind:
             role = self._storage.find(ROLE, namespace, name)
@@ -106,12 +108,12 @@ class Rbac:
         grants = self._read()
         for scope in ("", namespace) if namespace else ("",):
             for grant in grants.get(scope, ()):
-                subject = grant.given_to(user)
+                subject = grant.matching_subject(user)
                 if subject:
                     yield grant, subject
 
     def _read(self) -> dict[str, list[_Grant]]:
-        """The grants by namespace, those of the cluster under ""."""
+        """The grants by namespace, cluster-wide ones under ""."""
         if self._grants is None:
             self._grants = {}
             for kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
@@ -126,8 +128,8 @@ class Rbac:
         name = f"{meta['name']}/{namespace}" if namespace else meta["name"]
         role = f'{reference.get("kind", "")} "{reference.get("name", "")}"'
         rules = self.rules_of(reference, namespace) or ()
-        told = f'{kind.kind} "{name}" of {role}'
-        grant = _Grant(binding.get("subjects") or (), rules, namespace, told)
+        description = f'{kind.kind} "{name}" of {role}'
+        grant = _Grant(binding.get("subjects") or (), rules, namespace, description)
         self._grants.setdefault(namespace, []).append(grant)
 
     def _changed(self, change: StorageChange) -> None:
@@ -135,30 +137,38 @@ class Rbac:
             self._grants = None
 
 
-def refusal(asked: AuthorizationAttributes, reason: str = "") -> ApiError:
-    """403: the user may not; `reason` is added where somebody knows more."""
+def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
+    """403: the user may not do this; `reason` is added if there is one."""
     # upstream: apiserver/pkg/endpoints/handlers/responsewriters/errors.go:forbiddenMessage
-    user = f'User "{asked.user.name}" cannot {asked.verb}'
-    why = f": {reason}" if reason else ""
-    if not asked.is_resource:
-        message = f'forbidden: {user} path "{asked.path}"{why}'
+    user = f'User "{attributes.user.name}" cannot {attributes.verb}'
+    explanation = f": {reason}" if reason else ""
+    if not attributes.is_resource:
+        message = f'forbidden: {user} path "{attributes.path}"{explanation}'
         return ApiError("Forbidden", 403, message, has_details=True)
-    resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
-    where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
-    text = f'{user} resource "{resource}" in API group "{asked.group}" {where}{why}'
-    kind = Kind(asked.group, asked.version, asked.resource, asked.resource)
-    if asked.name:
-        return forbidden(kind, asked.namespace, asked.name, text)
+    resource = (
+        f"{attributes.resource}/{attributes.subresource}"
+        if attributes.subresource
+        else attributes.resource
+    )
+    where = (
+        f'in the namespace "{attributes.namespace}"'
+        if attributes.namespace
+        else "at the cluster scope"
+    )
+    text = f'{user} resource "{resource}" in API group "{attributes.group}" {where}{explanation}'
+    kind = Kind(attributes.group, attributes.version, attributes.resource, attributes.resource)
+    if attributes.name:
+        return forbidden(kind, attributes.namespace, attributes.name, text)
     return ApiError("Forbidden", 403, f"{kind.resource} is forbidden: {text}", kind=kind)
 
 
-def _located(asked: AuthorizationAttributes) -> AuthorizationAttributes:
-    """A namespace counts as being in itself, so that a binding in it may be about it."""
+def _in_own_namespace(attributes: AuthorizationAttributes) -> AuthorizationAttributes:
+    """A request for a Namespace counts as being in it, so bindings in it apply."""
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
-    is_one = bool(asked.name) and asked.verb not in ("list", "watch")
-    if asked.resource == "namespaces" and not asked.group and is_one:
-        return replace(asked, namespace=asked.name)
-    return asked
+    is_one = bool(attributes.name) and attributes.verb not in ("list", "watch")
+    if attributes.resource == "namespaces" and not attributes.group and is_one:
+        return replace(attributes, namespace=attributes.name)
+    return attributes
 
 
 def _is_subject(subject: Json, user: User, namespace: str) -> bool:
@@ -169,14 +179,54 @@ def _is_subject(subject: Json, user: User, namespace: str) -> bool:
         case "Group":
             return name in user.groups
         case "ServiceAccount":
-            home = subject.get("namespace") or namespace
-            return user.name == f"{SERVICE_ACCOUNT_PREFIX}{home}:{name}"
+            account_namespace = subject.get("namespace") or namespace
+            return user.name == f"{SERVICE_ACCOUNT_PREFIX}{account_namespace}:{name}"
         case _:
             return False
 
 
-def _described(subject: Json, namespace: str) -> str:
+def _subject_text(subject: Json, namespace: str) -> str:
     kind, name = subject["kind"], subject["name"]
     if kind == "ServiceAccount":
         return f'{kind} "{name}/{subject.get("namespace") or namespace}"'
     return f'{kind} "{name}"'
+
+
+def aggregated_rules(role: Json, storage: Storage) -> list[Json]:
+    """The rules of `role`, and of the roles that its aggregation rule selects, recursively.
+
+    The aggregation controller writes them into the role. This works without it as well.
+    """
+    rules: dict[str, Json] = {}
+    visited = {_role_name(role)}
+    to_visit = [role]
+    while to_visit:
+        one = to_visit.pop()
+        rules.update((repr(rule), rule) for rule in one.get("rules") or ())
+        newly_found = [
+            other for other in _aggregated_roles(one, storage) if _role_name(other) not in visited
+        ]
+        visited.update(map(_role_name, newly_found))
+        to_visit += reversed(newly_found)
+    return list(rules.values())
+
+
+def _role_name(role: Json) -> str:
+    newly_found: str = role["metadata"]["name"]
+    return newly_found
+
+
+def _aggregated_roles(role: Json, storage: Storage) -> list[Json]:
+    """The roles that the role's own aggregation rule selects, ordered by name."""
+    selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
+    if not selectors:
+        return []
+    return [
+        other
+        for other in storage.items(CLUSTER_ROLE)
+        if any(_matches_labels(one, other) for one in selectors)
+    ]
+
+
+def _matches_labels(selector: Json, role: Json) -> bool:
+    return selector_matches(decode_as(LabelSelector, selector), role["metadata"].get("labels", {}))

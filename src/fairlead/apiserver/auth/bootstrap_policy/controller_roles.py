@@ -1,8 +1,8 @@
-"""What each of kube-controller-manager's controllers may do, as a service account of its own.
+"""The roles of kube-controller-manager's controllers, as a table.
 
-A controller's name stands at the left: its role is called `system:controller:NAME`, and is given
-to the service account NAME of kube-system. Rules are written as in `bootstrap_table`; EVENTS
-stands for the right to tell what happened.
+A line without indentation is a controller: its role is `system:controller:NAME`, bound to the
+service account NAME in kube-system. Rules are written as in `roles`; EVENTS stands for the rule
+that allows writing events.
 
 upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go
 """
@@ -231,4 +231,4 @@ volumeattributesclass-protection-controller
   READ - persistentvolumes
   get,list,update,watch storage.k8s.io volumeattributesclasses
   EVENTS
-"""  # noqa: E501 - a row is a row
+"""  # noqa: E501 - one rule per line

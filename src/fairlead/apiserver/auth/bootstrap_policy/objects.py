@@ -1,4 +1,4 @@
-"""The roles, bindings and namespaces that a new cluster begins with, as objects to be created."""
+"""Builds the namespaces, RBAC roles and bindings of a new cluster from the tables."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 AUTOUPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 BOOTSTRAPPING: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 AGGREGATE_TO: Final = f"{RBAC_GROUP}/aggregate-to-"
-# The one role whose binding has another name.
-_BOUND_UNDER_PREFIX: Final = "extension-apiserver-"
+# The role whose binding has an additional prefix.
+_DOUBLE_PREFIXED: Final = "extension-apiserver-"
 _VERBS: Final = {"READ": READ, "WRITE": WRITE, "READ_WRITE": READ_WRITE}
 
 
 def bootstrap_objects() -> Iterator[Json]:
-    """Namespaces, then cluster roles and their bindings; what roles gather is in them already."""
+    """Namespaces, roles and bindings; aggregated rules are already in their roles."""
     for name in NAMESPACES:
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     roles = [*_roles(CLUSTER_ROLES), *_roles(_controller_roles())]
     for role in roles:
-        yield {**role, "rules": _gathered(role, roles)}
+        yield {**role, "rules": _aggregated_rules(role, roles)}
     for name, *subjects in CLUSTER_ROLE_BINDINGS:
         yield _binding(name, subjects)
     for name in _controllers():
@@ -55,7 +55,7 @@ def _controllers() -> list[str]:
 
 
 def _controller_roles() -> str:
-    """The roles of controllers, written as all others."""
+    """The controllers' roles in the format of the other tables."""
     lines = CONTROLLERS.strip().splitlines()
     named = (line if line.startswith(" ") else f"{PREFIX}{line}" for line in lines)
     return "\n".join(named).replace("EVENTS", EVENTS)
@@ -74,37 +74,37 @@ def _roles(table: str) -> Iterator[Json]:
 
 
 def _role(line: str) -> Json:
-    """A role without rules; `NAME -> ROLE` is gathered into one, `NAME <- LABEL` gathers."""
-    head, _, gathers = line.partition(" <- ")
-    name, _, into = head.partition(" -> ")
+    """A role without rules; `NAME -> ROLE` is aggregated, `NAME <- LABEL` aggregates."""
+    head, _, selects = line.partition(" <- ")
+    name, _, target = head.partition(" -> ")
     meta = _meta(name)
-    if into:
-        meta["labels"][f"{AGGREGATE_TO}{into}"] = "true"
+    if target:
+        meta["labels"][f"{AGGREGATE_TO}{target}"] = "true"
     role = _typed(ROLE if "namespace" in meta else CLUSTER_ROLE, meta, {"rules": []})
-    if gathers:
-        selector = {"matchLabels": {f"{AGGREGATE_TO}{gathers}": "true"}}
+    if selects:
+        selector = {"matchLabels": {f"{AGGREGATE_TO}{selects}": "true"}}
         role["aggregationRule"] = {"clusterRoleSelectors": [selector]}
     return role
 
 
 def _rule(words: list[str]) -> Json:
-    verbs, groups, things, *names = words
+    verbs, groups, resources, *names = words
     rule: Json = {"verbs": list(_VERBS.get(verbs, ())) or verbs.split(",")}
     if groups == "~":
-        return {**rule, "nonResourceURLs": things.split(",")}
+        return {**rule, "nonResourceURLs": resources.split(",")}
     rule["apiGroups"] = ["" if group == "-" else group for group in groups.split(",")]
-    rule["resources"] = things.split(",")
+    rule["resources"] = resources.split(",")
     return {**rule, "resourceNames": names[0].split(",")} if names else rule
 
 
-def _gathered(role: Json, roles: list[Json]) -> list[Json]:
-    """Its own rules and those of the roles that it gathers, in order of their names."""
+def _aggregated_rules(role: Json, roles: list[Json]) -> list[Json]:
+    """The rules of a role and of the roles that it aggregates, ordered by name."""
     rules = list(role["rules"])
     for selector in role.get("aggregationRule", {}).get("clusterRoleSelectors", ()):
-        wanted = selector["matchLabels"].items()
+        labels = selector["matchLabels"].items()
         for other in sorted(roles, key=lambda one: str(one["metadata"]["name"])):
-            if wanted <= other["metadata"]["labels"].items():
-                rules += (rule for rule in _gathered(other, roles) if rule not in rules)
+            if labels <= other["metadata"]["labels"].items():
+                rules += (rule for rule in _aggregated_rules(other, roles) if rule not in rules)
     return rules
 
 
@@ -113,10 +113,10 @@ def _binding(name: str, subjects: list[tuple[str, str]]) -> Json:
     namespace = meta.get("namespace", "")
     role, binding = (ROLE, ROLE_BINDING) if namespace else (CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
     reference = {"apiGroup": RBAC_GROUP, "kind": role.kind, "name": meta["name"]}
-    given = [_subject(kind, whom) for kind, whom in subjects]
-    if meta["name"].startswith(_BOUND_UNDER_PREFIX):
+    subject_list = [_subject(kind, subject_name) for kind, subject_name in subjects]
+    if meta["name"].startswith(_DOUBLE_PREFIXED):
         meta["name"] = f"system::{meta['name']}"
-    return _typed(binding, meta, {"subjects": given, "roleRef": reference})
+    return _typed(binding, meta, {"subjects": subject_list, "roleRef": reference})
 
 
 def _subject(kind: str, name: str) -> Json:
@@ -125,9 +125,9 @@ def _subject(kind: str, name: str) -> Json:
     return {"kind": kind, "apiGroup": RBAC_GROUP, "name": name}
 
 
-def _meta(place: str) -> Json:
-    """Metadata of `NAME`, or of `NAMESPACE/NAME`."""
-    namespace, _, name = place.rpartition("/")
+def _meta(path: str) -> Json:
+    """The metadata of `NAME` or `NAMESPACE/NAME`."""
+    namespace, _, name = path.rpartition("/")
     meta: Json = {"name": name, "labels": dict(BOOTSTRAPPING), "annotations": dict(AUTOUPDATE)}
     return {**meta, "namespace": namespace} if namespace else meta
 

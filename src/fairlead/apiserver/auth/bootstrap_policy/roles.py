@@ -1,8 +1,9 @@
-"""What every cluster begins with: roles, and who has them.
+"""The roles and bindings of every new cluster, as tables.
 
-A role stands at the left, with the role it is aggregated to behind `->`, or `<-` and the one it
-gathers; its rules are indented: verbs, groups (`-` is the core group), resources, and names of
-objects. `~` in the place of groups introduces paths. READ and WRITE stand for the usual verbs.
+A role's line has its name, then `-> ROLE` if it is aggregated to ROLE, or `<- LABEL` if it
+aggregates others. Its rules are indented: verbs, groups (`-` is the core group), resources, and
+names of objects. `~` instead of groups introduces non-resource URLs. READ and WRITE stand for the
+usual verbs.
 
 upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/{policy,namespace_policy}.go
 """
@@ -180,9 +181,9 @@ system:kubelet-api-admin
   proxy - nodes
   * - nodes/log,nodes/metrics,nodes/proxy,nodes/stats
   * - nodes/configz,nodes/healthz,nodes/pods
-"""  # noqa: E501 - a row is a row
+"""  # noqa: E501 - one rule per line
 
-# In namespaces: `NAMESPACE/ROLE`.
+# Namespaced roles: `NAMESPACE/ROLE`.
 ROLES: Final = """
 kube-system/extension-apiserver-authentication-reader
   READ - configmaps extension-apiserver-authentication
@@ -205,7 +206,7 @@ kube-public/system:controller:bootstrap-signer
   create,patch,update -,events.k8s.io events
 """
 
-# Whom those are given to.
+# Bindings of namespaced roles: role, then subjects.
 ROLE_BINDINGS: Final = (
     (
         "kube-system/extension-apiserver-authentication-reader",
@@ -229,7 +230,7 @@ ROLE_BINDINGS: Final = (
     ("kube-public/system:controller:bootstrap-signer", ("ServiceAccount", "bootstrap-signer")),
 )
 
-# ClusterRole, then whom it is given to.
+# Bindings of cluster roles: role, then subjects.
 CLUSTER_ROLE_BINDINGS: Final = (
     ("cluster-admin", ("Group", "system:masters")),
     ("system:basic-user", ("Group", "system:authenticated")),

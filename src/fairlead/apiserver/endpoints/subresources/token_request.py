@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.auth.authentication.service_account_token import BOUND, claims_of
+from fairlead.apiserver.auth.authentication.service_account_token import BOUND_OBJECTS, claims_of
 from fairlead.apiserver.endpoints.handlers.rest import existing_object, write_of
 from fairlead.apiserver.endpoints.request.options import write_options
 from fairlead.apiserver.endpoints.request_scope import RequestScope
@@ -95,7 +95,9 @@ def _require_duration(expiration_s: int) -> None:
 def _bound_kind(account: str, reference: Json) -> Kind:
     group, _, version = (reference.get("apiVersion") or "").rpartition("/")
     called = reference.get("kind", "")
-    kind = next((one for one in BOUND.values() if (one.group, one.kind) == (group, called)), None)
+    kind = next(
+        (one for one in BOUND_OBJECTS.values() if (one.group, one.kind) == (group, called)), None
+    )
     if kind is None:
         what = f"type {group}/{version}, Kind={called}"
         raise bad_request(f'cannot bind token for serviceaccount "{account}" to {what}')

@@ -14,8 +14,8 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
-from fairlead.apiserver.auth.certificate_authority import Pair
-from fairlead.apiserver.auth.certificate_signer import SIGNERS, complaint, issued, request_of
+from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
+from fairlead.apiserver.auth.certificate_signer import SIGNERS, request_of, sign, signing_problem
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StorageChange
@@ -34,7 +34,7 @@ _KIND: Final = kind_of(
 class Signers:
     """An Attendant that signs with `authority`."""
 
-    def __init__(self, authority: Pair) -> None:
+    def __init__(self, authority: CertificateKeyPair) -> None:
         """Nothing is kept."""
         self._authority = authority
 
@@ -53,12 +53,12 @@ class Signers:
         spec = obj["spec"]
         usages: Sequence[str] = spec.get("usages") or ()
         request = request_of(b64decode(spec["request"]))
-        wrong = complaint(spec["signerName"], request, usages)
+        wrong = signing_problem(spec["signerName"], request, usages)
         if wrong:
             conditions = obj["status"].get("conditions") or []
             return {"conditions": [*conditions, _failure(wrong, format_timestamp(now))]}
         began = datetime.fromtimestamp(now / NANOSECONDS_PER_SECOND, UTC)
-        certificate = issued(self._authority, request, usages, began + _lifetime(spec))
+        certificate = sign(self._authority, request, usages, began + _lifetime(spec))
         return {"certificate": b64encode(certificate.encode()).decode()}
 
 

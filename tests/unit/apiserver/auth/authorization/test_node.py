@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.auth.authentication.token import authenticated
-from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
+from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorizer import AccessDecision, AuthorizationAttributes
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.storage.storage import Storage

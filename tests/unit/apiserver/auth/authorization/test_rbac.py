@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.auth.authentication.token import ANONYMOUS, Tokens, authenticated
+from fairlead.apiserver.auth.authentication.token import (
+    ANONYMOUS,
+    TokenAuthenticator,
+    authenticated,
+)
+from fairlead.apiserver.auth.authorization.policy_rule import (
+    allows,
+    compact_rules,
+    rule_text,
+    uncovered_rules,
+)
 from fairlead.apiserver.auth.authorization.rbac import Rbac
-from fairlead.apiserver.auth.authorization.rule import allows, compact, described, uncovered
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes
 from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
 from fairlead.apiserver.error import ApiError
@@ -104,8 +113,8 @@ def test_a_rule_about_paths(url, path, allowed):
 
 def test_what_is_not_covered_is_told_thing_by_thing_and_then_put_together():
     wanted = [rule("get,list", "pods,secrets")]
-    missing = uncovered([rule("get,list", "pods"), rule("get", "*")], wanted)
-    assert list(map(described, compact(missing))) == [
+    missing = uncovered_rules([rule("get,list", "pods"), rule("get", "*")], wanted)
+    assert list(map(rule_text, compact_rules(missing))) == [
         '{APIGroups:[""], Resources:["secrets"], Verbs:["list"]}'
     ]
 
@@ -238,13 +247,13 @@ def test_a_list_of_one_namespace_is_in_none(storage):
     ],
 )
 def test_whose_token_a_request_shows(header, name):
-    tokens = Tokens({"secret": BOB}, {"signed": ALICE}.get)
+    tokens = TokenAuthenticator({"secret": BOB}, {"signed": ALICE}.get)
     assert tokens({} if header is None else {"authorization": header}).name == name
 
 
 def test_an_unknown_token_is_refused():
     with pytest.raises(ApiError) as refused:
-        Tokens({"secret": BOB})({"authorization": "Bearer nope"})
+        TokenAuthenticator({"secret": BOB})({"authorization": "Bearer nope"})
     assert (refused.value.code, refused.value.reason) == (401, "Unauthorized")
 
 
