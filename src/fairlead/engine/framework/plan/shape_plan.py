@@ -1,18 +1,26 @@
-"""ShapePlan: what one profile's plugins say about every node, for pods of one shape.
+"""ShapePlan: cached answers of one profile's plugins for every node, for pods of one shape.
 
-The heart of "cost follows what changed". Verdicts and scores that depend only on a node and its
-pods (Locality NODE and ROW) are kept per row and redone only for rows that the table's change logs
-name since the plan last looked: one by one when few changed, over columns when many did.
+This is where "cost follows what changed" happens. Verdicts and scores that depend only on a node
+and its pods (Locality NODE and ROW) are cached per row. `refresh` recomputes the rows that the
+table's change logs name since the last refresh: one by one if there are few, over columns if many.
 
-    statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 where it fits,
-                         DEAD where the row holds no node
-    static_score[i]      weighted scores of NODE plugins that need no normalisation
-    total[i]             static_score plus the weighted scores of ROW plugins; NOT_FEASIBLE where
+    statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 if the pod fits,
+                         DEAD if the row holds no node
+    static_score[i]      sum of the weighted scores of NODE plugins without normalization
+    total[i]             static_score plus the weighted scores of ROW plugins; NOT_FEASIBLE if
                          codes[i] is not 0
-    raw_scores[name][i]  raw scores of NODE plugins that are normalised over the feasible nodes;
-                         `live` holds those that are not 0 everywhere and so make a difference
+    raw_scores[name][i]  raw scores of NODE plugins that are normalized over the feasible nodes;
+                         `live` lists those that are not 0 everywhere
 
-Plugins of Locality CLUSTER are not cached; the cycle asks them
+Invariant after `refresh`: every array equals what a new plan would compute. `codes` depends on
+`static_codes`: a row that a NODE plugin rejects is never shown to ROW plugins, because its pods
+cannot change the verdict.
+
+Example: a pod is bound to row 7. The pod log names row 7; no Node changed. `refresh` runs the ROW
+filters and scorers for row 7 alone and writes codes[7] and total[7]; static_codes and static_score
+stay. If the Node of row 7 changed as well, the static arrays of that row are recomputed first.
+
+Plugins of Locality CLUSTER are not cached; each scheduling cycle calls them
 (`engine.framework.feasibility`, `engine.scheduling.prioritization`).
 """
 
@@ -52,31 +60,31 @@ NOT_FEASIBLE: Final = -1
 
 Broken = dict[int, Status]
 
-# From this many changed rows on, redoing them over columns is cheaper than one by one (measured:
-# a pass over columns costs about as much as a dozen rows).
+# From this many changed rows on, a pass over columns is cheaper than row by row (measured: a pass
+# costs about as much as a dozen rows).
 _COLUMNS_FROM: Final = 12
 
 
 # A plugin's statuses, the plan's code for each, and whether there is one for each.
 _Mapping = tuple[tuple[Status, ...] | None, Codes | None, bool]
-# So many are given their codes at once, for then nothing is looked for afterwards.
+# Up to this many statuses get their codes at once, so that later calls need no lookup.
 _STATUSES_FEW: Final = 8
 _NO_MAPPING: Final[_Mapping] = (None, None, False)
 
 
 class ShapePlan:
-    """See the module's docstring. `state` holds what the cached plugins' PreFilter left.
+    """See the module's docstring. `state` holds what the cached plugins' PreFilter stored.
 
-    `rejected` are PreFilter's refusals by plugin, `node_names` the only nodes worth looking at
-    (None for all), as the plugins in `restricting` say. `score_error` fails a cycle that needs
-    scores; a Score plugin that fails on some node fails those for which the node is feasible
+    `rejected` maps plugins to their PreFilter rejections. `node_names` limits the nodes (None: all
+    nodes), as the plugins in `restricting` asked. `score_error` fails each cycle that needs scores;
+    a Score plugin that fails on one node fails the cycles in which that node is feasible
     (`first_broken`).
     """
 
     def __init__(self, framework: Framework, split: PluginSplit, pod: PodInfo) -> None:
         """Plan for all pods of `pod.shape`; call `refresh` before reading."""
         self._framework = framework
-        self._shape = pod.shape  # which stays what it is for as long as there is a plan for it
+        self._shape = pod.shape  # keeps the shape interned as long as the plan exists
         self.split = split
         self.table = framework.cluster.table
         self.state = CycleState()
@@ -97,7 +105,7 @@ class ShapePlan:
         self._epochs: list[object] = []
 
     def _pre_filter(self, pod: PodInfo) -> None:
-        """Ask the cached plugins' PreFilter once; their answers hold for the shape."""
+        """Run PreFilter of the cached plugins once; the answers hold for the whole shape."""
         self.state.skipped_filters |= dict.fromkeys(self._framework.filter_names(self.split.idle))
         for plugin in self.split.pre_filters:
             if plugin.name not in self.split.local_names:
@@ -111,7 +119,7 @@ class ShapePlan:
                 self.node_names = tuple(n for n in before if n in answer.node_names)
 
     def _pre_score(self, pod: PodInfo) -> None:
-        """Ask the cached plugins' PreScore once; an error only counts when scores are needed."""
+        """Run PreScore of the cached plugins once; an error counts only if a cycle needs scores."""
         self.state.skipped_scores |= dict.fromkeys(self._framework.score_names(self.split.idle))
         nothing = np.zeros(0, np.int64)
         for point in self.split.local_scorers:
@@ -130,11 +138,12 @@ class ShapePlan:
     # --- keeping current -------------------------------------------------------------------
 
     def refresh(self, pod: PodInfo) -> None:
-        """Redo what changed since the last call. `pod` is any pod of the shape."""
+        """Recompute what changed since the last call. `pod` is any pod of the shape."""
         table = self.table
         if self._size < 0:
             self._build(pod)
             return
+        # A log answers None if it no longer reaches back to our position.
         nodes = table.node_log.since(self._node_position)
         pods = table.pod_log.since(self._pod_position)
         if nodes is None or pods is None or (nodes and self.node_names is not None):
@@ -170,7 +179,7 @@ class ShapePlan:
         self._mark_current()
 
     def _extend(self, size: int) -> None:
-        """Make room for new rows, which the table's log of nodes names."""
+        """Append rows for new nodes, DEAD until `_redo` computes them: the node log names them."""
         more = size - self._size
         self.rows = np.arange(size)
         self.codes = np.append(self.codes, np.full(more, DEAD, np.int32))
@@ -205,7 +214,7 @@ class ShapePlan:
         return {at[row]: None for row in rows if row in at}
 
     def position(self, row: int) -> int | None:
-        """Where `row` stands in `rows`, None where it is not among them."""
+        """The index of `row` in `rows`, None if it is not there."""
         if self.node_names is None:
             return row
         at = int(np.searchsorted(self.rows, row))
@@ -216,7 +225,7 @@ class ShapePlan:
         return [epoch() if epoch is not None else None for epoch in epochs]
 
     def _refresh_epochs(self, pod: PodInfo) -> None:
-        """Redo static scores that depend on the nodes as a whole (ImageLocality)."""
+        """Recompute static scores that depend on all nodes together (ImageLocality)."""
         epochs = self._current_epochs()
         if epochs != self._epochs:
             self._epochs = epochs
@@ -227,6 +236,8 @@ class ShapePlan:
     # --- one by one ------------------------------------------------------------------------
 
     def _redo_one(self, pod: PodInfo, position: int) -> None:
+        # Pods changed on this row, but a NODE plugin rejects the node (or the row is DEAD): the
+        # verdict cannot change.
         if self.static_codes[position]:
             return
         status = self._filter_row(pod, position)
@@ -242,7 +253,7 @@ class ShapePlan:
         self.total[position] = total
 
     def _score_one(self, point: ScorePoint, pod: PodInfo, position: int, broken: Broken) -> int:
-        """One plugin's raw score of one node, or 0 and an entry in `broken`."""
+        """One plugin's raw score for one node; on failure 0, and the error goes into `broken`."""
         try:
             raw = point.one(self.state, pod, self.table.at(int(self.rows[position])))
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
@@ -254,7 +265,7 @@ class ShapePlan:
         return 0
 
     def first_broken(self, codes: Codes) -> Status | None:
-        """The failure of a cached Score plugin on a node that is feasible according to `codes`."""
+        """The first failure of a cached Score plugin on a node that is feasible by `codes`."""
         for broken in (self._static_broken, self._row_broken):
             for position in sorted(broken):
                 if not codes[position]:
@@ -273,7 +284,7 @@ class ShapePlan:
         return None
 
     def code(self, status: Status) -> int:
-        """The code of `status` in this plan, given if new."""
+        """The code of `status` in this plan; new statuses get the next code."""
         code = self._code_of.get(status)
         if code is None:
             code = self._code_of[status] = len(self.statuses)
@@ -284,6 +295,8 @@ class ShapePlan:
     # --- over columns ----------------------------------------------------------------------
 
     def _redo_columns(self, pod: PodInfo, positions: Rows, *, static: bool) -> None:
+        # Order matters: static codes decide which rows ROW plugins see, and static scores are the
+        # base that ROW scores are added to.
         if static:
             self._filter_static(pod, positions)
             self._score_static(pod, positions)
@@ -319,14 +332,14 @@ class ShapePlan:
         self.live = [p for p in self.normalized_scorers if self.raw_scores[p.name].any()]
 
     def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
-        """One plugin's raw scores of the nodes at `positions`."""
+        """One plugin's raw scores for the nodes at `positions`."""
         return point.many(self.state, pod, self.table, self.rows[positions])
 
     def _scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
-        """As `scores`; where the plugin fails, 0 and an entry in `broken`."""
+        """As `scores`; where the plugin fails, 0, and the error goes into `broken`."""
         try:
             found = self.scores(point, pod, positions)
-        except Exception:  # noqa: BLE001 - asked one by one, it will say where
+        except Exception:  # noqa: BLE001 - calling it row by row finds the failing row
             found = None
         is_raw = point.normalization is not Normalization.NONE
         if found is not None and (is_raw or is_in_range(found)):
@@ -337,7 +350,7 @@ class ShapePlan:
     def _run_filters(
         self, filters: Sequence[FilterPoint], pod: PodInfo, positions: Rows, codes: Codes
     ) -> None:
-        """Give each still feasible position the code of the first plugin that rejects it."""
+        """Write the code of the first plugin that rejects each position that is still feasible."""
         for point in filters:
             open_at = np.flatnonzero(codes == 0)
             if not len(open_at):
@@ -345,7 +358,7 @@ class ShapePlan:
             codes[open_at] = self.ask(point, self.state, pod, self.rows[positions[open_at]])
 
     def ask(self, point: FilterPoint, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
-        """One plugin's verdicts on `rows`, as codes of this plan."""
+        """One plugin's verdicts on `rows`, translated to codes of this plan."""
         try:
             verdicts = point.many(state, pod, self.table, rows)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
@@ -353,7 +366,7 @@ class ShapePlan:
         return self._intern(point.name, verdicts)
 
     def _intern(self, plugin: str, verdicts: Verdicts) -> Codes:
-        """A plugin's own codes as codes of this plan."""
+        """Translate a plugin's own codes to codes of this plan."""
         if not np.count_nonzero(verdicts.codes):
             return verdicts.codes
         statuses, mapping, is_complete = self._mappings.get(plugin, _NO_MAPPING)
@@ -364,9 +377,11 @@ class ShapePlan:
         return self._mapping(plugin, verdicts).take(verdicts.codes)
 
     def _mapping(self, plugin: str, verdicts: Verdicts) -> Codes:
-        """The plan's code for each of a plugin's own, -1 for some that are not in use.
+        """The plan's code for each of the plugin's own codes, -1 for codes that are not used yet.
 
-        Kept while the plugin answers with the same tuple of statuses.
+        Cached as long as the plugin returns the same tuple of statuses. Example: a plugin returns
+        statuses (SUCCESS, "full", "tainted") and codes [0, 2, 2]. If the plan already has two
+        statuses, "tainted" becomes code 2 of the plan, and the mapping is [0, -1, 2].
         """
         mapping = np.full(len(verdicts.statuses), -1, np.int32)
         mapping[0] = 0

@@ -1,8 +1,21 @@
-"""DeviceSearch: devices for all claims of a pod on one node, or none.
+"""DeviceSearch: finds devices for all claims of a pod on one node.
 
-Every request is tried with every combination of devices until everything fits; the first solution
-counts. Devices of one request are interchangeable, so combinations in order are enough: the first
-of them is the first of upstream's permutations.
+A depth-first search over claims, requests and devices, in this order. It tries combinations of
+devices for each request until all requests of all claims are satisfied; the first solution counts.
+Devices of one request are interchangeable, so combinations in ascending order suffice: the first of
+them is also the first of upstream's permutations.
+
+Example: a claim has requests r1 (count 2) and r2 (count 1); the candidates of both are a, b, c, and
+a constraint wants r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b and c.
+
+    r1: a          taken
+    r1: a, b       rejected by the constraint; so is a, c: `a` is given back
+    r1: b, c       taken
+    r2:            a violates the constraint, b and c are taken: no candidate left, c is given back
+    r1: b          no candidate after c: `b` is given back, then nothing is left: no solution
+
+Invariant: `_results`, `_taking` and the constraints contain exactly the devices on the current path
+of the search; `_take` and `_give_back` are each other's inverse.
 
 upstream: structured/internal/stable/allocator_stable.go: allocateOne, allocateDevice, isSelectable
 """
@@ -35,7 +48,7 @@ from fairlead.engine.state.devices.device_pools import (
     device_reaches,
 )
 
-# Far beyond what real claims need; upstream stops after ten seconds.
+# Far more than real claims need; upstream stops after ten seconds.
 STEPS_MAX: Final = 20_000
 
 COUNTERS: Final = "devices with shared counters are left aside, Fairlead does not have them yet"
@@ -49,11 +62,11 @@ Candidate = PoolDevice | AllocationError
 
 
 class SearchTooLongError(Exception):
-    """Nothing was found in STEPS_MAX steps."""
+    """The search found no solution within STEPS_MAX steps."""
 
 
 class _Outcome(Enum):
-    """TOO_MANY: no combination can help, since a claim would have more than DEVICES_MAX."""
+    """TOO_MANY: no combination can help, because a claim would exceed DEVICES_MAX."""
 
     DONE = auto()
     NONE = auto()
@@ -61,7 +74,7 @@ class _Outcome(Enum):
 
 
 class DeviceSearch:
-    """One search; `left_aside` says which devices were not looked at because of what they need."""
+    """One search. `left_aside` lists the reasons for which unsupported devices were skipped."""
 
     def __init__(
         self,
@@ -71,14 +84,14 @@ class DeviceSearch:
         ledger: DeviceLedger,
         selectors: DeviceSelectors,
     ) -> None:
-        """For `claims` on `node`, from which `pools` are in reach."""
+        """Search for `claims` on `node`, which can use the devices of `pools`."""
         self._claims = claims
         self._pools = pools
         self._node = node
         self._ledger = ledger
         self._selectors = selectors
         self._results: list[list[Taken]] = [[] for _ in claims]
-        self._taking: dict[DeviceId, list[int]] = {}  # by which of the claims
+        self._taking: dict[DeviceId, list[int]] = {}  # indexes of the claims that take it
         self._candidates: dict[DeviceSubRequest, list[Candidate]] = {}
         self._constraints = [
             [AttributeMatch(c.requests, c.match_attribute or "") for c in claim.constraints]
@@ -88,7 +101,7 @@ class DeviceSearch:
         self.left_aside: dict[str, None] = {}
 
     def run(self) -> list[list[Taken]] | None:
-        """The devices of each claim, None if there are not enough.
+        """Return the devices of each claim, or None if there is no solution.
 
         Raises AllocationError and SearchTooLongError.
         """
@@ -104,9 +117,10 @@ class DeviceSearch:
         return self._results if self._claim(0) is _Outcome.DONE else None
 
     def _lacks_devices(self) -> bool:
-        """Whether the simple requests alone need more devices than there are for them.
+        """Whether the requests with a plain count need more devices than all their candidates.
 
-        That is what a full node looks like, and trying all orders would take long to find it out.
+        A shortcut for full nodes, where the search would try all combinations in vain. It is only a
+        necessary condition for success, so it never rejects a solvable case.
         """
         simple = [
             wishes[0]
@@ -128,7 +142,7 @@ class DeviceSearch:
         return _Outcome.DONE if at == len(self._claims) else self._request(at, 0)
 
     def _request(self, at: int, index: int) -> _Outcome:
-        """All requests of claim `at` from `index` on, and all claims after it."""
+        """Satisfy the requests of claim `at` from `index` on, and then all later claims."""
         requests = self._claims[at].requests
         if index == len(requests):
             outcome = self._claim(at + 1)
@@ -153,7 +167,11 @@ class DeviceSearch:
     def _pick(
         self, at: int, index: int, wish: DeviceSubRequest, picked: int, start: int
     ) -> _Outcome:
-        """The devices that `wish` lacks, from candidate `start` on, and everything after it."""
+        """Pick the remaining devices of `wish` from candidate `start` on, then continue.
+
+        `picked` of its devices are on the path already. Candidates before `start` were tried in
+        this position, so a combination is never tried twice.
+        """
         self._steps += 1
         if self._steps > STEPS_MAX:
             raise SearchTooLongError
@@ -176,10 +194,11 @@ class DeviceSearch:
     def _openings(
         self, wish: DeviceSubRequest, lacking: int, start: int
     ) -> Iterator[tuple[int, PoolDevice]]:
-        """The candidates from `start` on that may come next, none if too few are left.
+        """The candidates from `start` on that may be picked next; none if too few are left.
 
-        Of all devices it is just the next one: the order makes no difference there. A broken
-        selector is to be run into, so it does not count as one too few.
+        With allocationMode All there is only one combination, so only the next candidate counts. A
+        broken selector must raise its error when the search reaches it, so the candidates are not
+        pruned if there is one.
         """
         is_all = wish.spec.allocation_mode == ALL
         candidates = self._all(wish) if is_all else self._free(wish)
@@ -194,7 +213,7 @@ class DeviceSearch:
             yield position, one
 
     def _take(self, at: int, wish: DeviceSubRequest, one: PoolDevice) -> bool:
-        """Whether the device can be had; undone by `_give_back`."""
+        """Add the device to the path if that is allowed; undone by `_give_back`."""
         if self._is_taken(at, wish, one) or not self._is_simple(one.device):
             return False
         if is_repelled(one.device, wish.spec.tolerations):
@@ -219,7 +238,7 @@ class DeviceSearch:
         self._results[at].pop()
 
     def _is_taken(self, at: int, wish: DeviceSubRequest, one: PoolDevice) -> bool:
-        """Administrators may have what others use, but not the same device twice in a claim."""
+        """With adminAccess a device may be in use, but not twice in the same claim."""
         taking = self._taking.get(one.id, ())
         if wish.spec.admin_access:
             return at in taking
@@ -235,7 +254,7 @@ class DeviceSearch:
     # --- candidates ------------------------------------------------------------------------
 
     def _free(self, wish: DeviceSubRequest) -> list[Candidate]:
-        """The devices that may be had, from pools that can be trusted."""
+        """The available devices that match, from complete and valid pools."""
         found = self._candidates.get(wish)
         if found is None:
             is_taken = self._ledger.is_taken
@@ -252,7 +271,7 @@ class DeviceSearch:
         return found
 
     def _all(self, wish: DeviceSubRequest) -> list[Candidate]:
-        """Every device that suits, in use or not; all pools must be whole for that."""
+        """Every device that matches, in use or not; requires that all pools are complete."""
         found = self._candidates.get(wish)
         if found is None:
             found = self._candidates[wish] = []
@@ -276,7 +295,7 @@ class DeviceSearch:
         )
 
     def _consider(self, wish: DeviceSubRequest, one: PoolDevice, found: list[Candidate]) -> None:
-        """Add the device to `found` if it suits, or what is wrong with asking."""
+        """Add the device to `found` if it matches, or the error of a broken selector."""
         try:
             if self._is_selectable(wish, one):
                 found.append(one)

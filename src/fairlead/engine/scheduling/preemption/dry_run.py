@@ -1,9 +1,16 @@
-"""dry_run_preemption: what every node where it might help would cost.
+"""dry_run_preemption: evaluates preemption on every node where it might help.
 
-A node's answer depends on the pod's shape and priority, the node and its pods, the budgets, and
-the room promised to others there. So answers are kept per shape and priority, and only nodes that
-changed are asked again, as long as no Filter looks beyond the node, and no plugin decides by the
-preemptor who may be a victim. Configuration may have the search end with a sample of the nodes.
+A node's answer depends on the pod's shape and priority, the node and its pods, the disruption
+budgets, and pods nominated to the node. Answers are cached per shape and priority, and only changed
+nodes are evaluated again. The cache is not used if a Filter looks beyond the node, or if a plugin's
+victim eligibility depends on the preemptor. Configuration can limit the search to a sample.
+
+Invariant: a row of `columns` that is not `unknown` holds the answer that `select_victims_on_node`
+would give now. Each log (nodes, pods, nominations) marks the rows it names as unknown; a changed
+budget, or a log that no longer reaches back far enough, marks all rows.
+
+Example: three pending pods of one shape and priority 100. The first evaluates 5,000 nodes and picks
+row 7; its victims and its nomination are logged for row 7. The second evaluates row 7 alone.
 """
 
 from __future__ import annotations
@@ -26,12 +33,12 @@ from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 _KEPT_MIN: Final = 32
-_NODES_TIMES_KEPT_MAX: Final = 400_000  # a node's answer takes some 300 bytes where it has victims
+_NODES_TIMES_KEPT_MAX: Final = 400_000  # a node's answer takes about 300 bytes if it has victims
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The answers of the rows in `potential` (ascending), in `columns`."""
+    """The answers for the rows in `potential` (ascending), in `columns`."""
 
     columns: CandidateColumns
     potential: Rows
@@ -41,14 +48,14 @@ class DryRun:
         return [self.columns.candidate(row) for row in self.columns.rows(self.potential)]
 
     def rejected(self) -> list[tuple[int, Status]]:
-        """(row, why) of the potential nodes that are no candidates."""
+        """(row, status) of the potential nodes that are not candidates."""
         answers = ((row, self.columns.answers[row]) for row in self.potential.tolist())
         return [(row, answer) for row, answer in answers if isinstance(answer, Status)]
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateSample:
-    """Start at the `offset`-th node, and stop with `wanted` candidates, one of them harmless.
+    """Start at node `offset`; stop at `wanted` candidates, at least one without PDB violations.
 
     upstream: framework/preemption/preemption.go: DryRunPreemption
     """
@@ -58,7 +65,7 @@ class CandidateSample:
 
 
 class _Kept:
-    """The answers for one shape and priority, and up to where the logs have been read."""
+    """The answers for one shape and priority, and the log positions they are valid for."""
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
         self.columns = CandidateColumns(capacity, rules)
@@ -70,7 +77,7 @@ class DryRuns:
     """The dry runs of one profile."""
 
     def __init__(self, plans: PlanCache, policy: PreemptionPolicy) -> None:
-        """Asks the Filter plugins of `plans`' framework."""
+        """Evaluate with the Filter plugins of the framework of `plans`."""
         self._plans = plans
         self._policy = policy
         self._kept: dict[tuple[int, int], _Kept] = {}
@@ -82,7 +89,7 @@ class DryRuns:
         potential: Rows,
         sample: CandidateSample | None = None,
     ) -> DryRun:
-        """Ask every row in `potential` (ascending), or as many as the `sample` takes."""
+        """Evaluate every row in `potential` (ascending), or those that `sample` takes."""
         framework = self._plans.framework
         table = framework.cluster.table
         if self._policy.eligibility or looks_beyond_the_node(found.plan, found.state):
@@ -91,17 +98,17 @@ class DryRuns:
             columns = self._current(pod, table)
         own = table.find(framework.nominator.node_of(pod.uid))
         if own is not None:
-            columns.unknown[own.row] = True  # the pod is not its own rival there
+            columns.unknown[own.row] = True  # its own nomination there does not count against it
         if sample is None:
             self._ask(pod, found, potential[columns.unknown[potential]].tolist(), columns)
         else:
             potential = self._ask_some(pod, found, potential, columns, sample)
         if own is not None:
-            columns.unknown[own.row] = True
+            columns.unknown[own.row] = True  # other pods of the shape must respect that nomination
         return DryRun(columns, potential)
 
     def _current(self, pod: PodInfo, table: NodeTable) -> CandidateColumns:
-        """The kept columns, with what changed marked unknown."""
+        """The cached columns, with changed rows marked as unknown."""
         key = (pod.shape.id, pod.priority)
         kept = self._kept.pop(key, None)
         if kept is None or len(kept.columns.unknown) != table.capacity:
@@ -136,7 +143,11 @@ class DryRuns:
         columns: CandidateColumns,
         sample: CandidateSample,
     ) -> Rows:
-        """The rows that were looked at (ascending), without breaches that are one too many."""
+        """The evaluated rows (ascending), without surplus candidates that violate budgets.
+
+        upstream keeps two lists, each limited to `wanted`, and stops when both together reach it
+        and the list without violations is not empty.
+        """
         looked_at: list[int] = []
         harmless = breaching = 0
         for row in np.roll(potential, -sample.offset).tolist():

@@ -1,4 +1,4 @@
-"""select_victims_on_node: the fewest, least important pods whose removal lets the pod in.
+"""select_victims_on_node: the fewest and least important pods to remove so that the pod fits.
 
 upstream: default_preemption.go: SelectVictimsOnNode
 """
@@ -32,11 +32,16 @@ def select_victims_on_node(
     budgets: Sequence[PodDisruptionBudget],
     policy: PreemptionPolicy = UPSTREAM,
 ) -> Candidate | Status:
-    """The candidate that `node` makes, or why it makes none.
+    """Return the preemption candidate for `node`, or the reason why there is none.
 
-    All pods that may be victims are supposed gone; if the pod then fits they are let back one by
-    one, those whose loss would breach a budget first, the more important first, as long as the
-    pod still fits. Who could not come back is a victim.
+    1. Remove all pods that may be victims. If the pod does not fit then, the node is no candidate.
+    2. Reprieve them one by one while the pod still fits: first the pods whose removal would violate
+       a disruption budget, then the others, each group from the most to the least important.
+    3. The pods that could not be reprieved are the victims.
+
+    Example: the preemptor needs 3 cores of 4. Running are a (priority 9, 1 core), b (priority 5,
+    1 core, guarded by a budget) and c (priority 1, 2 cores). Without them the pod fits. b is tried
+    first and stays (3 + 1 <= 4); a does not fit any more, nor does c: the victims are a and c.
     """
     lower = [other for other in node.pods.values() if policy.may_preempt(pod, other)]
     if not lower:
@@ -65,13 +70,13 @@ def _select(
     breached = [other for other in violating if not _reprieve(trial, other, node)]
     lost = [other for other in others if not _reprieve(trial, other, node)]
     if not breached and not lost:
-        # Only a plugin that contradicts itself gets here (preemption.go: DryRunPreemption).
+        # Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
         return error(f'expected at least one victim pod on node "{node.name}"')
     return Candidate(node, tuple(sorted(breached + lost, key=policy.order)), len(breached))
 
 
 def _reprieve(trial: Trial, other: PodInfo, node: NodeInfo) -> bool:
-    """Let `other` come back, if the preemptor still fits beside it."""
+    """Add `other` back if the preemptor still fits beside it."""
     trial.add(other, node)
     if trial.verdict(node) is None:
         return True
