@@ -1,8 +1,11 @@
-"""Definitions: the kinds that CustomResourceDefinitions make, served while these are there.
+"""DefinitionController: serves the kinds of CustomResourceDefinitions.
 
-What happens to a definition is noted as it happens and acted upon between requests (`settle`), so
-that nobody sees changes out of order: names are accepted, kinds are served or withdrawn, and what
-a definition leaves behind is deleted before itself.
+It accepts the names of a definition, serves or withdraws its kinds, and deletes all its objects
+before the definition itself. Changes are noted as they happen and acted upon between requests
+(`settle`), so that watches get them in order.
+
+    created -> names accepted -> established (served) -> deleted -> objects deleted -> removed
+    created -> names refused (not served), retried when a definition of the same group changes
 
 upstream: apiextensions-apiserver/pkg/controller/{establish,finalizer,status}
 """
@@ -35,51 +38,52 @@ from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 
-Noted = Callable[[Json, Json, int], Json]
+# (old, new, now) -> new, with the manager of its status tracked
+TrackStatus = Callable[[Json, Json, int], Json]
 
 CHANGES_MAX: Final = 10_000
-_COMING: Final = "coming"
-_GOING: Final = "going"
+_INSTALLING: Final = "installing"
+_DELETING: Final = "deleting"
 
 
-def unnoted(_: Json, new: Json, __: int) -> Json:
-    """A status as it is written, where nobody wants to know by whom."""
+def untracked(_: Json, new: Json, __: int) -> Json:
+    """Leaves managedFields alone."""
     return new
 
 
-class Definitions:
-    """Keeps `registry` what the definitions in `store` say."""
+class DefinitionController:
+    """Keeps the custom kinds in `registry` up to date with the definitions in `store`."""
 
     def __init__(
         self,
         store: Store,
         registry: ServedKinds,
-        noted: Noted = unnoted,
+        track_status: TrackStatus = untracked,
         late: ReconcileDelay = NO_DELAY,
     ) -> None:
-        """Begin with the definitions that are there already; `noted` notes who writes a status."""
+        """Begin with the existing definitions; `track_status` tracks the manager of a status."""
         self._store = store
         self._registry = registry
-        self._noted = noted
+        self._track_status = track_status
         self._late = late
-        # What a definition waits for, and since when.
+        # By definition: the phase that it is in, and since when.
         self._since: dict[str, tuple[str, int]] = {}
-        self._due: dict[str, int] = {}  # when it is a definition's turn again
-        # Names in the order in which something happened to them.
+        self._due: dict[str, int] = {}  # when to look at a definition again
+        # Changed definitions, in the order of their changes.
         self._changed: dict[str, None] = {
             definition["metadata"]["name"]: None
             for definition in store.storage.items(CUSTOM_RESOURCE_DEFINITION)
         }
-        self._ending: dict[str, str] = {}  # resource -> the definition that waits for its end
+        self._ending: dict[str, str] = {}  # resource -> definition that waits for its last object
         store.subscribe(self._note)
 
     @property
     def waits(self) -> bool:
-        """Whether something is to happen later."""
+        """Whether any definition is due later."""
         return bool(self._due)
 
     def settle(self, now: int) -> None:
-        """Do what follows from all that happened, at `now` (ns since 1970)."""
+        """Act on all changes so far, at `now` (ns since 1970)."""
         for name in [name for name, due in self._due.items() if due <= now]:
             del self._due[name]
             self._changed[name] = None
@@ -93,12 +97,12 @@ class Definitions:
     def _note(self, change: StorageChange) -> None:
         if change.kind is CUSTOM_RESOURCE_DEFINITION:
             self._changed[change.object["metadata"]["name"]] = None
-            self._call_others(change.object)
+            self._retry_refused(change.object)
         elif change.type is ChangeType.DELETED and change.kind.resource in self._ending:
             self._changed[self._ending[change.kind.resource]] = None
 
-    def _call_others(self, definition: Json) -> None:
-        """Look again at those that wait for a name of the same group."""
+    def _retry_refused(self, definition: Json) -> None:
+        """Retry the refused definitions of the group: a name may be free now."""
         group = definition["spec"].get("group")
         for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
             if other["spec"].get("group") == group and is_refused(other):
@@ -131,18 +135,18 @@ class Definitions:
             if conflict is not definition:
                 self._put(definition, conflict, now)
         elif not is_accepted(definition) and self._late.established:
-            if self._is_time(name, _COMING, self._late.accepted, now):
+            if self._is_time(name, _INSTALLING, self._late.accepted, now):
                 self._put(definition, accepted(definition, now), now)
         elif is_established(definition):
             self._since.pop(name, None)
             self._registry.define(name, kinds)
-        elif self._is_time(name, _COMING, self._late.established, now):
+        elif self._is_time(name, _INSTALLING, self._late.established, now):
             self._put(definition, established(definition, now), now)
 
     def _refuse(self, name: str, definition: Json, now: int) -> None:
-        """Serve nothing of a definition of what is the server's own, whatever its status says.
+        """Serve no definition of a built-in resource, even if its status is Established.
 
-        Upstream keeps the objects of such a definition apart; here they would be taken for ours.
+        Upstream stores the objects of such a definition apart; here they would be the built-in's.
         """
         self._registry.withdraw(name)
         conflict = refused(definition, (own_name(definition),), now)
@@ -150,25 +154,25 @@ class Definitions:
             self._put(definition, conflict, now)
 
     def _put(self, old: Json, new: Json, now: int) -> None:
-        self._store.storage.put(CUSTOM_RESOURCE_DEFINITION, self._noted(old, new, now))
+        self._store.storage.put(CUSTOM_RESOURCE_DEFINITION, self._track_status(old, new, now))
 
-    def _is_time(self, name: str, phase: str, late: int, now: int) -> bool:
-        """Whether what a definition waits for, `late` after it began, is over; or it begins."""
+    def _is_time(self, name: str, phase: str, delay: int, now: int) -> bool:
+        """Whether `delay` has passed since the definition entered `phase`; else schedule that."""
         known, began = self._since.get(name, ("", now))
-        due = (began if known == phase else now) + late
+        due = (began if known == phase else now) + delay
         if due <= now:
             self._since[name] = phase, due
             return True
-        self._since[name] = phase, due - late
+        self._since[name] = phase, due - delay
         self._due[name] = due
         return False
 
     def _end(self, name: str, definition: Json, now: int) -> None:
-        """Delete the objects of a definition, then itself; serve them as long as it is there."""
+        """Delete the objects of a definition, then the definition; serve its kinds until then."""
         storage = self._store.storage
         kinds = _kinds(definition)
         if kinds and self._registry.is_own(kinds[0].resource):
-            kinds = ()  # those are not its objects
+            kinds = ()  # the objects are the built-in resource's
         if kinds and is_established(definition):
             self._registry.define(name, tuple(replace(kind, verbs=LAST_VERBS) for kind in kinds))
         if CLEANUP not in definition["metadata"].get("finalizers", ()):
@@ -188,30 +192,30 @@ class Definitions:
             storage.remove(CUSTOM_RESOURCE_DEFINITION, "", name)
 
     def _is_ending(self, name: str, definition: Json, now: int) -> bool:
-        """Whether it is time to delete the objects; before, the definition says so."""
+        """Whether to delete the objects now; first the Terminating condition is written."""
         if not self._late.ended:
             return True
         if is_ending(definition):
-            return self._is_time(name, _GOING, self._late.ended, now)
-        if self._is_time(name, _GOING, self._late.ending, now):
+            return self._is_time(name, _DELETING, self._late.ended, now)
+        if self._is_time(name, _DELETING, self._late.ending, now):
             self._put(definition, ending(definition, now), now)
         return False
 
     def _are_left(self, kind: Kind, now: int) -> bool:
-        """Ask all objects of a kind to go; whether any of them stays."""
+        """Delete all objects of a kind. Returns whether any remains, such as by a finalizer."""
         for obj in self._store.list(kind):
             meta = obj["metadata"]
             if not meta.get("deletionTimestamp"):
                 try:
                     self._store.delete(kind, meta.get("namespace", ""), meta["name"], now)
                 except ApiError:
-                    continue  # whatever keeps it, the definition waits
+                    continue  # the definition waits for it
         return bool(self._store.list(kind))
 
 
 def _kinds(definition: Json) -> tuple[Kind, ...]:
-    """The kinds of a definition; none of one that some other server let in and makes no sense."""
-    # Rules were looked at when it was stored.
+    """The kinds of a definition; none if it is invalid, as loaded ones may be."""
+    # Validation rules are not checked again: they were when it was stored.
     if next(causes(definition, None), None) is not None:
         return ()
     return kinds_of(definition)

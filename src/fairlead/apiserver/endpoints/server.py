@@ -32,7 +32,7 @@ from fairlead.apiserver.auth.authorizer import (
 from fairlead.apiserver.endpoints.collection.selector import pinned_name
 from fairlead.apiserver.endpoints.collection.watch import Watches
 from fairlead.apiserver.endpoints.component_status import ONE_PROCESS, Components
-from fairlead.apiserver.endpoints.definition_controller import Definitions
+from fairlead.apiserver.endpoints.definition_controller import DefinitionController
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.ip_address_reconciler import IpAddressReconciler
 from fairlead.apiserver.endpoints.request.body import DecodeProtobuf
@@ -110,7 +110,7 @@ class ApiServer:
         self._storage = store.storage
         self._documents = tuple(documents)
         registry = registry or ServedKinds()
-        self._definitions = Definitions(store, registry, _with_tracked_status, late)
+        self._definitions = DefinitionController(store, registry, _with_tracked_status, late)
         self._status_reconcilers = StatusReconcilers(store, late)
         self._ip_addresses = IpAddressReconciler(store)
         self._definitions.settle(clock())

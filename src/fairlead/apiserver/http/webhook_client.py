@@ -78,14 +78,14 @@ def _refused(response: aiohttp.ClientResponse, body: bytes) -> str:
     # upstream: client-go/rest/request.go:newUnstructuredResponseError,
     # apimachinery/pkg/api/errors/errors.go:NewGenericServerResponse
     is_text = response.content_type.startswith("text/")
-    said = body[:TEXT_BYTES_MAX].decode(errors="replace").strip() if is_text else "unknown"
+    text = body[:TEXT_BYTES_MAX].decode(errors="replace").strip() if is_text else "unknown"
     if response.status == 403:
-        return said
+        return text
     known = _REFUSALS.get(response.status)
     if known is not None:
         return known
     if response.status >= 500:
-        quoted = said.replace("\\", "\\\\").replace('"', '\\"')
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
         return f'an error on the server ("{quoted}") has prevented the request from succeeding'
     return (
         f"the server responded with the status code {response.status} but did not return more "

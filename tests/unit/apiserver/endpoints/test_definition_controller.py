@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.apiserver.endpoints.definition_controller import Definitions
+from fairlead.apiserver.endpoints.definition_controller import DefinitionController
 from fairlead.apiserver.endpoints.request.body_type import require_type
 from fairlead.apiserver.endpoints.request.typed_object import of_another_version
 from fairlead.apiserver.endpoints.server import ApiServer
@@ -52,7 +52,7 @@ def registry():
 
 @pytest.fixture
 def definitions(store, registry):
-    return Definitions(store, registry)
+    return DefinitionController(store, registry)
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
@@ -125,7 +125,7 @@ def test_a_definition_is_completed_accepted_and_served(store, registry, definiti
 
 def test_a_definition_that_was_there_before_is_served_from_the_start(store, registry):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    Definitions(store, registry).settle(NOW)
+    DefinitionController(store, registry).settle(NOW)
     assert widget_kind(registry) is not None
 
 
@@ -289,7 +289,7 @@ LATE = ReconcileDelay(accepted=2, established=3, ending=4, ended=5)
 
 
 def test_a_late_server_accepts_before_it_establishes(store, registry):
-    definitions = Definitions(store, registry, late=LATE)
+    definitions = DefinitionController(store, registry, late=LATE)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.settle(NOW)
     assert store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)["status"]["conditions"] is None
@@ -303,7 +303,7 @@ def test_a_late_server_accepts_before_it_establishes(store, registry):
 
 
 def test_a_late_server_says_that_it_deletes_before_it_has(store, registry):
-    definitions = Definitions(store, registry, late=LATE)
+    definitions = DefinitionController(store, registry, late=LATE)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.settle(NOW)
     store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
@@ -316,7 +316,7 @@ def test_a_late_server_says_that_it_deletes_before_it_has(store, registry):
 
 
 def test_who_asks_again_for_a_deletion_is_told_that_there_is_no_grace(store, registry):
-    Definitions(store, registry, late=LATE)
+    DefinitionController(store, registry, late=LATE)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     marked = [store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW) for _ in range(2)]
     assert [one["metadata"].get("deletionGracePeriodSeconds") for one in marked] == [None, 0]

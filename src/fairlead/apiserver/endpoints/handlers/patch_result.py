@@ -66,8 +66,8 @@ def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
     made: Json = shown.made
     problem = type_problem(made)
     if problem:
-        said = f"couldn't get version/kind; json parse error: json: cannot unmarshal {problem}"
-        raise invalid_patch(shown, said)
+        why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {problem}"
+        raise invalid_patch(shown, why)
     stated, name = made.get("apiVersion") or "", made.get("kind") or ""
     if stated.count("/") > 1:
         raise invalid_patch(shown, f"unexpected GroupVersion string: {stated}")

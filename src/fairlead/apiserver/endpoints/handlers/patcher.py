@@ -139,8 +139,8 @@ class Patcher:
             why = cause.restoring
             if not self.kind.is_custom:
                 why = f"unable to convert unstructured object to {type_name(config)}: {why}"
-            said = f"failed to convert new object ({object_name(config)}) to proper version: "
-            raise ApiError("", 500, said + why) from None
+            prefix = f"failed to convert new object ({object_name(config)}) to proper version: "
+            raise ApiError("", 500, prefix + why) from None
         return made
 
     def _by_operations(self, old: Json) -> Json:
@@ -187,23 +187,23 @@ class Patcher:
         made = {**made, **known}
         return self._validated(made, notes, PatchBody(patch))
 
-    def _parsed(self, said: str) -> Any:
+    def _parsed(self, prefix: str) -> Any:
         try:
             return parse_json(self.scope.request.body)
         except JsonError as cause:
-            raise bad_request(f"{said}{cause}") from None
+            raise bad_request(f"{prefix}{cause}") from None
 
     def _configuration(self) -> Json:
         try:
             config, repeats = parsed_yaml(self.scope.request.body)
         except YamlError as cause:
-            said = "error decoding YAML: error converting YAML to JSON: yaml: "
-            raise bad_request(f"{said}{_yaml_problem(cause)}") from None
+            prefix = "error decoding YAML: error converting YAML to JSON: yaml: "
+            raise bad_request(f"{prefix}{_yaml_problem(cause)}") from None
         if config is None:
             config = {}
         if not isinstance(config, dict):
-            said = "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
-            raise _undecodable(said, config, _GO_MAP)
+            prefix = "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
+            raise _undecodable(prefix, config, _GO_MAP)
         kind = self.kind
         stated = (config.get("apiVersion"), config.get("kind"))
         if stated != (kind.api_version, kind.kind):
@@ -215,8 +215,8 @@ class Patcher:
     def _note_repeats(self, notes: list[str]) -> None:
         if notes and self.options.validation == STRICT:
             listed = "\n  ".join(("yaml: unmarshal errors:", *notes))
-            said = "error strict decoding YAML: error converting YAML to JSON: "
-            raise bad_request(said + listed)
+            prefix = "error strict decoding YAML: error converting YAML to JSON: "
+            raise bad_request(prefix + listed)
         self.scope.warnings.extend(warnings_of(notes, self.options.validation))
 
     def _validated(self, made: Json, notes: list[str], subject: PatchSubject) -> Json:
@@ -302,9 +302,9 @@ def _yaml_problem(cause: YamlError) -> str:
     return f"line {cause.line - 1}: {cause.problem}" if cause.line > 1 else cause.problem
 
 
-def _undecodable(said: str, value: Any, wanted: str) -> ApiError:
+def _undecodable(prefix: str, value: Any, wanted: str) -> ApiError:
     return bad_request(
-        f"{said}json: cannot unmarshal {json_kind(value)} into Go value of type {wanted}"
+        f"{prefix}json: cannot unmarshal {json_kind(value)} into Go value of type {wanted}"
     )
 
 

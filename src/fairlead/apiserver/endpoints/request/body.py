@@ -74,10 +74,10 @@ def _from_protobuf(body: bytes, api_version: str, expected: str, protobuf: Decod
     try:
         return protobuf(body, api_version, expected or "DeleteOptions")
     except ApiError as refusal:
-        said = "the object provided is unrecognized:"
+        untyped = "the object provided is unrecognized:"
         typed = f"the object provided is unrecognized (must be of type {expected}):"
         raise ApiError(
-            refusal.reason, refusal.code, refusal.message.replace(said, typed, 1)
+            refusal.reason, refusal.code, refusal.message.replace(untyped, typed, 1)
         ) from None
 
 

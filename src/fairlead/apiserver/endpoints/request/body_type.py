@@ -41,24 +41,24 @@ _KINDS_OF_ALL: Final = _UNVERSIONED | frozenset(
 _INTERNAL_GROUPS: Final = {("events.k8s.io", "Event"): ""}
 
 
-def type_problem(value: Any) -> str:
+def type_problem(body: Any) -> str:
     """Why apiVersion and kind cannot be read from a body; "" if they can."""
-    if not isinstance(value, dict):
-        return f"{json_kind(value)} into Go value of type {_TYPED}"
-    for key, said in _members(value):
+    if not isinstance(body, dict):
+        return f"{json_kind(body)} into Go value of type {_TYPED}"
+    for key, value in _members(body):
         field = _FIELDS.get(key.lower())
-        if field and said is not None and not isinstance(said, str):
-            return f"{json_kind(said)} into Go struct field .{field} of type string"
+        if field and value is not None and not isinstance(value, str):
+            return f"{json_kind(value)} into Go struct field .{field} of type string"
     return ""
 
 
 def stated_type(obj: Json) -> StatedType:
     """The stated apiVersion and kind, "" if missing; member names match in any case."""
     found = {"apiVersion": "", "kind": ""}
-    for key, said in _members(obj):
+    for key, value in _members(obj):
         field = _FIELDS.get(key.lower())
-        if field and isinstance(said, str):
-            found[field] = said
+        if field and isinstance(value, str):
+            found[field] = value
     return found["apiVersion"], found["kind"]
 
 
@@ -74,8 +74,8 @@ def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
 
     A missing apiVersion or kind is taken from the path; `body` is for error messages.
     """
-    stated, said = stated_type(obj)
-    name = said or kind.kind
+    stated, stated_kind = stated_type(obj)
+    name = stated_kind or kind.kind
     group, version = _completed(stated, kind)
     api_version = f"{group}/{version}" if group else version
     api_version = _READ_AS.get((api_version, name), api_version)

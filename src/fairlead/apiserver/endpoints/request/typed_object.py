@@ -54,8 +54,8 @@ def typed(
         raise bad_request(f"{cannot}{cause}") from None
     if (notes or repeats) and validation == STRICT:
         together = "\n  ".join(("yaml: unmarshal errors:", *repeats))
-        said = [together, *notes] if repeats else notes
-        raise bad_request(f"{cannot}{strict_error(said)}")
+        all_notes = [together, *notes] if repeats else notes
+        raise bad_request(f"{cannot}{strict_error(all_notes)}")
     return shaped, warnings_of([*repeats, *notes], validation)
 
 

@@ -178,15 +178,15 @@ def _asked(spec: Json, user: User) -> AuthorizationAttributes:
 def _selector(about: Json) -> str:
     """The field selector of a collection request, as text."""
     # upstream: pkg/registry/authorization/util/helpers.go:ResourceAttributesFrom
-    said = about.get("fieldSelector") or {}
+    field_selector = about.get("fieldSelector") or {}
     if about.get("verb") not in _COLLECTION_VERBS:
         return ""
     terms = [
         f"{one.get('key', '')}={one['values'][0]}"
-        for one in said.get("requirements") or ()
+        for one in field_selector.get("requirements") or ()
         if one.get("operator") == "In" and len(one.get("values") or ()) == 1
     ]
-    return ",".join(terms) or str(said.get("rawSelector") or "")
+    return ",".join(terms) or str(field_selector.get("rawSelector") or "")
 
 
 def _verdict(verdict: AccessDecision) -> Json:
