@@ -25,8 +25,8 @@ from fairlead.apiserver.auth.certificate_authority import new_server
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
@@ -51,7 +51,7 @@ def new_store() -> Store:
     store = Store(
         ids,
         admission=served_admission(ids.new_suffix),
-        strategies=ServedStrategies(),
+        registry=API_SERVER,
         storage=CompactStorage(),
     )
     store.load(node_manifests(NODES, 1, now), now)

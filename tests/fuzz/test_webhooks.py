@@ -17,8 +17,8 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
 from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import Request, WebhookAnswer
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
@@ -70,7 +70,7 @@ def answers(draw, uid):
 def server():
     """One that admits as a served one does, and the namespace default."""
     ids = CountedIds()
-    store = Store(ids, admission=served_admission(ids.new_suffix), strategies=ServedStrategies())
+    store = Store(ids, admission=served_admission(ids.new_suffix), registry=API_SERVER)
     made = complete_server(store, clock=lambda: NOW, address="127.0.0.1:6443", version="0")
     ask(made, "POST", "/api/v1/namespaces", {"metadata": {"name": "default"}})
     return made

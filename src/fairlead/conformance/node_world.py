@@ -58,7 +58,7 @@ class NodeWorld:
 
     def __init__(self, engine: CommandSource) -> None:
         """An empty world."""
-        self.store = Store(_NoIds(), admission=(), runnable=False)
+        self.store = Store(_NoIds(), admission=())
         self.log = NodeWriteLog()
         self._agenda: TimerQueue[Act] = TimerQueue()
         self._due: deque[Act] = deque()

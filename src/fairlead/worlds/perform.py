@@ -90,7 +90,7 @@ def _request(store: Store, command: Command, now: Instant, write_of: WriteOf) ->
                 grace_period_s=grace_period_s, policy=policy, uid=target.uid or None
             )
             write = write_of(kind, "")
-            store.let_go(kind, target.namespace, target.name, now, deletion, write=write)
+            store.delete(kind, target.namespace, target.name, now, deletion, write=write)
         case EvictPod(pod, _):
             evict(store, pod.namespace, pod.name, now, uid=pod.uid)
         case RecordEvent() | CallExtender():

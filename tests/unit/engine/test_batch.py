@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.apiserver.kind import POD
+from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.engine.batch.configuration_file import (
     BatchConfigurationError,
     read_configuration,
@@ -121,7 +122,7 @@ def test_a_gang_takes_what_single_pods_leave_when_they_go():
 
     def leave(store, now):
         for i in range(4):
-            store.delete(POD, "default", f"p{i}", now, grace_period_s=0)
+            store.delete(POD, "default", f"p{i}", now, Deletion(grace_period_s=0))
 
     made.at(START + seconds(6), leave)
     made.run(START + seconds(20))

@@ -6,6 +6,7 @@ import json
 
 from fairlead.api.codec import as_json
 from fairlead.apiserver.kind import POD, find_kind
+from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.engine.batch.configuration_file import shipped_configuration
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
@@ -20,12 +21,7 @@ from fairlead.testing.device_builders import (
     make_slice,
     wanting,
 )
-from fairlead.testing.storage_builders import (
-    claiming,
-    make_claim,
-    make_storage_class,
-    make_volume,
-)
+from fairlead.testing.storage_builders import claiming, make_claim, make_storage_class, make_volume
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_767_225_600)
@@ -138,7 +134,9 @@ def test_a_member_that_goes_while_volumes_are_made_takes_the_gang_with_it():
     objects = [make_node("a"), make_storage_class(), make_claim("v0"), *gang("g", *specs)]
     world = World(*objects, provision_s=30).after(5)
     assert world.placed == {}
-    world.do(lambda store, now: store.delete(POD, "default", "g-1", now, grace_period_s=0))
+    world.do(
+        lambda store, now: store.delete(POD, "default", "g-1", now, Deletion(grace_period_s=0))
+    )
     assert world.after(120).placed == {}
     world.do(lambda store, now: store.create(pod("g-1", "g", {}), now))
     assert sorted(world.after(120).placed) == ["g-0", "g-1", "g-2"]
@@ -148,7 +146,9 @@ def test_a_member_that_can_be_spared_does_not():
     specs = [claiming("v0"), {}, {}]
     gangs = gang("g", *specs, minimum=2)
     world = World(make_node("a"), make_storage_class(), make_claim("v0"), *gangs, provision_s=30)
-    world.after(5).do(lambda store, now: store.delete(POD, "default", "g-1", now, grace_period_s=0))
+    world.after(5).do(
+        lambda store, now: store.delete(POD, "default", "g-1", now, Deletion(grace_period_s=0))
+    )
     assert sorted(world.after(120).placed) == ["g-0", "g-2"]
 
 

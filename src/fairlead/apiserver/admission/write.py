@@ -1,4 +1,4 @@
-"""Write: how a client wants a change to be carried out."""
+"""Write: who makes a change, and how it is to be carried out."""
 
 from __future__ import annotations
 
@@ -22,27 +22,26 @@ NO_OPTIONS: Final[Mapping[str, Any]] = {}
 
 
 def _ignore(_warning: str) -> None:
-    """Nobody listens."""
+    """Drops a warning."""
 
 
 def _forget(_key: str, _value: str) -> None:
-    """Nobody keeps a log."""
+    """Drops an annotation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """`track` notes on an object (given what was there) who has written what of it.
+    """The context of one write; the defaults are those of the server itself.
 
-    `is_read`: the object comes as its kind's type reads it, in the form in which it is stored.
-    With `dry_run` everything happens but storing. `user` None is the server itself; `warn` is
-    told what the client should know though it gets its way, `annotate` what the audit log should
-    (key and value). `webhooks` are the answers of those that were asked already, `options` what
-    the client said besides, as it said it, `rights` know what else it may do (None: anything);
-    `view` shows objects as the client sees them where it
-    writes to a view of them.
+    `is_decoded`: the object was read by its type already. With `dry_run` everything happens but
+    storing. `track` sets the managed fields of an object, given the one before. `user` None is the
+    server itself. `warn` takes warnings for the client, `annotate` keys and values for the audit
+    log. `webhooks` are responses that were received already, `options` the request's options as
+    they were sent. `rights` authorize the user for more (None: anything). `view` shows an object
+    as the client sees it where the subresource is a view of it (Scale).
     """
 
-    is_read: bool = False
+    is_decoded: bool = False
     dry_run: bool = False
     track: Track | None = None
     user: User | None = None
@@ -54,11 +53,11 @@ class Write:
     view: View | None = None
 
     def tracked(self, old: Json | None, new: Json) -> Json:
-        """`new`, as a client wants it and with its defaults, in place of `old`."""
+        """`new`, which has its defaults, with managed fields updated from those of `old`."""
         return new if self.track is None else self.track(old, new)
 
     def is_same(self, old: Json, new: Json) -> bool:
-        """Whether nothing has changed; when somebody wrote what they had written is nothing."""
+        """Whether nothing has changed; the times of managed fields do not count."""
         if self.track is None:
             return json_equal(old, new)
         return json_equal(without_timestamps(old), without_timestamps(new))

@@ -58,8 +58,8 @@ def stored(kind: Kind, obj: Json) -> Json:
     return _named(store(obj), kind.stored_as)
 
 
-def kept(kind: Kind, obj: Json) -> Json:
-    """A valid object of `kind`, which has the form in which it is stored, as it can be stored."""
+def pruned_for_storage(kind: Kind, obj: Json) -> Json:
+    """A valid object with the stored apiVersion, without fields that its schema does not know."""
     if kind.custom is None or not is_converted(kind):
         return obj
     for api_version, one in kind.all_types:

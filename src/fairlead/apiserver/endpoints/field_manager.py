@@ -6,7 +6,7 @@ GetResetFields of each kind's strategies
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Final
 
@@ -26,27 +26,11 @@ from fairlead.apiserver.patch.managedfields.managed_fields import (
     with_managed_fields,
 )
 from fairlead.apiserver.patch.managedfields.updater import OwnedVersion
+from fairlead.apiserver.registry.strategies.table import strategy_of
 
 CACHE_SIZE: Final = 512
 _STATUS: Final = ("status",)
 _SPEC: Final = ("spec",)
-_METADATA: Final = (("metadata",),)
-# Fields that a write of status resets, besides spec.
-_RESET_BY_STATUS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "pods": (("metadata", "ownerReferences"),),
-    "deployments.apps": (("metadata", "labels"),),
-    "customresourcedefinitions.apiextensions.k8s.io": _METADATA,
-    "flowschemas.flowcontrol.apiserver.k8s.io": _METADATA,
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _METADATA,
-    "resourceclaims.resource.k8s.io": _METADATA,
-    "validatingadmissionpolicies.admissionregistration.k8s.io": _METADATA,
-    "volumeattachments.storage.k8s.io": _METADATA,
-    "certificatesigningrequests.certificates.k8s.io": (("status", "conditions"),),
-}
-# Fields that a write of approval resets.
-_RESET_BY_APPROVAL: Final = (_SPEC, ("status", "certificate"))
-# A kind whose strategies reset the fields of a version that does not exist, so none.
-_RESET_IN_VAIN: Final = "servicecidrs.networking.k8s.io"
 
 
 def tracking_of(kind: Kind, subresource: str) -> TrackedResource | None:
@@ -72,13 +56,12 @@ def _tracking(kind: Kind, subresource: str) -> TrackedResource | None:
 
 
 def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
-    """The fields that a write resets, so that its manager does not own them."""
-    if kind.resource == _RESET_IN_VAIN:
+    """What nobody owns by writing to a kind, or to a part of it."""
+    strategy = strategy_of(kind)
+    if not strategy.resets_fields:
         return ()
-    if subresource == "status":
-        return _SPEC, *_RESET_BY_STATUS.get(kind.resource, ())
-    if subresource == "approval":
-        return _RESET_BY_APPROVAL
+    if subresource in ("status", "approval"):
+        return _SPEC, *strategy.reset_fields.get(subresource, ())
     return (_STATUS,) if kind.has_status else ()
 
 

@@ -20,7 +20,7 @@ from fairlead.apiserver.kind import Kind, kind_of
 from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyRequest, server_side_apply
 from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.strategies.served import LOCAL
+from fairlead.apiserver.registry.strategies.apiregistration import LOCAL
 from fairlead.apiserver.storage.storage import ChangeType, Storage, StorageChange
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.handlers.delete import RETURNS_DELETED_OBJECT
 from fairlead.apiserver.kind import Subresource
 from fairlead.apiserver.openapi import operation, parameter
 from fairlead.apiserver.openapi.operation import Subject
+from fairlead.apiserver.registry.strategies.table import strategy_of
 
 # (apiVersion, kind) -> name of the type
 TypeOf = Callable[[str, str], str | None]
@@ -84,7 +84,7 @@ def _object(subject: Subject) -> Json:
     if "update" in verbs:
         made["put"] = operation.replaced(subject)
     if "delete" in verbs:
-        shows_object = subject.kind.resource in RETURNS_DELETED_OBJECT
+        shows_object = strategy_of(subject.kind).returns_deleted_object
         made["delete"] = operation.deleted(subject, shows_object=shows_object)
     if "patch" in verbs:
         made["patch"] = operation.patched(subject)

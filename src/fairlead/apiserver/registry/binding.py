@@ -54,8 +54,7 @@ def bind(  # noqa: PLR0913 - the parts of one request
         status.get("conditions", ()), (_SCHEDULED,), format_timestamp(now)
     )
     bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
-    if store.is_served:
-        labels = _admitted_labels(store, pod, node, labels, write)
+    labels = _admitted_labels(store, pod, node, labels, write)
     if labels or annotations:
         bound["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
     return bound if dry_run else store.write(POD, bound)
@@ -68,7 +67,7 @@ def _admitted_labels(
     identity = {key: pod["metadata"][key] for key in ("name", "namespace")}
     meta = {**identity, "labels": dict(labels)}
     body: Json = {"metadata": meta, "target": {"kind": "Node", "name": node}}
-    body = store.stations.admitted(Operation.CREATE, POD, body, subresource="binding", write=write)
+    body = store.admission.admit(Operation.CREATE, POD, body, subresource="binding", write=write)
     admitted: Mapping[str, str] = body["metadata"].get("labels", {})
     return admitted
 

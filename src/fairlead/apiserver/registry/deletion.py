@@ -1,11 +1,16 @@
-"""Deletion: how an object is asked to go, and what stays behind to see to its dependents.
+"""Deletion: the options of a request, the garbage collector's finalizers and graceful deletion.
 
-Who waits for dependents (Foreground) or wants to keep them (Orphan) leaves a finalizer, which the
-garbage collector takes off when its work is done.
+Foreground deletion (wait for dependents) and Orphan (keep them) each leave a finalizer, which the
+garbage collector removes when its work is done.
 
-upstream: apiserver/pkg/registry/generic/registry/store.go:
-deletionFinalizersForGarbageCollection, pkg/registry/{batch/job,core/event,
-core/replicationcontroller}/strategy.go:DefaultGarbageCollectionPolicy
+An object that is deleted gracefully is first marked with deletionTimestamp. A pod on a node gets
+the instant by which it should have stopped; its kubelet removes it by deleting it with a grace
+period of 0. Pods without a node, finished pods and pods deleted with 0 are removed at once. A
+second deletion can only shorten the remaining time. Finalizers keep any object until the last one
+is removed; without finalizers, objects of other kinds are removed at once.
+
+upstream: apiserver/pkg/registry/rest/delete.go:BeforeDelete, registry/generic/registry/store.go:
+Delete, deletionFinalizersForGarbageCollection
 """
 
 from __future__ import annotations
@@ -14,21 +19,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
 from fairlead.apiserver.error import Cause, invalid
-from fairlead.apiserver.kind import JOB, REPLICATION_CONTROLLER, Kind
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.strategy import GarbageCollection, ResourceStrategy
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 _FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
-_NEVER_COLLECTED: Final = "events"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """The wishes of a request; None and a `policy` of "" leave things to the object.
+    """The DeleteOptions of a request; None and a `policy` of "" leave the choice to the object.
 
-    `policy` is Foreground, Background or Orphan; `uid` and `resource_version` are preconditions,
-    None for any; "" is that of no object.
+    `policy` is Foreground, Background or Orphan. `uid` and `resource_version` are preconditions:
+    None matches any object, "" matches none.
     """
 
     grace_period_s: int | None = None
@@ -37,12 +43,13 @@ class Deletion:
     resource_version: str | None = None
 
 
-def with_garbage_finalizer(kind: Kind, obj: Json, deletion: Deletion) -> Json:
-    """`obj` with the finalizer that the policy asks for, and without the other."""
+def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
+    """`obj` with the finalizer of the propagation policy, and without the other one."""
     meta = obj["metadata"]
     before = meta.get("finalizers", [])
-    policy = deletion.policy or _own_policy(kind, before)
-    wanted = None if kind.resource == _NEVER_COLLECTED else _FINALIZERS.get(policy)
+    policy = deletion.policy or _default_policy(strategy, before)
+    is_collected = strategy.garbage_collection is not GarbageCollection.UNSUPPORTED
+    wanted = _FINALIZERS.get(policy) if is_collected else None
     after = [name for name in before if name not in (FOREGROUND, ORPHAN)]
     if wanted is not None:
         after = before if wanted in before else [*after, wanted]
@@ -54,8 +61,71 @@ def with_garbage_finalizer(kind: Kind, obj: Json, deletion: Deletion) -> Json:
     return {**obj, "metadata": changed}
 
 
+def _default_policy(strategy: ResourceStrategy, finalizers: list[str]) -> str:
+    if ORPHAN in finalizers:
+        return "Orphan"
+    if FOREGROUND in finalizers:
+        return "Foreground"
+    return strategy.garbage_collection
+
+
+def marked_for_deletion(
+    strategy: ResourceStrategy, obj: Json, now: int, grace_period_s: int | None
+) -> Json:
+    """`obj` as a deletion leaves it while it stays; `obj` itself where nothing changes.
+
+    `grace_period_s` None leaves the grace period to the object.
+    """
+    if grace_period_s is not None and grace_period_s < 0:
+        grace_period_s = 1
+    if obj["metadata"].get("deletionTimestamp"):
+        repeat = strategy.repeat_deletion or _shortened
+        return repeat(obj, now, grace_period_s)
+    if strategy.begin_deletion is not None:
+        marked = strategy.begin_deletion(obj, now, grace_period_s)
+        if marked is not None:
+            return marked
+    return mark_for_deletion(obj, now, 0) if obj["metadata"].get("finalizers") else obj
+
+
+def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
+    """`obj` with deletionTimestamp; the generation grows so that controllers notice."""
+    gone_at = now + grace_period_s * NANOSECONDS_PER_SECOND
+    meta = {
+        **obj["metadata"],
+        "deletionTimestamp": format_timestamp(gone_at),
+        "deletionGracePeriodSeconds": grace_period_s,
+    }
+    if meta.get("generation"):
+        meta["generation"] += 1
+    return {**obj, "metadata": meta}
+
+
+def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
+    """Whether nothing keeps `obj`, which is being deleted, any longer."""
+    if obj["metadata"].get("finalizers"):
+        return False
+    return strategy.holds_deleted is None or not strategy.holds_deleted(obj)
+
+
+def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
+    """`obj`, which is marked already, with a shorter grace period if one is given."""
+    meta = obj["metadata"]
+    left_s = meta.get("deletionGracePeriodSeconds")
+    if grace_period_s is None or left_s is None or grace_period_s >= left_s:
+        return obj
+    gone_at = parse_timestamp(meta["deletionTimestamp"])
+    gone_at -= (left_s - grace_period_s) * NANOSECONDS_PER_SECOND
+    shortened = {
+        **meta,
+        "deletionTimestamp": format_timestamp(gone_at),
+        "deletionGracePeriodSeconds": grace_period_s,
+    }
+    return {**obj, "metadata": shortened}
+
+
 def require_no_new_finalizers(kind: Kind, old: Json, new: Json) -> None:
-    """Refuse to hold an object that is on its way out any longer. Raises ApiError 422."""
+    """Refuse new finalizers on an object that is being deleted. Raises ApiError 422."""
     # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateNoNewFinalizers
     before, meta = old["metadata"], new["metadata"]
     if not before.get("deletionTimestamp"):
@@ -90,11 +160,3 @@ def require_same_end(kind: Kind, old: Json, new: Json) -> None:
 def _immutable(name: str, value: str) -> Cause:
     why = f"Invalid value: {value}: field is immutable"
     return Cause("FieldValueInvalid", why, f"metadata.{name}")
-
-
-def _own_policy(kind: Kind, finalizers: list[str]) -> str:
-    if ORPHAN in finalizers:
-        return "Orphan"
-    if FOREGROUND in finalizers:
-        return "Foreground"
-    return "Orphan" if kind in (JOB, REPLICATION_CONTROLLER) else "Background"

@@ -20,6 +20,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.error import ApiError, Cause, forbidden, too_many_requests
 from fairlead.apiserver.kind import POD, POD_DISRUPTION_BUDGET
+from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.precondition import require
 from fairlead.apiserver.registry.store import Store
 
@@ -71,7 +72,9 @@ def evict(  # noqa: PLR0913 - the parts of one request
     conditions = pod["status"].get("conditions", ())
     targeted = with_conditions(conditions, (_TARGETED,), format_timestamp(now))
     store.write(POD, {**pod, "status": {**pod["status"], "conditions": targeted}})
-    return store.delete(POD, namespace, name, now, grace_period_s=grace_period_s)
+    return store.delete(
+        POD, namespace, name, now, Deletion(grace_period_s=grace_period_s, policy="Background")
+    )
 
 
 def budgets_of(store: Store, pod: Json) -> list[Json]:

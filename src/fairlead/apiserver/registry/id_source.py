@@ -14,9 +14,6 @@ SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 GENERATED_NAME_MAX: Final = 63
 ATTEMPTS_MAX: Final = 8
-# Resources of which the base is the whole name.
-# upstream: pkg/registry/networking/ipaddress/strategy.go:noopNameGenerator
-NAMED_BY_THE_BASE: Final = ("ipaddresses.networking.k8s.io",)
 
 
 class IdSource(Protocol):

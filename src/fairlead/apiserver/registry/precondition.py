@@ -1,28 +1,15 @@
-"""Preconditions: a write that is meant for one incarnation or one version of an object only."""
+"""Preconditions: the uid and the version that an object must have for a write to happen."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, conflict
 from fairlead.apiserver.kind import Kind
-
-# Where upstream keeps the objects of some kinds, others are under their plurals.
-# upstream: pkg/kubeapiserver/default_storage_factory_builder.go:SpecialDefaultResourcePrefixes
-_FOLDERS: Final[Mapping[str, str]] = {
-    "replicationcontrollers": "controllers",
-    "endpoints": "services/endpoints",
-    "services": "services/specs",
-    "nodes": "minions",
-    "ingresses.networking.k8s.io": "ingress",
-}
-_APART: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
+from fairlead.apiserver.registry.strategies.table import strategy_of
 
 
 def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | None) -> None:
-    """Refuse to delete another object than the one meant; None does not care.
+    """Refuse to delete an object with another uid or version; None matches any.
 
     Raises ApiError 409.
     """
@@ -46,14 +33,14 @@ def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | N
 
 
 def require_uid(kind: Kind, obj: Json, uid: str) -> None:
-    """Refuse to write to another object than the one meant; "" does not care.
+    """Refuse to write to an object with another uid; "" matches any.
 
     Raises ApiError 409.
     """
     # upstream: apiserver/pkg/storage/interfaces.go:Preconditions.Check, storage/errors.go
     meta = obj["metadata"]
     if uid and uid != meta.get("uid", ""):
-        place = "/".join(filter(None, (_folder(kind), meta.get("namespace"), meta["name"])))
+        place = "/".join(filter(None, (_storage_prefix(kind), meta.get("namespace"), meta["name"])))
         raise conflict(
             kind,
             meta.get("namespace", ""),
@@ -64,10 +51,11 @@ def require_uid(kind: Kind, obj: Json, uid: str) -> None:
         )
 
 
-def _folder(kind: Kind) -> str:
-    if kind.custom is not None or kind.group in _APART:
+def _storage_prefix(kind: Kind) -> str:
+    # upstream: pkg/kubeapiserver/default_storage_factory_builder.go:SpecialDefaultResourcePrefixes
+    if kind.custom is not None:
         return f"{kind.group}/{kind.plural}"
-    return _FOLDERS.get(kind.resource, kind.plural)
+    return strategy_of(kind).storage_prefix or kind.plural
 
 
 def _unmet(kind: Kind, meta: Json, why: str) -> ApiError:

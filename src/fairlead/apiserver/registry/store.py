@@ -1,20 +1,20 @@
-"""Store: the request path. Each verb is one request, complete when it returns.
+"""Store: create, update, patch and delete, each as one numbered story.
 
-A write goes through the stations of an API server: what the client sent is copied (the store
-owns what it keeps), validated, defaulted, admitted, prepared by its kind's strategy, and stored
-under the next version. A write that changes nothing stores nothing and keeps the version. All
-refusals are `ApiError`. What is given back is shared: nobody may mutate it.
+A write passes the stages of an API server: decoding and defaults, mutating admission, validation,
+the strategy of its kind, validating admission, storage. Each verb is one request, complete when it
+returns. A write that changes nothing stores nothing and keeps the version. Refusals are `ApiError`.
+Returned objects are shared: callers must not mutate them.
 
-Listing with selectors, tables, server-side apply and the like are a front's business: it reads
-here and writes through these verbs.
+Selectors, tables, server-side apply and the like belong to the endpoints, which read from a store
+and write through these verbs.
 
-upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
+upstream: apiserver/pkg/registry/generic/registry/store.go, registry/rest/{create,update,delete}.go
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
@@ -23,30 +23,52 @@ from fairlead.apiserver.admission.attributes import AdmissionPlugin, Operation
 from fairlead.apiserver.admission.chain import ADMISSION
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.condition import with_conditions
-from fairlead.apiserver.conversion.kind_conversion import kept
-from fairlead.apiserver.error import STALE, conflict, not_found
+from fairlead.apiserver.conversion.kind_conversion import pruned_for_storage
+from fairlead.apiserver.error import STALE, ApiError, already_exists, conflict, not_found
 from fairlead.apiserver.kind import Kind, kind_of
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry import snapshot_load
-from fairlead.apiserver.registry.deletion import Deletion, with_garbage_finalizer
-from fairlead.apiserver.registry.graceful_deletion import marked_for_deletion, may_go
-from fairlead.apiserver.registry.id_source import IdSource, ReplayedIds
-from fairlead.apiserver.registry.passage import created, replaced, restated
+from fairlead.apiserver.registry.admission_control import AdmissionControl
+from fairlead.apiserver.registry.deletion import (
+    Deletion,
+    marked_for_deletion,
+    may_remove,
+    require_no_new_finalizers,
+    require_same_end,
+    with_garbage_finalizer,
+)
+from fairlead.apiserver.registry.id_source import (
+    ATTEMPTS_MAX,
+    IdSource,
+    ReplayedIds,
+    generated_name,
+)
 from fairlead.apiserver.registry.precondition import require, require_uid
-from fairlead.apiserver.registry.stations import Stations
-from fairlead.apiserver.registry.strategy import Strategies
+from fairlead.apiserver.registry.preparation import (
+    prepared_for_create,
+    prepared_for_status_update,
+    prepared_for_update,
+    with_null_lists,
+)
+from fairlead.apiserver.registry.registry import Registry
+from fairlead.apiserver.registry.simulation import SIMULATION
+from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
 from fairlead.apiserver.registry.unpersisted_defaults import UnpersistedDefaults
 from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StorageChange
 
 Objects = list[Json]
 Changes = list[StorageChange]
 
+RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
+# How a controller deletes what it manages.
+IN_BACKGROUND: Final = Deletion(policy="Background")
+
 
 class Store:
     """Objects behind the API server's rules; `now` is always in ns since 1970.
 
-    `storage` is what lies beneath, for subresources and watches; `stations` are what an object
-    passes that is written to some other part.
+    `storage` is what lies beneath, for subresources and watches; `admission` asks the plugins for
+    subresources that are not objects (a Binding, an Eviction).
     """
 
     def __init__(
@@ -54,35 +76,25 @@ class Store:
         ids: IdSource,
         *,
         admission: Sequence[AdmissionPlugin] = ADMISSION,
+        registry: Registry = SIMULATION,
         log_capacity: int = LOG_CAPACITY,
-        runnable: bool = True,
-        strategies: Strategies | None = None,
         storage: Storage | None = None,
     ) -> None:
-        """Start empty; `ids` names new objects, `admission` is asked in order.
+        """Start empty; `ids` names new objects, the plugins of `admission` are asked in order.
 
-        `runnable`: containers of new pods must have what a kubelet needs, names and images.
-        `strategies` prepare objects of some kinds besides. `storage` is where objects are kept,
-        with a log of its own length.
+        `storage` brings a log of its own length.
         """
         self.storage = Storage(log_capacity) if storage is None else storage
-        # Who draws from the same source elsewhere hands in one that can be replayed.
+        # A caller that draws from the same source elsewhere passes one that can be replayed.
         self.ids = ids if isinstance(ids, ReplayedIds) else ReplayedIds(ids)
-        self._admission = admission
-        self.stations = Stations(
-            self.storage, self.ids, admission, runnable=runnable, strategies=strategies
-        )
-        self._first_forms = UnpersistedDefaults()
+        self.registry = registry
+        self.admission = AdmissionControl(admission, self.storage, self.completed)
+        self._unpersisted = UnpersistedDefaults()
 
     @property
     def version(self) -> int:
         """The version of the newest change of any object."""
         return self.storage.version
-
-    @property
-    def is_served(self) -> bool:
-        """Whether clients write here, and look at everything."""
-        return self.stations.strategies is not None
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -106,10 +118,10 @@ class Store:
         return self.storage.changes_since(version)
 
     def subscribe(self, listener: Callable[[StorageChange], None]) -> Callable[[], None]:
-        """Tell `listener` each change as it happens; call what is given back to end that."""
+        """Call `listener` with each change as it happens; call the result to unsubscribe."""
         return self.storage.subscribe(listener)
 
-    # --- writing ---------------------------------------------------------------------------
+    # --- create ----------------------------------------------------------------------------
 
     def create(
         self,
@@ -119,31 +131,153 @@ class Store:
         kind: Kind | None = None,
         write: Write = PLAIN,
     ) -> Json:
-        """Store a new object, of `kind` if that is known already; gives back what was stored.
+        """Store a new object, of `kind` if that is known already, and return what was stored.
 
         Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
         """
-        kind, sent, obj = created(self.stations, manifest, now, kind, write)
-        obj = kept(kind, obj)
+        # 1. Find the kind. A caller that knows it has read the object by its schema, so that its
+        #    nulls mean something.
+        obj = dict(manifest) if kind else without_nulls(dict(manifest))
+        kind = kind or kind_of(obj)
+        strategy = self.registry.strategy(kind)
+        preparation = Preparation(self.storage, write.dry_run)
+        # 2. Namespace, name and defaults. Without a name the object is invalid: say all of it.
+        obj = self._named(kind, strategy, snapshot_load.located(kind, obj))
+        obj = self.completed(kind, obj, is_decoded=write.is_decoded)
+        if "name" not in obj.get("metadata", {}):
+            self._begin_create(strategy, obj, preparation)
+            self.registry.validator.validate(kind, obj)
+        meta = obj["metadata"]
+        namespace, name = meta.get("namespace", ""), meta["name"]
+        if _is_version(meta.get("resourceVersion", "")):
+            raise ApiError("", 500, RV_ON_CREATE)
+        # 3. Managed fields, then the plugins that may change the object.
+        obj = write.tracked(None, obj)
+        attributes = self.admission.attributes(Operation.CREATE, kind, obj, write=write)
+        attributes = self.admission.mutate(attributes)
+        sent = attributes.obj
+        # 4. Validate what the client and the plugins made of it.
+        self._begin_create(strategy, sent, preparation)
+        self.registry.validator.validate(kind, sent)
+        # 5. Set what is the server's: uid, timestamps, status, and what the strategy adds.
+        existing = self.storage.find(kind, namespace, name)
+        obj = prepared_for_create(
+            kind,
+            strategy,
+            sent,
+            uid="" if existing else self.ids.new_uid(kind, namespace, name),
+            timestamp=format_timestamp(now),
+            zero_status=self.registry.zero_status(kind),
+        )
+        if strategy.prepare_for_create is not None:
+            obj = strategy.prepare_for_create(obj, preparation)
+        obj = with_null_lists(strategy.null_when_empty, obj)
+        # 6. Warn, then ask the plugins that only look, then look whether the name is free.
+        _warn(strategy, None, obj, write)
+        self.admission.validate(attributes.with_object(obj))
+        if existing is not None:
+            going = bool(existing["metadata"].get("deletionTimestamp"))
+            is_generated = bool(obj["metadata"].get("generateName"))
+            raise already_exists(
+                kind, namespace, name, terminating=going, is_generated=is_generated
+            )
+        # 7. Store it.
+        obj = pruned_for_storage(kind, obj)
         if write.dry_run:
             return obj
         stored = self.storage.put(kind, obj)
-        if self.is_served:
-            self._first_forms.note(kind, sent, stored)
+        self._unpersisted.note(kind, strategy, sent, stored)
         return stored
 
-    def update(self, manifest: Mapping[str, Any], now: int) -> Json:
-        """Replace everything but status; gives back what was stored.
+    # --- update ----------------------------------------------------------------------------
 
-        A resourceVersion or uid in `manifest` is a precondition. Raises ApiError: 404, 409 another
-        version or uid, 422 or 400 invalid, 403 not admitted.
+    def update(
+        self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN, subresource: str = ""
+    ) -> Json:
+        """Store `new` in place of `old`, the newest version; return what was stored.
+
+        `new` is complete, and its status does not count. A resourceVersion or uid in it is a
+        precondition. Raises ApiError: 409 another version or uid, 422 or 400 invalid, 403 not
+        admitted.
         """
-        obj = without_nulls(dict(manifest))
-        kind = kind_of(obj)
-        obj = snapshot_load.located(kind, obj)
-        meta = obj.get("metadata", {})
-        old = self.get(kind, meta.get("namespace", ""), meta.get("name", ""))
-        return self.replace(kind, old, obj)
+        strategy = self.registry.strategy(kind)
+        # 1. Preconditions.
+        _require_same_version(kind, old, new)
+        # 2. Defaults and managed fields, then the plugins that may change the object.
+        new = write.tracked(old, self.completed(kind, new, is_decoded=write.is_decoded))
+        attributes = self.admission.attributes(
+            Operation.UPDATE, kind, new, old=old, subresource=subresource, write=write
+        )
+        attributes = self.admission.mutate(attributes)
+        new = attributes.obj
+        # 3. A deletion under way goes on as it began.
+        require_no_new_finalizers(kind, old, new)
+        require_same_end(kind, old, new)
+        # 4. Keep what is the server's, and what the strategy keeps.
+        new = prepared_for_update(kind, strategy, old, new)
+        if strategy.prepare_for_update is not None:
+            preparation = Preparation(self.storage, write.dry_run)
+            new = strategy.prepare_for_update(old, new, preparation)
+        new = with_null_lists(strategy.null_when_empty, new)
+        # 5. Validate, warn, and ask the plugins that only look.
+        self.registry.validator.validate_update(kind, old, new)
+        _warn(strategy, old, new, write)
+        self.admission.validate(attributes.with_object(new))
+        # 6. Store it.
+        return self.commit(kind, old, new, write=write)
+
+    def update_status(
+        self,
+        kind: Kind,
+        old: Json,
+        new: Json,
+        now: int,
+        *,
+        write: Write = PLAIN,
+        subresource: str = "status",
+    ) -> Json:
+        """Store the status of `new` in place of that of `old`; other changes in it are dropped.
+
+        `subresource` is the one that is written. Preconditions and refusals are those of `update`.
+        """
+        strategy = self.registry.strategy(kind)
+        # 1. What the strategy of the subresource makes of it.
+        prepare = strategy.prepare_subresource.get(subresource)
+        if prepare is not None:
+            new = prepare(old, new, format_timestamp(now))
+        # 2. Preconditions.
+        _require_same_version(kind, old, new)
+        # 3. Defaults and managed fields, then all but status and some metadata from `old`.
+        new = write.tracked(old, self.completed(kind, new, is_decoded=write.is_decoded))
+        new = prepared_for_status_update(strategy, old, new)
+        # 4. Validate, and ask all plugins.
+        self.registry.validator.validate_status_update(kind, old, new, subresource)
+        new = self.admission.admit(
+            Operation.UPDATE, kind, new, old=old, subresource=subresource, write=write
+        )
+        # 5. Store it.
+        return self.commit(kind, old, new, write=write)
+
+    def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
+        """Store `new`, which passed all stages, in place of `old`; return what was stored.
+
+        Nothing is stored where storage would not change. An object that is being deleted and was
+        only kept by finalizers is removed with the last of them.
+        """
+        strategy = self.registry.strategy(kind)
+        new = pruned_for_storage(kind, new)
+        if write.is_same(old, new) and not self._unpersisted.has(kind, old):
+            return old
+        if write.dry_run:
+            return new
+        self._unpersisted.forget(kind, old)
+        meta = new["metadata"]
+        if old["metadata"].get("deletionTimestamp") and may_remove(strategy, new):
+            self.storage.remove(kind, meta.get("namespace", ""), meta["name"])
+            return new
+        return self.storage.put(kind, new)
+
+    # --- patch, by controllers; those of clients are made by the endpoints ------------------
 
     def patch(  # noqa: PLR0913 - the parts of one request
         self,
@@ -156,15 +290,16 @@ class Store:
         uid: str = "",
         write: Write = PLAIN,
     ) -> Json:
-        """Merge `patch` (RFC 7386) into everything but status; gives back what was stored.
+        """Merge `patch` (RFC 7386) into everything but status; return what was stored.
 
-        A resourceVersion in the patch and a non-empty `uid` are preconditions. Raises as `update`.
+        A resourceVersion in the patch and a non-empty `uid` are preconditions. Raises ApiError 404,
+        and as `update`.
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
-        return self.replace(kind, old, merge_patch(old, patch), write=write)
+        return self.update(kind, old, merge_patch(old, patch), write=write)
 
-    def patch_status(  # noqa: PLR0913 - likewise
+    def patch_status(  # noqa: PLR0913 - the parts of one request
         self,
         kind: Kind,
         namespace: str,
@@ -195,126 +330,69 @@ class Store:
         if status == old.get("status", {}):
             return old
         new = {**old, "status": status}
-        self.stations.validator.validate_status(kind, new, fields)
-        new = write.tracked(old, self.stations.shaped(kind, old, new))
-        if write.user is not None:  # nobody else's writes of status are asked about
-            part = "status"
-            new = self.stations.admitted(
-                Operation.UPDATE, kind, new, old=old, subresource=part, write=write
+        self.registry.validator.validate_status(kind, new, fields)
+        new = write.tracked(old, self.registry.normalize(kind, old, new))
+        if write.user is not None:  # plugins look at the status writes of users only
+            new = self.admission.admit(
+                Operation.UPDATE, kind, new, old=old, subresource="status", write=write
             )
         return self.storage.put(kind, new)
 
-    def delete(  # noqa: PLR0913 - likewise
+    # --- delete ----------------------------------------------------------------------------
+
+    def delete(
         self,
         kind: Kind,
         namespace: str,
         name: str,
         now: int,
-        *,
-        grace_period_s: int | None = None,
-        uid: str = "",
-        resource_version: str = "",
-    ) -> Json:
-        """Let an object go, at once or when it may; gives back its last version so far.
-
-        `grace_period_s` None leaves it to the object. Raises ApiError: 404, 409 another uid or
-        version, 403 not admitted.
-        """
-        deletion = Deletion(
-            grace_period_s=grace_period_s,
-            policy="Background",
-            uid=uid or None,
-            resource_version=resource_version or None,
-        )
-        return self.let_go(kind, namespace, name, now, deletion)
-
-    def let_go(
-        self,
-        kind: Kind,
-        namespace: str,
-        name: str,
-        now: int,
-        deletion: Deletion,
+        deletion: Deletion = IN_BACKGROUND,
         *,
         write: Write = PLAIN,
     ) -> Json:
-        """Delete an object as `deletion` wishes; gives back its last version so far.
+        """Delete an object, at once or gracefully; return its last version so far.
 
-        Raises as `delete`.
+        Raises ApiError: 404, 409 another uid or version, 403 not admitted.
         """
+        strategy = self.registry.strategy(kind)
+        # 1. Preconditions and admission.
         old = self.get(kind, namespace, name)
         require(kind, old, uid=deletion.uid, resource_version=deletion.resource_version)
-        self.stations.admitted(Operation.DELETE, kind, old, write=write)
-        marked = with_garbage_finalizer(kind, old, deletion)
-        marked = marked_for_deletion(kind, marked, now, deletion.grace_period_s)
+        self.admission.admit(Operation.DELETE, kind, old, write=write)
+        # 2. Mark it: a finalizer for its dependents, a timestamp where it is kept for a while.
+        marked = with_garbage_finalizer(strategy, old, deletion)
+        marked = marked_for_deletion(strategy, marked, now, deletion.grace_period_s)
         if write.dry_run:
             return marked
         if marked is not old:
             marked = self.storage.put(kind, marked)
-        if may_go(kind, marked):
-            self._first_forms.forget(kind, marked)
+        # 3. Remove it where nothing keeps it.
+        if may_remove(strategy, marked):
+            self._unpersisted.forget(kind, marked)
             return self.storage.remove(kind, namespace, name)
         return marked
 
-    def replace(
-        self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN, subresource: str = ""
-    ) -> Json:
-        """Store `new`, made from `old` (the newest version) or sent in its place, but for status.
-
-        A resourceVersion or uid in `new` is a precondition. Raises as `update`.
-        """
-        new = replaced(self.stations, kind, old, new, write, subresource)
-        return self.commit(kind, old, new, write=write)
-
-    def replace_status(
-        self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN, part: str = "status"
-    ) -> Json:
-        """Store the status of `new` over that of `old`; what stands elsewhere in it is dropped.
-
-        `part` is the subresource that is written. A resourceVersion or uid in `new` is a
-        precondition. Raises as `update`.
-        """
-        new = restated(self.stations, kind, old, new, write, part)
-        return self.commit(kind, old, new, write=write)
+    # --- the server's own writes -----------------------------------------------------------
 
     def write(self, kind: Kind, obj: Json) -> Json:
-        """Store `obj`, of which the server itself has written a part; gives what was stored."""
+        """Store `obj`, of which the server itself has written a part; return what was stored."""
         meta = obj["metadata"]
         old = self.storage.find(kind, meta.get("namespace", ""), meta["name"])
-        return self.storage.put(kind, self.stations.shaped(kind, old, obj))
-
-    def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
-        """Store `new`, which passed all stations, over `old`; gives back what was stored.
-
-        Nothing is stored where nothing has changed in storage. An object that was only held by
-        finalizers goes with the last of them.
-        """
-        new = kept(kind, new)
-        if write.is_same(old, new) and not self._first_forms.is_short(kind, old):
-            return old
-        if write.dry_run:
-            return new
-        self._first_forms.forget(kind, old)
-        meta = new["metadata"]
-        if old["metadata"].get("deletionTimestamp") and may_go(kind, new):
-            self.storage.remove(kind, meta.get("namespace", ""), meta["name"])
-            return new
-        return self.storage.put(kind, new)
+        return self.storage.put(kind, self.registry.normalize(kind, old, obj))
 
     # --- from elsewhere --------------------------------------------------------------------
 
     def load(self, manifests: Iterable[Mapping[str, Any]], now: int) -> Objects:
-        """Take over a whole cluster as it was stored elsewhere; see `loading`.
+        """Take over a whole cluster as it was stored elsewhere; see `snapshot_load`.
 
-        Gives the objects in the order in which they become known. Listeners hear nothing, and
+        Returns the objects in the order in which they become known. Listeners hear nothing, and
         watches start after it. Raises ApiError that names the object.
         """
-        return snapshot_load.load(
-            self.storage, manifests, now, ids=self.ids, admission=self._admission
-        )
+        plugins = self.admission.plugins
+        return snapshot_load.load(self.storage, manifests, now, ids=self.ids, admission=plugins)
 
     def put_as_is(self, manifest: Mapping[str, Any], now: int) -> Json:
-        """Store an object as `load` would, over the one that is there; gives back what was stored.
+        """Store an object as `load` would, in place of an existing one; return what was stored.
 
         Status, uid and priority are the manifest's. Raises ApiError when it is malformed.
         """
@@ -329,3 +407,49 @@ class Store:
         Raises ApiError: 404, 422 or 400 malformed.
         """
         return self.put_as_is(merge_patch(self.get(kind, namespace, name), patch), now)
+
+    # --- stages ----------------------------------------------------------------------------
+
+    def completed(self, kind: Kind, obj: Json, *, is_decoded: bool = False) -> Json:
+        """`obj` decoded by its type, unless it is, and with its defaults. Raises ApiError 400."""
+        decoded = obj if is_decoded else self.registry.decode(kind, obj)
+        return self.registry.default(kind, decoded)
+
+    def _named(self, kind: Kind, strategy: ResourceStrategy, obj: Json) -> Json:
+        """`obj` with a generated name if it asks for one."""
+        meta = obj.get("metadata", {})
+        if not isinstance(meta, dict) or meta.get("name") or not meta.get("generateName"):
+            return obj
+        if not strategy.has_random_suffix:
+            return {**obj, "metadata": {**meta, "name": meta["generateName"]}}
+        namespace = meta.get("namespace", "")
+        for _ in range(ATTEMPTS_MAX):
+            name = generated_name(str(meta["generateName"]), self.ids.new_suffix())
+            if self.storage.find(kind, namespace, name) is None:
+                break
+        return {**obj, "metadata": {**meta, "name": name}}
+
+    def _begin_create(
+        self, strategy: ResourceStrategy, obj: Json, preparation: Preparation
+    ) -> None:
+        if strategy.begin_create is not None:
+            strategy.begin_create(obj, preparation)
+
+
+def _require_same_version(kind: Kind, old: Json, new: Json) -> None:
+    """Refuse a write that means another object or version. Raises ApiError 409."""
+    before, meta = old["metadata"], new["metadata"]
+    require_uid(kind, old, meta.get("uid", ""))
+    if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
+        raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
+
+
+def _warn(strategy: ResourceStrategy, old: Json | None, new: Json, write: Write) -> None:
+    if strategy.warnings is not None:
+        for text in strategy.warnings(old, new):
+            write.warn(text)
+
+
+def _is_version(text: str) -> bool:
+    """Whether `text` is the version of an object: a number other than 0."""
+    return text.isascii() and text.isdecimal() and text.strip("0") != ""

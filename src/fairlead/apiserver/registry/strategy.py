@@ -1,188 +1,169 @@
-"""What the server decides about an object whatever the client sent: status and server's metadata.
+"""ResourceStrategy: what is specific to one kind, in one place.
 
-Where status has a subresource of its own, a new object has none yet (a node may bring one), and
-an update of the object leaves status alone. uid, timestamps and generation are the server's.
+`store.Store` has the steps that all kinds share. A strategy holds what a kind adds to them, as data
+where data is enough and as functions otherwise. Every field has a default that suits a kind
+without special rules, so such a kind needs no strategy of its own.
 
-upstream: pkg/registry/<group>/<resource>/strategy.go,
-apiserver/pkg/registry/rest/{create,update}.go
+upstream: pkg/registry/<group>/<resource>/{strategy.go,storage/storage.go},
+apiserver/pkg/registry/rest/{create,update,delete}.go for the interfaces
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.json_equality import json_equal
-from fairlead.apiserver.kind import DEPLOYMENT, ENDPOINT_SLICE, NODE, POD, PRIORITY_CLASS, Kind
+from fairlead.apiserver.registry.selectable_field import FieldReader
 from fairlead.apiserver.storage.storage import Storage
 
-_SERVERS_METADATA: Final = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-)
-# Which metadata a write of status carries along, where it is not all that clients own.
-# upstream: PrepareForUpdate of the status strategies
-_METADATA: Final = ("annotations", "finalizers", "labels", "managedFields", "ownerReferences")
-_NOTHING_ELSE: Final = ("managedFields",)
-_WITH_STATUS: Final[Mapping[str, tuple[str, ...]]] = {
-    "pods": ("annotations", "finalizers", "labels", "managedFields"),
-    "services": _NOTHING_ELSE,
-    "apiservices.apiregistration.k8s.io": _NOTHING_ELSE,
-    "flowschemas.flowcontrol.apiserver.k8s.io": _NOTHING_ELSE,
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _NOTHING_ELSE,
-    "resourceclaims.resource.k8s.io": _NOTHING_ELSE,
-    "servicecidrs.networking.k8s.io": _NOTHING_ELSE,
-    "validatingadmissionpolicies.admissionregistration.k8s.io": _NOTHING_ELSE,
-    "volumeattachments.storage.k8s.io": _NOTHING_ELSE,
-    DEPLOYMENT.resource: ("annotations", "finalizers", "managedFields", "ownerReferences"),
-}
-# Kinds whose status a write of the whole object changes too, and those that are created with one.
-# upstream: networking/servicecidr/strategy.go, core/node/strategy.go
-_KEPT_STATUS: Final = ("servicecidrs.networking.k8s.io",)
-_BROUGHT_STATUS: Final = (NODE.resource, *_KEPT_STATUS)
-# Kinds that have a generation once their spec has changed.
-# upstream: storage/csidriver/strategy.go:PrepareForUpdate
-_COUNTED_ONCE_CHANGED: Final = ("csidrivers.storage.k8s.io",)
-_NOT_OF_NEW: Final = (
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "resourceVersion",
-    "selfLink",
-)
+FieldPath = tuple[str, ...]
+
+# What a write of the status subresource may also change of the metadata, unless a kind says
+# otherwise. upstream: PrepareForUpdate of the status strategies
+OWNED_METADATA: Final = ("annotations", "finalizers", "labels", "managedFields", "ownerReferences")
+ONLY_MANAGED_FIELDS: Final = ("managedFields",)
 _NOT_SPEC: Final = ("apiVersion", "kind", "metadata", "status")
-_GATED: Final = {
-    "type": "PodScheduled",
-    "status": "False",
-    "reason": "SchedulingGated",
-    "message": "Scheduling is blocked due to non-empty scheduling gates",
-}
 
 
-class Strategies(Protocol):
-    """What happens to objects besides where they are served to anybody."""
+class GarbageCollection(StrEnum):
+    """What happens to dependents when a DeleteOptions does not say it.
 
-    def completed(self, kind: Kind, obj: Json, *, is_read: bool = False) -> Json:
-        """`obj` in the form in which upstream keeps it, with all its defaults.
-
-        `is_read`: it has that form already, but for the defaults.
-        Raises ApiError 400 for a value of a wrong type.
-        """
-        ...
-
-    def warnings(self, kind: Kind, old: Json | None, new: Json) -> Iterable[str]:
-        """What a client should know about `new`, which is valid."""
-        ...
-
-    def begun(self, kind: Kind, obj: Json, storage: Storage, *, is_tried: bool = False) -> None:
-        """Take what a new object needs before it is looked at; nothing where that `is_tried` only.
-
-        Raises ApiError.
-        """
-        ...
-
-    def created(self, kind: Kind, obj: Json, storage: Storage, *, is_tried: bool = False) -> Json:
-        """`obj` as a new object; nothing is stored where that `is_tried` only. Raises ApiError."""
-        ...
-
-    def updated(
-        self, kind: Kind, old: Json, new: Json, storage: Storage, *, is_tried: bool = False
-    ) -> Json:
-        """`new` in place of `old`, likewise. Raises ApiError."""
-        ...
-
-    def shaped(self, kind: Kind, old: Json | None, new: Json) -> Json:
-        """`new`, which the server has made of `old`, in the form in which it is kept."""
-        ...
-
-
-def prepared_for_create(kind: Kind, obj: Json, uid: str, timestamp: str) -> Json:
-    """`obj` as a new object."""
-    meta = {key: value for key, value in obj["metadata"].items() if key not in _NOT_OF_NEW}
-    meta |= {"uid": uid, "creationTimestamp": timestamp}
-    if kind.has_generation:
-        meta["generation"] = 1
-    prepared = {**obj, "metadata": meta}
-    if kind is POD:
-        prepared["status"] = _new_pod_status(obj, timestamp)
-    elif kind.has_status and kind.resource not in _BROUGHT_STATUS:
-        prepared.pop("status", None)
-    return prepared
-
-
-def prepared_for_update(kind: Kind, old: Json, new: Json) -> Json:
-    """`new` with what an update cannot change taken from `old`, and the generation it leads to."""
-    before = old["metadata"]
-    ignored = (*_SERVERS_METADATA, "selfLink")
-    meta = {key: value for key, value in new["metadata"].items() if key not in ignored}
-    meta |= {key: before[key] for key in _SERVERS_METADATA if key in before}
-    meta["resourceVersion"] = before["resourceVersion"]
-    prepared = {**new, "metadata": meta}
-    if kind.has_status and kind.resource not in _KEPT_STATUS:
-        prepared.pop("status", None)
-        if "status" in old:
-            prepared["status"] = old["status"]
-    counts = kind.has_generation or kind.resource in _COUNTED_ONCE_CHANGED
-    if counts and _is_respecified(kind, old, prepared):
-        meta["generation"] = before.get("generation", 0) + 1
-    return prepared
-
-
-def prepared_for_status(kind: Kind, old: Json, new: Json) -> Json:
-    """`old` with the status of `new`, and of its metadata what a kind lets pass along with it."""
-    before, after = old["metadata"], new["metadata"]
-    own = _NOTHING_ELSE if kind.is_custom else _METADATA
-    written = _WITH_STATUS.get(kind.resource, own)
-    meta = {key: value for key, value in before.items() if key not in written}
-    meta |= {key: after[key] for key in written if key in after}
-    prepared = {key: value for key, value in old.items() if key != "status"}
-    if "status" in new:
-        prepared["status"] = new["status"]
-    quality = old.get("status", {}).get("qosClass") if kind is POD else None
-    if quality:  # the server's own
-        prepared["status"] = {**prepared.get("status", {}), "qosClass": quality}
-    return {**prepared, "metadata": meta}
-
-
-def respecified(old: Json, spec: Json) -> Json:
-    """`old` with another spec, and the generation it leads to."""
-    if spec == old.get("spec"):
-        return old
-    meta = {**old["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
-    return {**old, "metadata": meta, "spec": spec}
-
-
-def _new_pod_status(pod: Json, timestamp: str) -> Json:
-    status: Json = {"phase": "Pending"}
-    if pod.get("spec", {}).get("schedulingGates"):
-        status["conditions"] = with_conditions((), (_GATED,), timestamp)
-    return status
-
-
-def _is_respecified(kind: Kind, old: Json, new: Json) -> bool:
-    """Whether anything but metadata and status differs.
-
-    A Deployment counts annotations too, an EndpointSlice labels, a PriorityClass nothing.
+    upstream: apiserver/pkg/registry/rest/delete.go:GarbageCollectionPolicy
     """
-    # upstream, in pkg/registry: PrepareForUpdate of apps/deployment, discovery/endpointslice and
-    # scheduling/priorityclass
-    if kind is PRIORITY_CLASS:
-        return False
-    if kind is DEPLOYMENT and _annotations(old) != _annotations(new):
-        return True
-    if kind is ENDPOINT_SLICE and old["metadata"].get("labels") != new["metadata"].get("labels"):
-        return True
+
+    DELETE_DEPENDENTS = "Background"
+    ORPHAN_DEPENDENTS = "Orphan"
+    UNSUPPORTED = "Unsupported"
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a strategy may read while it prepares an object; `dry_run` must allocate nothing."""
+
+    storage: Storage
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredField:
+    """A value that stands alone and as the first item of a list; the one alone counts.
+
+    Both are fields of `part`; `key` is the field of an item that has the value, "" where the item
+    is the value.
+    """
+
+    part: str
+    single: str
+    listed: str
+    key: str = ""
+
+
+def is_respecified(old: Json, new: Json) -> bool:
+    """Whether anything but metadata and status differs."""
     return not json_equal(_spec(old), _spec(new))
-
-
-def _annotations(obj: Json) -> Json:
-    annotations: Json = obj["metadata"].get("annotations", {})
-    return annotations
 
 
 def _spec(obj: Json) -> Json:
     return {key: value for key, value in obj.items() if key not in _NOT_SPEC}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceStrategy:
+    """The rules of one kind, in the order in which a request meets them.
+
+    Functions get JSON objects, which they must not mutate, and give new ones. They raise ApiError.
+    """
+
+    # --- create ------------------------------------------------------------------------------
+
+    # False: metadata.generateName is the whole name. upstream: names.NameGenerator
+    has_random_suffix: bool = True
+    # Checks what cannot even be validated, before validation. upstream: Store.BeginCreate
+    begin_create: Callable[[Json, Preparation], None] | None = None
+    # Whether a new object keeps the status that the client sent.
+    accepts_status_on_create: bool = False
+    # The status of a new object, at a timestamp; the zero value of its type where None.
+    initial_status: Callable[[Json, str], Json] | None = None
+    # What the server sets besides metadata and status. upstream: PrepareForCreate
+    prepare_for_create: Callable[[Json, Preparation], Json] | None = None
+    # Whether (sent, stored) has defaults that are not persisted, see `unpersisted_defaults`.
+    has_unpersisted_defaults: Callable[[Json, Json], bool] | None = None
+
+    # --- update ------------------------------------------------------------------------------
+
+    # Whether PUT creates a missing object, and whether it needs no resourceVersion.
+    # upstream: rest/update.go:AllowCreateOnUpdate, AllowUnconditionalUpdate
+    allow_create_on_update: bool = False
+    allow_unconditional_update: bool = True
+    # Whether an update of the whole object changes its status too.
+    updates_status: bool = False
+    # What of the old object stays, given (old, new). upstream: PrepareForUpdate
+    prepare_for_update: Callable[[Json, Json, Preparation], Json] | None = None
+    # Whether (old, new) increments metadata.generation.
+    increments_generation: Callable[[Json, Json], bool] = is_respecified
+    # Whether the generation starts with the first change, not at 1 with the object.
+    has_generation_once_changed: bool = False
+
+    # --- update of a subresource -------------------------------------------------------------
+
+    # By subresource: (old, new, timestamp) to what is written. upstream: the strategies of status
+    prepare_subresource: Mapping[str, Callable[[Json, Json, str], Json]] = field(
+        default_factory=dict
+    )
+    metadata_with_status: tuple[str, ...] = OWNED_METADATA
+    # Fields of status that only the server sets.
+    server_status: tuple[str, ...] = ()
+
+    # --- delete ------------------------------------------------------------------------------
+
+    # upstream: rest/delete.go:DefaultGarbageCollectionPolicy
+    garbage_collection: GarbageCollection = GarbageCollection.DELETE_DEPENDENTS
+    # (object, now, grace period in s or None) to the object marked for deletion, None for any
+    # other kind's way. upstream: RESTGracefulDeleteStrategy.CheckGracefulDelete
+    begin_deletion: Callable[[Json, int, int | None], Json | None] | None = None
+    # The same for an object that is marked already.
+    repeat_deletion: Callable[[Json, int, int | None], Json] | None = None
+    # Whether something besides finalizers keeps an object that is marked for deletion.
+    holds_deleted: Callable[[Json], bool] | None = None
+    # Whether DELETE answers with the object. upstream: Store.ReturnDeletedObject
+    returns_deleted_object: bool = False
+    # Warning where a DELETE has no propagation policy. upstream: WarningsOnDelete
+    warning_without_policy: str = ""
+
+    # --- form --------------------------------------------------------------------------------
+
+    # Lists that are stored as null where they are empty.
+    null_when_empty: tuple[FieldPath, ...] = ()
+    mirrored: MirroredField | None = None
+
+    # --- what clients see --------------------------------------------------------------------
+
+    # (old or None, new) to warnings. upstream: WarningsOnCreate, WarningsOnUpdate
+    warnings: Callable[[Json | None, Json], Iterable[str]] | None = None
+    # Fields that field selectors may name, besides metadata.name and metadata.namespace.
+    selectable_fields: Mapping[str, FieldReader] | None = None
+    # The same for versions that name fields differently, by apiVersion.
+    selectable_in_version: Mapping[str, Mapping[str, FieldReader]] = field(default_factory=dict)
+    # The refusal of any other field, which {} stands for.
+    unselectable_field: str = "field label not supported: {}"
+    # Whether a field selector may name metadata.namespace.
+    selects_namespace: bool = True
+    # Fields nobody owns by writing to a subresource. upstream: GetResetFields
+    reset_fields: Mapping[str, tuple[FieldPath, ...]] = field(default_factory=dict)
+    # False: upstream resets fields of a version that does not exist, and so resets nothing.
+    resets_fields: bool = True
+    # Where etcd keeps the objects, which some refusals name, "" for under the plural.
+    storage_prefix: str = ""
+
+
+# A kind without rules of its own.
+DEFAULT: Final = ResourceStrategy()
+# Any custom resource.
+# upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go:NewStrategy
+CUSTOM: Final = ResourceStrategy(
+    allow_unconditional_update=False, metadata_with_status=ONLY_MANAGED_FIELDS
+)

@@ -16,7 +16,8 @@ and pkg/registry/batch/job/strategy.go:generateSelector
 from __future__ import annotations
 
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import JOB, PERSISTENT_VOLUME_CLAIM, Kind
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.strategy import ResourceStrategy
 
 _Key = tuple[str, str, str]
 
@@ -28,26 +29,20 @@ class UnpersistedDefaults:
         """None so far."""
         self._versions: dict[_Key, str] = {}
 
-    def note(self, kind: Kind, sent: Json, stored: Json) -> None:
+    def note(self, kind: Kind, strategy: ResourceStrategy, sent: Json, stored: Json) -> None:
         """`stored` is new; `sent` is what the client wanted, with its defaults."""
-        if _is_short(kind, sent, stored):
+        lacks = strategy.has_unpersisted_defaults
+        if lacks is not None and lacks(sent, stored):
             self._versions[_key(kind, stored)] = stored["metadata"]["resourceVersion"]
 
-    def is_short(self, kind: Kind, obj: Json) -> bool:
-        """Whether storage has less of `obj`, the newest version, than everybody sees."""
+    def has(self, kind: Kind, obj: Json) -> bool:
+        """Whether `obj`, the newest version, shows defaults that are not stored."""
         version = self._versions.get(_key(kind, obj))
         return version is not None and version == str(obj["metadata"]["resourceVersion"])
 
     def forget(self, kind: Kind, obj: Json) -> None:
-        """`obj` is about to be written again, or to go."""
+        """`obj` is about to be written or removed."""
         self._versions.pop(_key(kind, obj), None)
-
-
-def _is_short(kind: Kind, sent: Json, stored: Json) -> bool:
-    if kind is JOB:
-        had, has = (obj["metadata"].get("labels") for obj in (sent, stored))
-        return bool(has) and not had
-    return kind is PERSISTENT_VOLUME_CLAIM
 
 
 def _key(kind: Kind, obj: Json) -> _Key:

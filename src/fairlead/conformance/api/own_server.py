@@ -21,9 +21,9 @@ from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create
 from fairlead.apiserver.endpoints.component_status import component
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.conformance.api.late_quotas import LateQuotas
@@ -92,7 +92,7 @@ class OwnServer:
         quotas = LateQuotas(self._clock, slowness * _LATE_QUOTAS)
         plugins = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
         admission = [quotas if isinstance(one, ResourceQuota) else one for one in plugins]
-        self.store = Store(ids, admission=admission, strategies=ServedStrategies())
+        self.store = Store(ids, admission=admission, registry=API_SERVER)
         self.store.subscribe(quotas.note)
         self.store.storage.restore((), self.versions_before)
         rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))

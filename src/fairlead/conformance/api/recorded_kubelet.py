@@ -84,7 +84,7 @@ class RecordedKubelet:
             if pod is None or pod["metadata"]["uid"] != step.uid:
                 continue
             if step.becomes == _STOPPED:
-                store.let_go(POD, step.namespace, step.name, now, Deletion(grace_period_s=0))
+                store.delete(POD, step.namespace, step.name, now, Deletion(grace_period_s=0))
             elif step.becomes == "init":
                 store.write(POD, {**pod, "status": _initializing(pod, now)})
             elif not pod["metadata"].get("deletionTimestamp"):

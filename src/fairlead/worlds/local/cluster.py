@@ -43,7 +43,7 @@ from fairlead.worlds.local.events.writer import HOST
 from fairlead.worlds.local.field_manager import registered
 from fairlead.worlds.local.random_ids import RandomIds
 from fairlead.worlds.local.resource_metrics import MEASUREMENTS, measured
-from fairlead.worlds.local.strategies import LocalStrategies
+from fairlead.worlds.local.strategies import LOCAL_API_SERVER
 
 METRICS: Final = "metrics"
 _CONTROLLERS: Final = "workloads"
@@ -93,7 +93,7 @@ class LocalCluster:
         self.store = Store(
             ids,
             admission=(*served_admission(ids.new_suffix), PodCountLimit(options.pods_max)),
-            strategies=LocalStrategies(),
+            registry=LOCAL_API_SERVER,
             storage=CompactStorage(),
         )
         is_new = journal is None or journal.is_empty

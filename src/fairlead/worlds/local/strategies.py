@@ -1,27 +1,28 @@
-"""LocalStrategies: upstream's strategies, and a word about kinds that nothing here acts on."""
+"""LOCAL_API_SERVER: the API server's registry, with warnings about kinds without a controller."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
+from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.registry.strategies.table import STRATEGIES
+from fairlead.apiserver.registry.strategy import DEFAULT
 
-# Resources that no controller here looks at, where users would wait for one.
-_UNATTENDED: Final = {
-    "horizontalpodautoscalers.autoscaling": "HorizontalPodAutoscalers are stored, but nothing "
-    "here acts on them",
-}
+_AUTOSCALERS: Final = "horizontalpodautoscalers.autoscaling"
 
 
-class LocalStrategies(ServedStrategies):
-    """What `fairlead up` does about each kind."""
+def _autoscaler_warnings(old: Json | None, _: Json) -> Iterator[str]:
+    if old is None:
+        yield "HorizontalPodAutoscalers are stored, but nothing here acts on them"
 
-    def warnings(self, kind: Kind, old: Json | None, new: Json) -> Iterable[str]:
-        """What a client should know about `new`, which is valid."""
-        yield from super().warnings(kind, old, new)
-        told = _UNATTENDED.get(kind.resource)
-        if old is None and told:
-            yield told
+
+LOCAL_API_SERVER: Final = replace(
+    API_SERVER,
+    strategies={
+        **STRATEGIES,
+        _AUTOSCALERS: replace(DEFAULT, warnings=_autoscaler_warnings),
+    },
+)

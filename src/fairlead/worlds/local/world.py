@@ -145,7 +145,7 @@ class LocalWorld:
             require_uid(DEPLOYMENT, old, target.uid)
             write = self.gateway.write_of(issuer, now)(DEPLOYMENT, "status")
             new = merge_patch(old, command.patch)
-            self.store.replace_status(DEPLOYMENT, old, new, write=write)
+            self.store.update_status(DEPLOYMENT, old, new, now, write=write)
         except ApiError as refusal:
             outcome: Outcome = refused(command, refusal)
         else:

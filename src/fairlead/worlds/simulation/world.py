@@ -87,7 +87,7 @@ class SimulatedWorld:
         `command_log` is given the line of each command as it is given.
         """
         # Nobody runs the containers, and a dump cut down to what matters has no images.
-        self.store = Store(SeededIds(seed), runnable=False)
+        self.store = Store(SeededIds(seed))
         self.events = EventList(events_max)
         self.last_change = start
         self.extenders: ExtenderCaller = NoExtenders()

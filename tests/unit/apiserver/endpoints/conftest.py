@@ -12,8 +12,8 @@ import pytest
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import ADMIN, Request
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
@@ -62,7 +62,7 @@ class Api:
     def __init__(self, log_capacity=1000):
         self.now = NOW
         self.store = Store(
-            CountedIds(), admission=(), log_capacity=log_capacity, strategies=ServedStrategies()
+            CountedIds(), admission=(), log_capacity=log_capacity, registry=API_SERVER
         )
         self.server = complete_server(
             self.store, clock=lambda: self.now, address="127.0.0.1:6443", version="0"

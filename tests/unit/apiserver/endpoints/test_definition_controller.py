@@ -12,10 +12,10 @@ from fairlead.apiserver.endpoints.request.typed_object import of_another_version
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, find_kind
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import Request
 from fairlead.worlds.simulation.seeded_ids import SeededIds
 
@@ -42,7 +42,7 @@ def manifest(**spec):
 
 @pytest.fixture
 def store():
-    return Store(SeededIds(1), strategies=ServedStrategies())
+    return Store(SeededIds(1), registry=API_SERVER)
 
 
 @pytest.fixture
@@ -151,12 +151,12 @@ def test_one_that_another_server_let_in_is_kept_but_not_served(store, registry, 
 def test_the_group_of_a_definition_never_changes(store, definitions):
     old = store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     new = {**old, "spec": {**old["spec"], "scope": "Namespaced"}}
-    store.replace(CUSTOM_RESOURCE_DEFINITION, old, new)  # nobody has accepted it yet
+    store.update(CUSTOM_RESOURCE_DEFINITION, old, new)  # nobody has accepted it yet
     definitions.settle(NOW)
     accepted = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
     back = {**accepted, "spec": {**accepted["spec"], "scope": "Cluster"}}
     with pytest.raises(ApiError, match=r"spec\.scope: .*: field is immutable"):
-        store.replace(CUSTOM_RESOURCE_DEFINITION, accepted, back)
+        store.update(CUSTOM_RESOURCE_DEFINITION, accepted, back)
 
 
 def also(**names):
@@ -246,7 +246,7 @@ def test_a_definition_waits_for_an_object_that_something_holds(store, registry, 
     definitions.settle(NOW)
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is not None
     held = store.get(kind, "", "a")
-    store.replace(kind, held, {**held, "metadata": {**held["metadata"], "finalizers": []}})
+    store.update(kind, held, {**held, "metadata": {**held["metadata"], "finalizers": []}})
     definitions.settle(NOW)
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
 

@@ -8,8 +8,8 @@ import pytest
 
 from fairlead.apiserver.admission.webhooks.plugin import ValidatingAdmissionWebhook, WebhookNeeded
 from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import Request, WebhookAnswer
 
 NOW = 1_767_225_600 * 10**9
@@ -54,7 +54,7 @@ class Counted(Store):
 @pytest.fixture
 def store():
     """With ten config maps and a webhook that wants to know of each that goes."""
-    return Counted(Ids(), admission=(ValidatingAdmissionWebhook(),), strategies=ServedStrategies())
+    return Counted(Ids(), admission=(ValidatingAdmissionWebhook(),), registry=API_SERVER)
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.apiserver.http.peer_certificate import user_of_certificate
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
 
 # Certificates are judged by the machine's clock, not by the server's.
 REAL_NOW = datetime.now(UTC)  # noqa: TID251
@@ -50,7 +50,7 @@ def who_am_i(tmp_path, now):
         clients = tmp_path / "clients"
         clients.write_text(AUTHORITY.certificate)
         api = complete_server(
-            Store(Ids(), strategies=ServedStrategies()),
+            Store(Ids(), registry=API_SERVER),
             clock=lambda: now,
             address="127.0.0.1:1",
             version="0",

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.registry.deletion import Deletion
 
 
 def going(obj):
@@ -18,7 +19,7 @@ def delete(store, now):
     """Deletes pod default/a after `after` seconds; tells its last version, None when it is gone."""
 
     def act(after=0, **options):
-        store.delete(POD, "default", "a", now + after * 10**9, **options)
+        store.delete(POD, "default", "a", now + after * 10**9, Deletion(**options))
         return store.find(POD, "default", "a")
 
     return act

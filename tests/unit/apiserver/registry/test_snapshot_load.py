@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS, find_kind
+from fairlead.apiserver.registry.api_server import API_SERVER
 
 
 def node(name, **meta):
@@ -114,7 +115,8 @@ def test_unknown_kinds_are_carried_along(store, now):
     assert store.list(find_kind("job")) == []
 
 
-def test_a_stored_pod_needs_no_image(store, now):
+def test_a_stored_pod_needs_no_image(new_store, now):
+    store = new_store(registry=API_SERVER)
     sent = {
         "apiVersion": "v1",
         "kind": "Pod",

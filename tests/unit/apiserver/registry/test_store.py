@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD, find_kind
+from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD, find_kind, kind_of
+from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.registry.snapshot_load import located
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}
 
@@ -25,6 +27,14 @@ def deployment(**spec):
             **spec,
         },
     }
+
+
+def put(store, manifest):
+    """Replace the object that `manifest` names by it, as a PUT does."""
+    kind = kind_of(manifest)
+    obj = located(kind, manifest)
+    meta = obj["metadata"]
+    return store.update(kind, store.get(kind, meta.get("namespace", ""), meta["name"]), obj)
 
 
 def refusal_of(act, *args, **kwargs):
@@ -114,7 +124,8 @@ def test_a_taken_name_is_refused_otherwise_where_one_could_be_generated(store, p
     assert (refused.value.code, refused.value.retry_after_s) == (409, 1)
 
 
-def test_the_base_is_the_name_of_an_address(store, now):
+def test_the_base_is_the_name_of_an_address(new_store, now):
+    store = new_store(registry=API_SERVER)
     parent = {"resource": "services", "namespace": "d", "name": "s"}
     address = {
         "apiVersion": "networking.k8s.io/v1",
@@ -171,7 +182,7 @@ def test_absent_objects_are_not_found(store, now):
     )
     assert refusal_of(store.patch, NODE, "", "x", {}, now)[2] == 'nodes "x" not found'
     assert refusal_of(store.patch_status, NODE, "", "x", {}, now)[2] == 'nodes "x" not found'
-    assert refusal_of(store.update, deployment(), now)[2] == 'deployments.apps "web" not found'
+    assert refusal_of(put, store, deployment())[2] == 'deployments.apps "web" not found'
 
 
 def test_lists_are_by_namespace(store, pod, now):
@@ -187,8 +198,8 @@ def test_lists_are_by_namespace(store, pod, now):
 
 def test_a_stale_update_conflicts(store, now):
     old = store.create(deployment(), now)
-    store.update(deployment(replicas=2) | {"metadata": old["metadata"]}, now)
-    assert refusal_of(store.update, old, now) == (
+    put(store, deployment(replicas=2) | {"metadata": old["metadata"]})
+    assert refusal_of(put, store, old) == (
         "Conflict",
         409,
         (
@@ -197,7 +208,7 @@ def test_a_stale_update_conflicts(store, now):
             "please apply your changes to the latest version and try again"
         ),
     )
-    assert store.update(deployment(replicas=3), now)["spec"]["replicas"] == 3  # unconditional
+    assert put(store, deployment(replicas=3))["spec"]["replicas"] == 3  # unconditional
 
 
 def test_a_patch_may_lock_on_a_version(store, now):
@@ -214,7 +225,7 @@ def test_another_incarnation_conflicts(store, pod, now):
         "Key: /registry/pods/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
         "failed: UID in precondition: other, UID in object meta: uid-1"
     )
-    assert refusal_of(store.update, pod(metadata={"uid": "other"}), now)[2] == words
+    assert refusal_of(put, store, pod(metadata={"uid": "other"}))[2] == words
     patch = (store.patch, POD, "default", "a", {"metadata": {"labels": {"x": "y"}}}, now)
     assert refusal_of(*patch, uid="other") == ("Conflict", 409, words)
     status = (store.patch_status, POD, "default", "a", {"phase": "Running"}, now)
@@ -223,7 +234,7 @@ def test_another_incarnation_conflicts(store, pod, now):
 
 def test_a_write_that_changes_nothing_keeps_the_version(store, now):
     stored = store.create(deployment(replicas=2), now)
-    assert store.update(stored, now) is stored
+    assert put(store, stored) is stored
     assert store.patch(DEPLOYMENT, "default", "web", {"spec": {"replicas": 2}}, now) is stored
     assert store.patch_status(DEPLOYMENT, "default", "web", {}, now) is stored
     assert store.version == 1
@@ -256,7 +267,7 @@ def test_status_and_the_servers_metadata_are_not_the_clients(store, now):
     store.patch_status(DEPLOYMENT, "default", "web", {"replicas": 1}, now)
     sent = deployment(replicas=5) | {"status": {"replicas": 9}}
     sent["metadata"] |= {"creationTimestamp": "1999-01-01T00:00:00Z", "generation": 77}
-    stored = store.update(sent, now)
+    stored = put(store, sent)
     assert stored["status"] == {"replicas": 1}
     assert stored["metadata"]["generation"] == 2
     assert stored["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
@@ -363,11 +374,9 @@ def test_what_an_object_always_lacked_is_not_asked_for_when_it_changes(store, no
 
 def test_where_nobody_runs_containers_they_need_no_names_or_images(new_store, pod, now):
     sent = pod(containers=[{"resources": {"requests": {"cpu": "1"}}}])
-    assert "image: Required value" in refusal_of(new_store().create, sent, now)[2]
-    assert (
-        new_store(runnable=False).create(sent, now)["spec"]["containers"]
-        == (sent["spec"]["containers"])
-    )
+    served = new_store(registry=API_SERVER)
+    assert "image: Required value" in refusal_of(served.create, sent, now)[2]
+    assert new_store().create(sent, now)["spec"]["containers"] == sent["spec"]["containers"]
 
 
 # --- as is ----------------------------------------------------------------------------------

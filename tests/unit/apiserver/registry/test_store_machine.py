@@ -11,6 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, find_kind
+from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType
 
@@ -85,7 +86,7 @@ class StoreMachine(RuleBasedStateMachine):
         kind = POD if old["kind"] == "Pod" else CONFIG_MAP
         newest = self.store.find(kind, "n", old["metadata"]["name"])
         changed = {**old, "metadata": {**old["metadata"], "labels": labels}}
-        written = self.attempt(self.store.update, changed, self.time)
+        written = None if newest is None else self.attempt(self.store.update, kind, newest, changed)
         fresh = (
             newest is not None
             and newest["metadata"]["resourceVersion"] == (old["metadata"]["resourceVersion"])
@@ -105,7 +106,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(kind=KINDS, name=NAMES, grace=st.sampled_from([None, 0, 10]))
     def delete(self, kind, name, grace):
-        self.attempt(self.store.delete, kind, "n", name, self.time, grace_period_s=grace)
+        deletion = Deletion(grace_period_s=grace)
+        self.attempt(self.store.delete, kind, "n", name, self.time, deletion)
 
     @rule(kind=KINDS, name=NAMES, finalizers=st.sampled_from([["x.io/f"], None]))
     def finalize(self, kind, name, finalizers):

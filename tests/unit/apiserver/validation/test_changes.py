@@ -10,7 +10,7 @@ import yaml
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.patch.merge_patch import merge_patch
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.validation.validator import ApiValidator
 
 
@@ -20,7 +20,7 @@ def rows(name):
 
 
 def completed(kind, obj):
-    return ServedStrategies().completed(kind, obj)
+    return API_SERVER.default(kind, API_SERVER.decode(kind, obj))
 
 
 def refusals(row, validate):

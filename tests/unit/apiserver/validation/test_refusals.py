@@ -14,7 +14,7 @@ import yaml
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.validation.validator import ApiValidator
 
 TABLES = sorted((Path(__file__).parent / "refusals").glob("*.yaml"))
@@ -42,7 +42,7 @@ def problems(manifest):
     if not kind.namespaced:
         manifest["metadata"].pop("namespace", None)
     try:
-        made = ServedStrategies().completed(kind, manifest)
+        made = API_SERVER.default(kind, API_SERVER.decode(kind, manifest))
         ApiValidator().validate(kind, made)
     except ApiError as refusal:
         return [str(cause) for cause in refusal.causes] or [refusal.message]

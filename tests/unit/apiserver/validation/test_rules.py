@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.validation.validator import ApiValidator
 
 CONTAINER = {"name": "c", "image": "i"}
@@ -21,7 +21,7 @@ def completed(api_version, kind, **content):
     known = kind_of(manifest)
     if not known.namespaced:
         del meta["namespace"]
-    return known, ServedStrategies().completed(known, manifest)
+    return known, API_SERVER.default(known, API_SERVER.decode(known, manifest))
 
 
 def refusal(api_version, kind, **content):

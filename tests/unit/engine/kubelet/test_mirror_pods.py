@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.engine import Engine
 from fairlead.engine.kubelet.controller import Kubelets
@@ -70,7 +71,9 @@ def test_a_static_pod_of_a_silent_node_waits_for_it(world):
     world.at(START + seconds(5), steer("stopped"))
     world.at(
         START + seconds(6),
-        lambda store, now: store.delete(POD, "kube-system", "etcd-n1", now, grace_period_s=0),
+        lambda store, now: store.delete(
+            POD, "kube-system", "etcd-n1", now, Deletion(grace_period_s=0)
+        ),
     )
     world.run(START + seconds(60))
     assert found(world) is None
@@ -83,7 +86,9 @@ def test_a_static_pod_goes_with_its_node(world):
     world.at(START + seconds(5), lambda store, now: store.delete(NODE, "", "n1", now))
     world.at(
         START + seconds(6),
-        lambda store, now: store.delete(POD, "kube-system", "etcd-n1", now, grace_period_s=0),
+        lambda store, now: store.delete(
+            POD, "kube-system", "etcd-n1", now, Deletion(grace_period_s=0)
+        ),
     )
     world.run(START + seconds(60))
     assert found(world) is None

@@ -11,6 +11,7 @@ from fairlead.api.lease import NODE_LEASES, RENEWED_EVERY
 from fairlead.api.objects import Lease, Node, Pod
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.kind import NODE, POD, find_kind
+from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.engine import Engine
@@ -188,7 +189,7 @@ def put(store, manifest, *, now):
 
 def delete(store, kind, name, grace_s=None, *, now):
     namespace = "" if kind is NODE else "default"
-    store.delete(kind, namespace, name, now, grace_period_s=grace_s)
+    store.delete(kind, namespace, name, now, Deletion(grace_period_s=grace_s))
 
 
 def as_view(view, form):

@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.api.codec import decode
 from fairlead.apiserver.kind import POD, find_kind
+from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectChanged
@@ -84,7 +85,9 @@ class World(SimulatedWorld):
         return self.do(lambda store, now: store.create(manifest, now))
 
     def delete(self, kind, name, grace=None):
-        return self.do(lambda store, now: store.delete(kind, "ns", name, now, grace_period_s=grace))
+        return self.do(
+            lambda store, now: store.delete(kind, "ns", name, now, Deletion(grace_period_s=grace))
+        )
 
     def end(self, name, phase="Succeeded"):
         return self.do(

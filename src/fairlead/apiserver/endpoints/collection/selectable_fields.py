@@ -8,33 +8,33 @@ pkg/apis/*/v1/conversion.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.json_path import json_path
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
-
-Read = Callable[[Json], str]
+from fairlead.apiserver.registry.selectable_field import FieldReader
+from fairlead.apiserver.registry.strategies.table import strategy_of
 
 NAME: Final = "metadata.name"
 NAMESPACE: Final = "metadata.namespace"
 _ALWAYS: Final = (NAME, NAMESPACE)
 
 
-def reader(kind: Kind, field: str) -> Read:
+def reader(kind: Kind, field: str) -> FieldReader:
     """Reads `field` of objects of `kind` as text. Raises ApiError 400 if it is not selectable."""
     if field == NAME or (field == NAMESPACE and not _is_named_only(kind)):
         return _metadata(field.removeprefix("metadata."))
     if kind.custom is not None:
         return _selectable(kind.custom.selectable, field)
-    is_newer = kind.group == "events.k8s.io"
-    read = (_NEWER_EVENT if is_newer else _FIELDS.get(kind.resource, {})).get(field)
-    if read is not None:
+    strategy = strategy_of(kind)
+    fields = strategy.selectable_in_version.get(kind.api_version, strategy.selectable_fields)
+    if fields is not None:
+        read = fields.get(field)
+        if read is None:
+            raise bad_request(strategy.unselectable_field.format(field))
         return read
-    if kind.resource in _FIELDS:
-        raise bad_request(_UNSUPPORTED.get(kind.resource, _UNKNOWN_FIELD).format(field))
     known = ", ".join(f'"{name}"' for name in _ALWAYS)
     raise bad_request(f'"{field}" is not a known field selector: only {known}')
 
@@ -43,10 +43,11 @@ def _is_named_only(kind: Kind) -> bool:
     """Whether a cluster-scoped kind rejects metadata.namespace; others accept it."""
     # upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource;
     # apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
-    return kind.resource in _NAMED_ONLY or (kind.custom is not None and not kind.namespaced)
+    is_custom = kind.custom is not None and not kind.namespaced
+    return is_custom or not strategy_of(kind).selects_namespace
 
 
-def _selectable(paths: tuple[str, ...], field: str) -> Read:
+def _selectable(paths: tuple[str, ...], field: str) -> FieldReader:
     """A selectable field of a custom resource definition."""
     # upstream: apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
     if f".{field}" not in paths:
@@ -60,101 +61,9 @@ def _selectable(paths: tuple[str, ...], field: str) -> Read:
     return read
 
 
-def _metadata(field: str) -> Read:
+def _metadata(field: str) -> FieldReader:
     def read(obj: Json) -> str:
         text: str = obj["metadata"].get(field, "")
         return text
 
     return read
-
-
-def _text(*path: str, absent: str = "") -> Read:
-    """Reads the field at `path` as text; `absent` if there is none."""
-
-    def read(obj: Json) -> str:
-        value: Any = obj
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        if value is None:
-            return absent
-        return str(value).lower() if isinstance(value, bool) else str(value)
-
-    return read
-
-
-def _pod_ip(obj: Json) -> str:
-    # upstream: pkg/registry/core/pod/strategy.go:ToSelectableFields
-    ips = obj.get("status", {}).get("podIPs", ())
-    return str(ips[0].get("ip", "")) if ips else ""
-
-
-def _source(obj: Json) -> str:
-    # upstream: pkg/registry/core/event/strategy.go:ToSelectableFields
-    return str(obj.get("source", {}).get("component", "") or obj.get("reportingComponent", ""))
-
-
-_INVOLVED: Final = (
-    "kind",
-    "namespace",
-    "name",
-    "uid",
-    "apiVersion",
-    "resourceVersion",
-    "fieldPath",
-)
-_EVENT: Final[dict[str, Read]] = {
-    **{f"involvedObject.{key}": _text("involvedObject", key) for key in _INVOLVED},
-    "reason": _text("reason"),
-    "reportingComponent": _text("reportingComponent"),
-    "source": _source,
-    "type": _text("type"),
-}
-# upstream: pkg/apis/events/v1/conversion.go:AddFieldLabelConversionsForEvent
-_NEWER_EVENT: Final[dict[str, Read]] = {
-    **{f"regarding.{key}": _text("involvedObject", key) for key in _INVOLVED},
-    "reason": _text("reason"),
-    "reportingController": _text("reportingComponent"),
-    "type": _text("type"),
-}
-_UNKNOWN_FIELD: Final = "field label not supported: {}"
-_UNSUPPORTED: Final[Mapping[str, str]] = {
-    "jobs.batch": 'field label "{}" not supported for Job',
-    "resourceslices.resource.k8s.io": (
-        "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}"
-    ),
-}
-# By Kind.resource.
-_FIELDS: Final[Mapping[str, Mapping[str, Read]]] = {
-    "pods": {
-        "spec.nodeName": _text("spec", "nodeName"),
-        "spec.restartPolicy": _text("spec", "restartPolicy"),
-        "spec.schedulerName": _text("spec", "schedulerName"),
-        "spec.serviceAccountName": _text("spec", "serviceAccountName"),
-        "spec.hostNetwork": _text("spec", "hostNetwork", absent="false"),
-        "status.phase": _text("status", "phase"),
-        "status.podIP": _pod_ip,
-        "status.podIPs": _pod_ip,
-        "status.nominatedNodeName": _text("status", "nominatedNodeName"),
-    },
-    "nodes": {"spec.unschedulable": _text("spec", "unschedulable", absent="false")},
-    "namespaces": {"status.phase": _text("status", "phase")},
-    "secrets": {"type": _text("type")},
-    "services": {
-        "spec.clusterIP": _text("spec", "clusterIP"),
-        "spec.type": _text("spec", "type"),
-    },
-    "jobs.batch": {"status.successful": _text("status", "succeeded", absent="0")},
-    "replicationcontrollers": {"status.replicas": _text("status", "replicas", absent="0")},
-    "certificatesigningrequests.certificates.k8s.io": {
-        "spec.signerName": _text("spec", "signerName")
-    },
-    "resourceslices.resource.k8s.io": {
-        "spec.nodeName": _text("spec", "nodeName"),
-        "spec.driver": _text("spec", "driver"),
-    },
-    "events": _EVENT,
-}
-_NAMED_ONLY: Final = (
-    "namespaces", "nodes", "certificatesigningrequests.certificates.k8s.io",
-    "resourceslices.resource.k8s.io",
-)  # fmt: skip

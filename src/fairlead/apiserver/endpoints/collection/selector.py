@@ -16,9 +16,10 @@ from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.api.text.text_cache import text_cache
-from fairlead.apiserver.endpoints.collection.selectable_fields import NAME, Read, reader
+from fairlead.apiserver.endpoints.collection.selectable_fields import NAME, reader
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.selectable_field import FieldReader
 from fairlead.apiserver.storage.storage import Kept, value_of
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 
@@ -52,7 +53,7 @@ class SelectionPredicate:
 
     labels: LabelSelector | None = None
     terms: tuple[FieldTerm, ...] = ()
-    reads: tuple[Read, ...] = ()
+    reads: tuple[FieldReader, ...] = ()
     words: tuple[bytes, ...] = ()
 
     @property

@@ -5,8 +5,6 @@ upstream: apiserver/pkg/endpoints/handlers/delete.go:DeleteResource
 
 from __future__ import annotations
 
-from typing import Final
-
 from fairlead.apiserver.endpoints.handlers.delete_options import (
     delete_options,
     delete_write,
@@ -15,33 +13,8 @@ from fairlead.apiserver.endpoints.handlers.delete_options import (
 from fairlead.apiserver.endpoints.handlers.rest import require_key
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.negotiation.status import success
+from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Response
-
-# Kinds whose deletion returns the object; that of others returns a Status.
-# upstream: ReturnDeletedObject in pkg/registry/*/storage
-RETURNS_DELETED_OBJECT: Final = frozenset(
-    {
-        "pods",
-        "services",
-        "serviceaccounts",
-        "podtemplates",
-        "replicationcontrollers",
-        "resourcequotas",
-        "persistentvolumeclaims",
-        "persistentvolumes",
-        "namespaces",
-        "storageclasses.storage.k8s.io",
-        "csinodes.storage.k8s.io",
-        "csidrivers.storage.k8s.io",
-        "volumeattachments.storage.k8s.io",
-        "volumeattributesclasses.storage.k8s.io",
-        "deviceclasses.resource.k8s.io",
-        "resourceclaims.resource.k8s.io",
-        "resourceclaimtemplates.resource.k8s.io",
-        "resourceslices.resource.k8s.io",
-        "customresourcedefinitions.apiextensions.k8s.io",
-    }
-)
 
 
 def delete(scope: RequestScope) -> Response:
@@ -60,12 +33,12 @@ def delete(scope: RequestScope) -> Response:
         scope.info.name,
     )
     write = delete_write(scope, options)
-    last = store.let_go(kind, namespace, name, scope.now, options.deletion, write=write)
+    last = store.delete(kind, namespace, name, scope.now, options.deletion, write=write)
     # 4. encode the object, or a Status where it is gone and its kind does not return it
     remains = store.find(kind, namespace, name) is not None
     has_finalizers = bool(last["metadata"].get("finalizers"))
     if (
-        kind.resource in RETURNS_DELETED_OBJECT
+        strategy_of(kind).returns_deleted_object
         or has_finalizers
         or (remains and not options.dry_run)
     ):

@@ -84,7 +84,7 @@ def _delete_rest(
         if store.find(kind, namespace, name) is not None:
             write = delete_write(scope, options)
             try:
-                store.let_go(kind, namespace, name, scope.now, options.deletion, write=write)
+                store.delete(kind, namespace, name, scope.now, options.deletion, write=write)
             except WebhookNeeded as needed:
                 needed.progress, needed.is_further = progress, progress.done > first
                 raise

@@ -22,16 +22,13 @@ from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.request_error import bad_option
 from fairlead.apiserver.registry.deletion import Deletion
+from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.schema.single import TypeMismatchError
 from fairlead.apiserver.validation.meta.field import invalid, not_supported
 
 DELETE_OPTIONS: Final = Kind("", "v1", "DeleteOptions", "deleteoptions")
 POLICIES: Final = ("Foreground", "Background", "Orphan")
-ORPHANED_JOBS: Final = (
-    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
-    "to remove them or set propagationPolicy=Orphan to suppress this warning"
-)
 _OPTIONS_VERSION: Final = "meta.k8s.io/v1"
 _UNKNOWN_OPTIONS: Final = (
     "no kind {} is registered for version {} in scheme "
@@ -84,10 +81,10 @@ def delete_options(scope: RequestScope) -> DeleteOptions:
 
 
 def warn_of_orphans(scope: RequestScope, options: DeleteOptions) -> None:
-    """Warns that the pods of a Job stay when it is deleted without a propagation policy."""
-    # upstream: pkg/registry/batch/job/strategy.go:WarningsOnDelete
-    if scope.kind.resource == "jobs.batch" and not options.deletion.policy:
-        scope.warnings.append(ORPHANED_JOBS)
+    """Warns that dependents stay, where a deletion without a propagation policy orphans them."""
+    warning = strategy_of(scope.kind).warning_without_policy
+    if warning and not options.deletion.policy:
+        scope.warnings.append(warning)
 
 
 def delete_write(scope: RequestScope, options: DeleteOptions) -> Write:

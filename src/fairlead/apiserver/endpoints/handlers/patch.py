@@ -50,7 +50,7 @@ def patch(scope: RequestScope) -> Response:
     new = with_canonical_resource_version(new)
     require_same_uid(kind, old, new)
     # 5. default, admit, validate and store; then encode what was stored
-    return scope.respond(store.replace(kind, old, new, write=write))
+    return scope.respond(store.update(kind, old, new, write=write))
 
 
 def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> Response:

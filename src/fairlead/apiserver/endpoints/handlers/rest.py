@@ -162,7 +162,7 @@ def write_of(
         )
 
     return Write(
-        is_read=subresource in _WHOLE_OBJECTS and not is_converted(scope.kind),
+        is_decoded=subresource in _WHOLE_OBJECTS and not is_converted(scope.kind),
         dry_run=options.dry_run,
         track=tracked,
         user=scope.request.user,

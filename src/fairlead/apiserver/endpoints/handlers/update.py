@@ -6,7 +6,6 @@ upstream: apiserver/pkg/endpoints/handlers/update.go, registry/generic/registry/
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.handlers.rest import (
@@ -24,46 +23,8 @@ from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import Cause, invalid, not_found
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.precondition import require_uid
+from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Response
-
-# Kinds whose PUT creates a missing object.
-# upstream: AllowCreateOnUpdate in pkg/registry/*/strategy.go
-CREATED_BY_UPDATE: Final = frozenset(
-    {
-        "leases.coordination.k8s.io",
-        "endpoints",
-        "events",
-        "events.events.k8s.io",
-        "services",
-        "limitranges",
-        "roles.rbac.authorization.k8s.io",
-        "rolebindings.rbac.authorization.k8s.io",
-        "clusterroles.rbac.authorization.k8s.io",
-        "clusterrolebindings.rbac.authorization.k8s.io",
-        "runtimeclasses.node.k8s.io",
-    }
-)
-# Kinds whose PUT must state a resourceVersion.
-# upstream: AllowUnconditionalUpdate in pkg/registry/*/strategy.go
-VERSIONED_UPDATES: Final = frozenset(
-    {
-        "leases.coordination.k8s.io",
-        "poddisruptionbudgets.policy",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "apiservices.apiregistration.k8s.io",
-        "runtimeclasses.node.k8s.io",
-        "csidrivers.storage.k8s.io",
-        "csinodes.storage.k8s.io",
-        "csistoragecapacities.storage.k8s.io",
-        "volumeattachments.storage.k8s.io",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "mutatingadmissionpolicies.admissionregistration.k8s.io",
-        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-    }
-)
 
 
 def update(scope: RequestScope) -> Response:
@@ -84,7 +45,7 @@ def update(scope: RequestScope) -> Response:
     require_key(name)
     old = store.find(kind, namespace, name)
     write, uid = write_of(scope, options), new["metadata"].get("uid", "")
-    if old is None and kind.resource in CREATED_BY_UPDATE:
+    if old is None and strategy_of(kind).allow_create_on_update:
         require_uid(kind, {"metadata": {"namespace": namespace, "name": name}}, uid)
         new = without_resource_version(new)
         return scope.respond(store.create(new, scope.now, kind=kind, write=write), 201)
@@ -95,12 +56,12 @@ def update(scope: RequestScope) -> Response:
     require_uid(kind, old, uid)
     _require_resource_version(kind, new)
     # 5. default, admit, validate and store; then encode what was stored
-    return scope.respond(store.replace(kind, old, new, write=write))
+    return scope.respond(store.update(kind, old, new, write=write))
 
 
 def _require_resource_version(kind: Kind, obj: Json) -> None:
     """Reject an unconditional update of a kind that allows none. Raises ApiError 422."""
-    if kind.resource not in VERSIONED_UPDATES and not kind.is_custom:
+    if strategy_of(kind).allow_unconditional_update:
         return
     if obj["metadata"].get("resourceVersion", "0") == "0":
         text = "Invalid value: 0: must be specified for an update"

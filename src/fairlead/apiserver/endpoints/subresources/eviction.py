@@ -32,7 +32,7 @@ def eviction(scope: RequestScope) -> Response:
     write = write_of(scope, options, subresource=scope.info.subresource)
     part, store = scope.info.subresource, scope.deps.store
     body["metadata"] = {**meta, "namespace": scope.info.namespace}
-    store.stations.admitted(Operation.CREATE, scope.kind, body, subresource=part, write=write)
+    store.admission.admit(Operation.CREATE, scope.kind, body, subresource=part, write=write)
     evict(
         scope.deps.store,
         scope.info.namespace,

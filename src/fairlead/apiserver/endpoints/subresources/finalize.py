@@ -21,7 +21,7 @@ def finalize(scope: RequestScope) -> Response:
         spec["finalizers"] = finalizers
     store, part, write = scope.deps.store, scope.info.subresource, change.write
     new = {**old, "spec": spec}
-    new = store.stations.admitted(
+    new = store.admission.admit(
         Operation.UPDATE, scope.kind, new, old=old, subresource=part, write=write
     )
     return scope.respond(store.commit(scope.kind, old, new, write=write))

@@ -17,7 +17,7 @@ from fairlead.apiserver.endpoints.subresources.request_body import (
     requested_update,
     whole_object,
 )
-from fairlead.apiserver.registry.strategy import respecified
+from fairlead.apiserver.registry.preparation import with_spec
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.validation.core.pod.update import check_debugging, check_resize
 from fairlead.apiserver.validation.meta.field import Causes
@@ -60,14 +60,14 @@ def _stored(
     Field ownership follows the whole view that was sent, as upstream.
     """
     store, old = scope.deps.store, change.old
-    new = store.stations.completed(scope.kind, respecified(old, {**old["spec"], **spec}))
+    new = store.completed(scope.kind, with_spec(old, {**old["spec"], **spec}))
     ApiValidator().validate_part(scope.kind, old, new, check(old, new))
     tracked = change.write.tracked(old, change.view)["metadata"]
     if "managedFields" in tracked:
         meta = {**new["metadata"], "managedFields": tracked["managedFields"]}
         new = {**new, "metadata": meta}
     part, write = scope.info.subresource, change.write
-    admitted = store.stations.admitted(
+    admitted = store.admission.admit(
         Operation.UPDATE, scope.kind, new, old=old, subresource=part, write=write
     )
     if admitted is not new:  # mutating admission may have made it invalid

@@ -51,7 +51,7 @@ def scale(scope: RequestScope) -> Response:
     view_of = partial(scale_of, scope.kind, is_partial=True)
     write = replace(change.write, view=view_of, track=_unchanged)
     part = scope.info.subresource
-    stored = scope.deps.store.replace(scope.kind, old, new, write=write, subresource=part)
+    stored = scope.deps.store.update(scope.kind, old, new, write=write, subresource=part)
     return scope.respond(scale_of(scope.kind, stored), kind=SCALE)
 
 

@@ -67,9 +67,7 @@ def _admitted(scope: RequestScope, body: Json) -> Json:
     write = write_of(scope, options, subresource=part)
     asked = {**body, "metadata": meta}
     store = scope.deps.store
-    return store.stations.admitted(
-        Operation.CREATE, scope.kind, asked, subresource=part, write=write
-    )
+    return store.admission.admit(Operation.CREATE, scope.kind, asked, subresource=part, write=write)
 
 
 def _require_account(scope: RequestScope, name: str) -> None:

@@ -1,31 +1,76 @@
-"""DaemonSets carry the number of their template's changes in an annotation.
+"""The strategies of the group apps.
 
-upstream: pkg/apis/apps/v1/conversion.go, pkg/registry/apps/daemonset/strategy.go
+upstream: pkg/registry/apps/*/strategy.go
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy, is_respecified
+from fairlead.apiserver.registry.warning.pod import claim_warnings
+from fairlead.apiserver.registry.warning.workload import (
+    naming_workload_warnings,
+    workload_warnings,
+)
 
-GENERATION: Final = "deprecated.daemonset.template.generation"
+_TEMPLATE: Final = "spec.template"
+# Counts the changes of a DaemonSet's template. upstream: pkg/apis/apps/v1/conversion.go
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 
 
-def first_template(daemon_set: Json, _: Storage) -> Json:
-    """A new DaemonSet."""
-    return _with_generation(daemon_set, 1)
+def _new_daemon_set(daemon_set: Json, _: Preparation) -> Json:
+    return _with_template_generation(daemon_set, 1)
 
 
-def counted_template(old: Json, new: Json, _: Storage) -> Json:
-    """A DaemonSet that changes."""
-    before = int(old["metadata"].get("annotations", {}).get(GENERATION, "0") or "0")
+def _changed_daemon_set(old: Json, new: Json, _: Preparation) -> Json:
+    annotations = old["metadata"].get("annotations", {})
+    before = int(annotations.get(TEMPLATE_GENERATION, "0") or "0")
     changed = old["spec"].get("template") != new["spec"].get("template")
-    return _with_generation(new, before + changed)
+    return _with_template_generation(new, before + changed)
 
 
-def _with_generation(daemon_set: Json, generation: int) -> Json:
+def _with_template_generation(daemon_set: Json, generation: int) -> Json:
     meta = daemon_set["metadata"]
-    annotations = {**meta.get("annotations", {}), GENERATION: str(generation)}
+    annotations = {**meta.get("annotations", {}), TEMPLATE_GENERATION: str(generation)}
     return {**daemon_set, "metadata": {**meta, "annotations": annotations}}
+
+
+def is_deployment_respecified(old: Json, new: Json) -> bool:
+    """Whether the generation of a Deployment grows: it counts annotations too."""
+    before, after = (obj["metadata"].get("annotations", {}) for obj in (old, new))
+    return before != after or is_respecified(old, new)
+
+
+def _stateful_set_warnings(old: Json | None, new: Json) -> Iterator[str]:
+    yield from naming_workload_warnings(_TEMPLATE, old, new)
+    # upstream: pkg/registry/apps/statefulset/strategy.go:WarningsOnCreate, WarningsOnUpdate, which
+    # call the same field by two names
+    spec = new["spec"]
+    end = "" if old is None else ".Spec"
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        field = f"spec.volumeClaimTemplates[{index}]{end}"
+        yield from claim_warnings(field, claim.get("spec") or {})
+    if (spec.get("revisionHistoryLimit") or 0) < 0:
+        why = "a negative value retains all historical revisions; a value >= 0 is recommended"
+        yield f"spec.revisionHistoryLimit: {why}"
+
+
+STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    "daemonsets.apps": ResourceStrategy(
+        prepare_for_create=_new_daemon_set,
+        prepare_for_update=_changed_daemon_set,
+        warnings=partial(workload_warnings, _TEMPLATE),
+    ),
+    "deployments.apps": ResourceStrategy(
+        increments_generation=is_deployment_respecified,
+        metadata_with_status=("annotations", "finalizers", "managedFields", "ownerReferences"),
+        warnings=partial(naming_workload_warnings, _TEMPLATE),
+        reset_fields={"status": (("metadata", "labels"),)},
+    ),
+    "replicasets.apps": ResourceStrategy(warnings=partial(naming_workload_warnings, _TEMPLATE)),
+    "statefulsets.apps": ResourceStrategy(warnings=_stateful_set_warnings),
+}

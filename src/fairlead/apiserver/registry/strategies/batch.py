@@ -1,16 +1,24 @@
-"""Jobs select their pods by labels that nobody else has.
+"""The strategies of the group batch: a Job gets a selector and labels of its own.
 
-upstream: pkg/registry/batch/job/strategy.go:generateSelector
+upstream: pkg/registry/batch/{job,cronjob}/strategy.go
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import invalid as refused
 from fairlead.apiserver.kind import JOB
-from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.registry.selectable_field import text_field
+from fairlead.apiserver.registry.strategy import (
+    GarbageCollection,
+    Preparation,
+    ResourceStrategy,
+)
+from fairlead.apiserver.registry.warning.workload import naming_workload_warnings
 from fairlead.apiserver.validation.apps.workload import MISMATCH
 from fairlead.apiserver.validation.batch.job_update import check_job_selector
 from fairlead.apiserver.validation.meta.field import Causes, invalid
@@ -18,10 +26,21 @@ from fairlead.apiserver.validation.meta.object_meta import check_labels
 
 CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 JOB_NAME: Final = "batch.kubernetes.io/job-name"
+COMPLETIONS_SOFT_MAX: Final = 100_000
+PARALLELISM_SOFT_MAX: Final = 10_000
+_TOO_MANY_INDEXES: Final = (
+    "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than "
+    "10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+)
+_ORPHANED_PODS: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+    "to remove them or set propagationPolicy=Orphan to suppress this warning"
+)
 
 
-def with_own_labels(job: Json, _: Storage) -> Json:
-    """A new Job; one with `manualSelector` sees to its selector itself."""
+def _new_job(job: Json, _: Preparation) -> Json:
+    """`job` with generated labels and selector, unless it has `manualSelector`."""
+    # upstream: job/strategy.go:generateSelector
     meta, spec = job["metadata"], job["spec"]
     if spec.get("manualSelector"):
         _refuse(job, check_job_selector(spec))
@@ -70,3 +89,41 @@ def _refuse(job: Json, causes: Causes) -> None:
     if found:
         meta = job["metadata"]
         raise refused(JOB, meta.get("namespace", ""), meta["name"], found)
+
+
+def _has_unpersisted_labels(sent: Json, stored: Json) -> bool:
+    """Whether the labels of a Job come from its template, which the server labelled."""
+    had, has = (obj["metadata"].get("labels") for obj in (sent, stored))
+    return bool(has) and not had
+
+
+def _job_warnings(old: Json | None, new: Json) -> Iterator[str]:
+    yield from naming_workload_warnings("spec.template", old, new)
+    if old is None or old.get("spec") != new.get("spec"):
+        yield from _index_warnings(new["spec"])
+
+
+def _index_warnings(spec: Json) -> Iterator[str]:
+    completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
+    if spec.get("completionMode") != "Indexed":
+        return
+    if completions > COMPLETIONS_SOFT_MAX and parallelism > PARALLELISM_SOFT_MAX:
+        yield f"spec: {_TOO_MANY_INDEXES}"
+
+
+STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    "cronjobs.batch": ResourceStrategy(
+        null_when_empty=(("spec", "jobTemplate", "spec", "podFailurePolicy", "rules"),),
+        warnings=partial(naming_workload_warnings, "spec.jobTemplate.spec.template"),
+    ),
+    JOB.resource: ResourceStrategy(
+        prepare_for_create=_new_job,
+        has_unpersisted_defaults=_has_unpersisted_labels,
+        garbage_collection=GarbageCollection.ORPHAN_DEPENDENTS,
+        warning_without_policy=_ORPHANED_PODS,
+        null_when_empty=(("spec", "podFailurePolicy", "rules"),),
+        warnings=_job_warnings,
+        selectable_fields={"status.successful": text_field("status", "succeeded", absent="0")},
+        unselectable_field='field label "{}" not supported for Job',
+    ),
+}

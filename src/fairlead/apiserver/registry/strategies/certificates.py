@@ -1,20 +1,23 @@
-"""CertificateSigningRequests: what whoever decides, and whoever signs, may change of a request.
+"""The strategy of CertificateSigningRequests: what the approver and the signer may change.
 
 upstream: pkg/registry/certificates/certificates/strategy.go:csrStatusStrategy, csrApprovalStrategy
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.registry.selectable_field import text_field
+from fairlead.apiserver.registry.strategy import ResourceStrategy
 
 VERDICTS: Final = ("Approved", "Denied")
 _CONDITIONS: Final = "conditions"
 
 
-def reported(old: Json, new: Json, timestamp: str) -> Json:
-    """`new` as its status is written: conditions have times, verdicts stay as they are."""
+def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
+    """`new` with the times of its conditions; verdicts stay as they are."""
     status = new.get("status") or {}
     rows = status.get(_CONDITIONS) or []
     for verdict in VERDICTS:
@@ -22,8 +25,8 @@ def reported(old: Json, new: Json, timestamp: str) -> Json:
     return {**new, "status": _with_rows(status, _timed(_rows(old), rows, timestamp))}
 
 
-def decided(old: Json, new: Json, timestamp: str) -> Json:
-    """`new` as it is approved or denied: nothing but its conditions differs from `old`."""
+def _prepare_approval(old: Json, new: Json, timestamp: str) -> Json:
+    """`old` with the conditions of `new` and their times."""
     rows = _timed(_rows(old), _rows(new), timestamp)
     return {**new, "status": _with_rows(old.get("status") or {}, rows)}
 
@@ -38,7 +41,7 @@ def _with_rows(status: Json, rows: list[Json]) -> Json:
 
 
 def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[Json]:
-    """`rows` with the verdicts of `before`, if there are as many."""
+    """`rows` with the verdicts of `before`, if their numbers agree."""
     # upstream: strategy.go:preserveConditionInstances
     had = [row for row in before if row.get("type") == verdict]
     if len(had) != sum(row.get("type") == verdict for row in rows):
@@ -48,7 +51,7 @@ def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[J
 
 
 def _timed(before: list[Json], rows: list[Json], timestamp: str) -> list[Json]:
-    """`rows` that say when they came about."""
+    """`rows` with the times of their last update and transition."""
     # upstream: strategy.go:populateConditionTimestamps
     since: dict[tuple[str, str], str] = {}
     for row in before:
@@ -67,3 +70,16 @@ def _timed(before: list[Json], rows: list[Json], timestamp: str) -> list[Json]:
 
 def _state(row: Json) -> tuple[str, str]:
     return row.get("type") or "", row.get("status") or ""
+
+
+STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    "certificatesigningrequests.certificates.k8s.io": ResourceStrategy(
+        prepare_subresource={"status": _prepare_status, "approval": _prepare_approval},
+        selectable_fields={"spec.signerName": text_field("spec", "signerName")},
+        selects_namespace=False,
+        reset_fields={
+            "status": (("status", "conditions"),),
+            "approval": (("status", "certificate"),),
+        },
+    )
+}

@@ -70,7 +70,7 @@ class AbsentOwners:
                     write = controllers_write(kind, "", now)
                     store.patch(kind, namespace, name, patch, now, write=write)
                 elif absent:
-                    store.let_go(kind, namespace, name, now, Deletion(policy="Background"))
+                    store.delete(kind, namespace, name, now, Deletion(policy="Background"))
 
     def _absent(self, obj: Json, kind: Kind, store: Store) -> dict[str, None]:
         """The uids of the owners of `obj` that are not there."""

@@ -69,12 +69,12 @@ def _register(store: Store, group: str, version: str, now: Instant) -> None:
     with suppress(ApiError):  # a policy may be in the way
         if version not in _served(store, group):
             if found is not None:
-                store.let_go(API_SERVICE, "", name, now, Deletion())
+                store.delete(API_SERVICE, "", name, now, Deletion())
         elif found is None:
             create_as_apiserver(store, (_manifest(name, spec),), now)
         elif found["spec"] != spec:
             note = track(API_SERVICE, MANAGER, "Update", "", now)
-            store.replace(API_SERVICE, found, {**found, "spec": spec}, write=Write(track=note))
+            store.update(API_SERVICE, found, {**found, "spec": spec}, write=Write(track=note))
 
 
 def _served(store: Store, group: str) -> Iterator[str]:

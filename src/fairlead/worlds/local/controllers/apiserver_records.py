@@ -91,7 +91,7 @@ class OwnRecords:
             self._is_renewed = True
             spec = {**lease.get("spec", {}), "renewTime": format_micro_time(now)}
             note = track(LEASE, MANAGER, "Update", "", now)
-            store.replace(LEASE, lease, {**lease, "spec": spec}, write=Write(track=note))
+            store.update(LEASE, lease, {**lease, "spec": spec}, write=Write(track=note))
 
     def _see_to_authority(self, store: Store, now: Instant) -> None:
         """Add ours to what is there: another server may have written that."""
@@ -104,7 +104,7 @@ class OwnRecords:
         if self._authority.strip() not in known:
             data = {**(found.get("data") or {}), CLIENT_AUTHORITY: known + self._authority}
             note = track(CONFIG_MAP, MANAGER, "Update", "", now)
-            store.replace(CONFIG_MAP, found, {**found, "data": data}, write=Write(track=note))
+            store.update(CONFIG_MAP, found, {**found, "data": data}, write=Write(track=note))
 
     def _lease_meta(self) -> Json:
         return {

@@ -123,7 +123,7 @@ def _emptied(
         for obj in store.list(kind, namespace):
             with suppress(ApiError):  # gone with what went before it
                 deletion = Deletion(policy="Background")
-                store.let_go(kind, namespace, obj["metadata"]["name"], now, deletion)
+                store.delete(kind, namespace, obj["metadata"]["name"], now, deletion)
         there = store.list(kind, namespace)
         finalizers = Counter(
             finalizer for obj in there for finalizer in obj["metadata"].get("finalizers") or ()

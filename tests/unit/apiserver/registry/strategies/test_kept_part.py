@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
+from fairlead.apiserver.registry.preparation import with_null_lists
+from fairlead.apiserver.registry.strategies.table import strategy_of
 
 CLAIM = {"kind": "PersistentVolumeClaim", "name": "x"}
 FAR = {**CLAIM, "namespace": "n"}
@@ -14,7 +15,10 @@ FAR = {**CLAIM, "namespace": "n"}
 def updated(api_version, kind, old, new):
     """What is stored of `new`, fields of an object, in place of `old`."""
     meta = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}}
-    stored = ServedStrategies().updated(kind_of(meta), {**meta, **old}, {**meta, **new}, None)
+    strategy, stored = strategy_of(kind_of(meta)), {**meta, **new}
+    if strategy.prepare_for_update:
+        stored = strategy.prepare_for_update({**meta, **old}, stored, None)
+    stored = with_null_lists(strategy.null_when_empty, stored)
     return {key: stored[key] for key in new}
 
 

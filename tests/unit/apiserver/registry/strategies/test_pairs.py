@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.registry.strategies.served import ServedStrategies
+from fairlead.apiserver.registry.api_server import API_SERVER
 
 A, B = "10.0.0.0/24", "10.0.1.0/24"
 
@@ -23,7 +23,7 @@ A, B = "10.0.0.0/24", "10.0.1.0/24"
 def test_ranges_of_a_node(said, kept):
     """The range that is said by itself counts for more than those listed."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": said}
-    assert ServedStrategies().completed(NODE, node)["spec"] == kept
+    assert API_SERVER.default(NODE, API_SERVER.decode(NODE, node))["spec"] == kept
 
 
 def test_addresses_of_a_pod():
@@ -31,5 +31,5 @@ def test_addresses_of_a_pod():
     status = {"podIP": "1.2.3.4", "podIPs": [{"ip": "1.2.3.5"}]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "status": status}
     pod["spec"] = {"containers": [{"name": "c", "image": "i"}]}
-    kept = ServedStrategies().completed(POD, pod)["status"]
+    kept = API_SERVER.default(POD, API_SERVER.decode(POD, pod))["status"]
     assert (kept["podIP"], kept["podIPs"]) == ("1.2.3.4", [{"ip": "1.2.3.4"}])

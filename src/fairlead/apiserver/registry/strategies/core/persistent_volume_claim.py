@@ -1,31 +1,38 @@
-"""What the volume of a claim begins with, which can be said in two ways.
+"""PersistentVolumeClaims: a data source can be given in two fields that mirror each other.
 
-upstream: pkg/api/persistentvolumeclaim/util.go:DropDisabledFields,
+upstream: pkg/registry/core/persistentvolumeclaim/strategy.go,
+pkg/api/persistentvolumeclaim/util.go:DropDisabledFields,
 EnforceDataSourceBackwardsCompatibility and NormalizeDataSources
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from fairlead.api.json import Json
-from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.registry.strategies.core.persistent_volume import (
+    STORAGE_CLASS_ANNOTATION,
+    STORAGE_CLASS_WARNING,
+)
+from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
+from fairlead.apiserver.registry.warning.pod import claim_warnings
 from fairlead.apiserver.validation.core.volume.claim import is_kept_source
 
-_SOURCE = "dataSource"
-_REFERENCE = "dataSourceRef"
+_SOURCE: Final = "dataSource"
+_REFERENCE: Final = "dataSourceRef"
 
 
-def new_claim(claim: Json, _: Storage) -> Json:
-    """A claim as it is stored first: sources that nobody serves are dropped."""
+def _prepare_for_create(claim: Json, _: Preparation) -> Json:
     return {**claim, "spec": _sourced(claim["spec"], {})}
 
 
-def changed_claim(old: Json, new: Json, _: Storage) -> Json:
-    """A claim that changes."""
+def _prepare_for_update(old: Json, new: Json, _: Preparation) -> Json:
     return {**new, "spec": _sourced(new["spec"], old["spec"])}
 
 
 def _sourced(spec: Json, before: Json) -> Json:
-    """`spec`, where it was `before`, with what it says in one way said in the other, too."""
+    """`spec`, which was `before`, with both fields in agreement and unsupported sources dropped."""
     source, reference = spec.get(_SOURCE), spec.get(_REFERENCE)
     is_far = reference is not None and bool(reference.get("namespace"))
     if is_far and before.get(_REFERENCE) is None:  # not in this release
@@ -39,3 +46,22 @@ def _sourced(spec: Json, before: Json) -> Json:
     said = {_SOURCE: source, _REFERENCE: reference}
     rest = {key: value for key, value in spec.items() if key not in said}
     return {**rest, **{key: value for key, value in said.items() if value is not None}}
+
+
+def _has_unpersisted_defaults(_: Json, __: Json) -> bool:
+    return True
+
+
+def _warnings(_: Json | None, claim: Json) -> Iterator[str]:
+    if STORAGE_CLASS_ANNOTATION in (claim["metadata"].get("annotations") or {}):
+        yield f"metadata.annotations[{STORAGE_CLASS_ANNOTATION}]: {STORAGE_CLASS_WARNING}"
+    yield from claim_warnings("spec", claim["spec"])
+
+
+STRATEGY: Final = ResourceStrategy(
+    prepare_for_create=_prepare_for_create,
+    has_unpersisted_defaults=_has_unpersisted_defaults,
+    prepare_for_update=_prepare_for_update,
+    returns_deleted_object=True,
+    warnings=_warnings,
+)

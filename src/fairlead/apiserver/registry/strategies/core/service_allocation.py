@@ -39,12 +39,12 @@ _OTHER_FAMILY: Final = {"IPv4": "IPv6", "IPv6": "IPv4"}
 ON_NODES: Final = ("NodePort", "LoadBalancer")
 
 
-def with_addresses(service: Json, storage: Storage, *, is_tried: bool = False) -> Json:
-    """A new service with its addresses, made up where that `is_tried` only.
+def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> Json:
+    """A new service with its addresses, made up where that `dry_run` only.
 
     Raises ApiError 422 for one that is not to be had.
     """
-    return addressed(service, storage, is_tried=is_tried)
+    return addressed(service, storage, dry_run=dry_run)
 
 
 def require_name(service: Json, storage: Storage) -> None:
@@ -66,16 +66,16 @@ def require_name(service: Json, storage: Storage) -> None:
     raise invalid(SERVICE, namespace, "", (Cause("FieldValueInvalid", text, "spec.clusterIPs"),))
 
 
-def check_addresses(service: Json, storage: Storage, *, is_tried: bool = False) -> None:
+def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> None:
     """Refuse a new service whose addresses are not to be had; upstream looks at nothing else then.
 
     Raises ApiError 422.
     """
-    with_addresses(service, storage, is_tried=is_tried)
+    with_addresses(service, storage, dry_run=dry_run)
 
 
 def addressed(
-    service: Json, storage: Storage, before: Json | None = None, *, is_tried: bool = False
+    service: Json, storage: Storage, before: Json | None = None, *, dry_run: bool = False
 ) -> Json:
     """`service` with its addresses; `before` is what its spec was. Raises ApiError 422, 500."""
     if service["spec"].get("type") == EXTERNAL_NAME:
@@ -83,9 +83,9 @@ def addressed(
     uid = service["metadata"].get("uid")
     others = [obj["spec"] for obj in storage.unsorted(SERVICE) if obj["metadata"].get("uid") != uid]
     spec = {**service["spec"], **_families(service, before or {})}
-    address = _address(service, storage, before or {}, is_tried=is_tried)
+    address = _address(service, storage, before or {}, dry_run=dry_run)
     spec |= {"clusterIP": address, "clusterIPs": [address]}
-    free = TRIED_PORTS if is_tried else PORTS
+    free = TRIED_PORTS if dry_run else PORTS
     if spec.get("type") in ON_NODES:
         spec["ports"] = _ports({**service, "spec": spec}, others, free)
     if has_health_check(spec):
@@ -161,15 +161,17 @@ def _wanted(spec: Json) -> str:
     return found
 
 
-def _address(service: Json, storage: Storage, before: Json, *, is_tried: bool) -> str:
+def _address(service: Json, storage: Storage, before: Json, *, dry_run: bool) -> str:
     """The address of a service; one that is only tried takes none. Raises ApiError 422, 500."""
     wanted = _wanted(service["spec"])
     if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
         return wanted
     uid = service["metadata"].get("uid")
     if not wanted:
-        return str(ranges(storage)[0].network_address) if is_tried else _free_address(storage, uid)
-    why = _untried(wanted, storage) if is_tried else _unavailable(wanted, storage, uid)
+        return str(ranges(storage)[0].network_address) if dry_run else _free_address(storage, uid)
+    why = (
+        _unavailable_in_dry_run(wanted, storage) if dry_run else _unavailable(wanted, storage, uid)
+    )
     if why:
         text = f'Invalid value: ["{wanted}"]: failed to allocate IP {wanted}: {why}'
         raise refused_service(service, Cause("FieldValueInvalid", text, "spec.clusterIPs"))
@@ -187,7 +189,7 @@ def _unavailable(wanted: str, storage: Storage, uid: str | None) -> str:
     return "provided IP is already allocated" if is_taken else ""
 
 
-def _untried(wanted: str, storage: Storage) -> str:
+def _unavailable_in_dry_run(wanted: str, storage: Storage) -> str:
     """Likewise where nothing is taken: upstream looks at a single range then."""
     # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
     try:

@@ -6,12 +6,12 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import SERVICE
+from fairlead.apiserver.registry.strategies.core.service import with_kept_addresses
 from fairlead.apiserver.registry.strategies.core.service_allocation import (
     PORTS,
     require_name,
     with_addresses,
 )
-from fairlead.apiserver.registry.strategies.core.service_update import with_kept_addresses
 from fairlead.apiserver.storage.storage import Storage
 
 

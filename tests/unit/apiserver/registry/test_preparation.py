@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.registry.strategy import prepared_for_update
+from fairlead.apiserver.registry.preparation import prepared_for_update
+from fairlead.apiserver.registry.strategies.table import strategy_of
 
 
 @pytest.mark.parametrize(
@@ -15,7 +16,8 @@ from fairlead.apiserver.registry.strategy import prepared_for_update
 def test_generations(api_version, kind, counted):
     meta = {"name": "x", "resourceVersion": "1", "generation": 1}
     old = {"apiVersion": api_version, "kind": kind, "metadata": meta}
-    made = prepared_for_update(kind_of(old), old, {**old, "spec": {"a": 1}})
+    kind = kind_of(old)
+    made = prepared_for_update(kind, strategy_of(kind), old, {**old, "spec": {"a": 1}})
     assert made["metadata"]["generation"] == counted
 
 
@@ -24,6 +26,6 @@ def test_a_driver_has_a_generation_once_it_has_changed():
     meta = {"name": "x", "resourceVersion": "1"}
     old = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": meta, "spec": {}}
     kind = kind_of(old)
-    assert "generation" not in prepared_for_update(kind, old, old)["metadata"]
+    assert "generation" not in prepared_for_update(kind, strategy_of(kind), old, old)["metadata"]
     new = {**old, "spec": {"requiresRepublish": True}}
-    assert prepared_for_update(kind, old, new)["metadata"]["generation"] == 1
+    assert prepared_for_update(kind, strategy_of(kind), old, new)["metadata"]["generation"] == 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.registry.strategies.core.service import with_kept_addresses
 from fairlead.apiserver.registry.strategies.core.service_allocation import (
     TRIED_PORTS,
     with_addresses,
 )
-from fairlead.apiserver.registry.strategies.core.service_update import with_kept_addresses
 from fairlead.apiserver.storage.storage import Storage
 
 BALANCED = {
@@ -78,9 +78,9 @@ def test_only_what_is_balanced_has_a_balancer():
 
 def test_a_service_that_is_tried_has_addresses_that_nobody_gets():
     spec = {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}
-    tried = with_addresses(service(spec), Storage(), is_tried=True)["spec"]
+    tried = with_addresses(service(spec), Storage(), dry_run=True)["spec"]
     assert tried["clusterIP"] == "10.96.0.0"
     assert [port["nodePort"] for port in tried["ports"]] == [*TRIED_PORTS[:2]]
     wanted = {**spec, "clusterIP": "10.96.7.7", "ports": [{"port": 80, "nodePort": 30_005}]}
-    tried = with_addresses(service(wanted), Storage(), is_tried=True)["spec"]
+    tried = with_addresses(service(wanted), Storage(), dry_run=True)["spec"]
     assert (tried["clusterIP"], tried["ports"][0]["nodePort"]) == ("10.96.7.7", 30_005)

@@ -1,24 +1,35 @@
-"""Services that change: what they keep, and what they have no use for any longer.
+"""Services: addresses and ports are allocated on create, and kept or dropped on update.
 
-upstream: pkg/registry/core/service/strategy.go:patchAllocatedValues, dropTypeDependentFields
+upstream: pkg/registry/core/service/strategy.go:patchAllocatedValues, dropTypeDependentFields,
+storage/storage.go:beginCreate
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.registry.selectable_field import text_field
 from fairlead.apiserver.registry.strategies.core.service_allocation import (
     EXTERNAL_NAME,
     ON_NODES,
     addressed,
+    check_addresses,
     has_health_check,
     refused_service,
+    require_name,
     taken_ports,
+    with_addresses,
     without,
 )
+from fairlead.apiserver.registry.strategy import (
+    ONLY_MANAGED_FIELDS,
+    Preparation,
+    ResourceStrategy,
+)
+from fairlead.apiserver.registry.warning.network import service_warnings
 from fairlead.apiserver.storage.storage import Storage
 
 _ADDRESSED: Final = (
@@ -26,7 +37,7 @@ _ADDRESSED: Final = (
 )  # fmt: skip
 
 
-def with_kept_addresses(old: Json, new: Json, storage: Storage, *, is_tried: bool = False) -> Json:
+def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool = False) -> Json:
     """A service that changes: what it has stays, unless its new type has no use for it."""
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
     new = {**new, "status": _status_of({**new, "spec": spec})}
@@ -46,7 +57,7 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, is_tried: boo
     if has_health_check(before) and has_health_check(spec):
         kept_port = {"healthCheckNodePort": before.get("healthCheckNodePort")}
         spec = spec if spec.get("healthCheckNodePort") else {**spec, **kept_port}
-    return addressed({**new, "spec": spec}, storage, before, is_tried=is_tried)
+    return addressed({**new, "spec": spec}, storage, before, dry_run=dry_run)
 
 
 def _without_useless(before: Json, spec: Json) -> Json:
@@ -108,3 +119,39 @@ _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
     "loadBalancerClass": _is_balanced,
     "externalTrafficPolicy": _is_reachable,
 }
+
+
+def _begin_create(service: Json, preparation: Preparation) -> None:
+    """Refuse addresses that are not available before anything else is validated."""
+    if service["metadata"].get("name"):
+        check_addresses(service, preparation.storage, dry_run=preparation.dry_run)
+    else:
+        require_name(service, preparation.storage)
+
+
+def _prepare_for_create(service: Json, preparation: Preparation) -> Json:
+    return with_addresses(service, preparation.storage, dry_run=preparation.dry_run)
+
+
+def _prepare_for_update(old: Json, new: Json, preparation: Preparation) -> Json:
+    return with_kept_addresses(old, new, preparation.storage, dry_run=preparation.dry_run)
+
+
+def _warnings(_: Json | None, service: Json) -> Iterator[str]:
+    return service_warnings(service)
+
+
+STRATEGY: Final = ResourceStrategy(
+    begin_create=_begin_create,
+    prepare_for_create=_prepare_for_create,
+    allow_create_on_update=True,
+    prepare_for_update=_prepare_for_update,
+    metadata_with_status=ONLY_MANAGED_FIELDS,
+    returns_deleted_object=True,
+    warnings=_warnings,
+    selectable_fields={
+        "spec.clusterIP": text_field("spec", "clusterIP"),
+        "spec.type": text_field("spec", "type"),
+    },
+    storage_prefix="services/specs",
+)

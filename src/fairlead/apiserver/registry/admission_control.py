@@ -1,0 +1,94 @@
+"""AdmissionControl: runs the admission plugins of one store over a request.
+
+Mutating plugins run first. If a webhook changed the object, they run once more (reinvocation).
+Validating plugins see the object as it is about to be stored.
+
+upstream: apiserver/pkg/admission/{chain,reinvocation}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import (
+    AdmissionAttributes,
+    AdmissionPlugin,
+    Operation,
+    ReinvocationContext,
+)
+from fairlead.apiserver.admission.write import PLAIN, Write
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage.storage import Storage
+
+ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
+
+
+class AdmissionControl:
+    """The plugins of one store, in order; `complete` sets the defaults of a mutated object."""
+
+    def __init__(
+        self,
+        plugins: Sequence[AdmissionPlugin],
+        storage: Storage,
+        complete: Callable[[Kind, Json], Json],
+    ) -> None:
+        """Separate the mutating from the validating plugins."""
+        self.plugins = plugins
+        self._storage = storage
+        self._complete = complete
+        self._validating = tuple(one for one in plugins if getattr(one, "CHECKS_ONLY", False))
+        self._mutating = tuple(one for one in plugins if one not in self._validating)
+
+    def attributes(
+        self,
+        operation: Operation,
+        kind: Kind,
+        obj: Json,
+        *,
+        old: Json | None = None,
+        subresource: str = "",
+        write: Write = PLAIN,
+    ) -> AdmissionAttributes:
+        """The request as the plugins see it; only a client's request is reinvoked."""
+        reinvocation = None
+        if write.user is not None:
+            reinvocation = ReinvocationContext(partial(self._complete, kind))
+        return AdmissionAttributes(operation, kind, obj, old, subresource, write, reinvocation)
+
+    def mutate(self, attributes: AdmissionAttributes) -> AdmissionAttributes:
+        """`attributes` with the object that the mutating plugins made. Raises ApiError."""
+        reinvocation = attributes.reinvocation
+        for number in range(ROUNDS_MAX):
+            if reinvocation is not None:
+                reinvocation.round = number
+            for plugin in self._mutating:
+                attributes = attributes.with_object(plugin.admit(attributes, self._storage))
+            if reinvocation is None or not reinvocation.is_requested:
+                break
+        return attributes
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """Ask the validating plugins. Raises ApiError."""
+        for plugin in self._validating:
+            plugin.admit(attributes, self._storage)
+
+    def admit(
+        self,
+        operation: Operation,
+        kind: Kind,
+        obj: Json,
+        *,
+        old: Json | None = None,
+        subresource: str = "",
+        write: Write = PLAIN,
+    ) -> Json:
+        """The object that the plugins make of `obj`, with nothing in between. Raises ApiError."""
+        attributes = self.attributes(
+            operation, kind, obj, old=old, subresource=subresource, write=write
+        )
+        attributes = self.mutate(attributes)
+        self.validate(attributes)
+        return attributes.obj

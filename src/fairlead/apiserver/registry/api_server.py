@@ -1,0 +1,84 @@
+"""API_SERVER: the registry of a server that clients write to.
+
+Objects are read by the schemas of their types, and get all defaults.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.defaulting.defaulter import completed
+from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.preparation import with_mirrored_field
+from fairlead.apiserver.registry.registry import Registry
+from fairlead.apiserver.registry.strategies.table import STRATEGIES, strategy_of
+from fairlead.apiserver.schema.changed import changed
+from fairlead.apiserver.schema.decoding import decoded, empty
+from fairlead.apiserver.schema.model import Schema, schema_of
+from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.validation.validator import ApiValidator
+
+
+def _schema(kind: Kind) -> Schema | None:
+    return None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
+
+
+def decode(kind: Kind, obj: Json) -> Json:
+    """`obj` as its type reads it. Raises ApiError 400 for a value of the wrong type."""
+    schema = _schema(kind)
+    if schema is None:
+        return obj
+    try:
+        made: Json = decoded(schema, obj)[0]
+    except TypeMismatchError as cause:
+        raise _wrong_type(kind, cause) from None
+    return made
+
+
+def default(kind: Kind, obj: Json) -> Json:
+    """`obj`, which is decoded, with its defaults. Raises ApiError 400."""
+    schema = _schema(kind)
+    if schema is not None:
+        try:
+            obj = completed(schema, obj)
+        except TypeMismatchError as cause:
+            raise _wrong_type(kind, cause) from None
+        obj = with_mirrored_field(strategy_of(kind).mirrored, obj)
+    return obj
+
+
+def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
+    """`new`, made of `old`, with the empty fields that its type writes."""
+    schema = _schema(kind)
+    if schema is None:
+        return new
+    try:
+        return with_mirrored_field(strategy_of(kind).mirrored, changed(schema, old, new))
+    except TypeMismatchError:
+        return new
+
+
+@lru_cache(maxsize=256)
+def zero_status(kind: Kind) -> Any:
+    """What status is before anything was written to it, None where it is absent."""
+    schema = _schema(kind)
+    return None if schema is None else completed(schema, empty(schema)).get("status")
+
+
+def _wrong_type(kind: Kind, cause: TypeMismatchError) -> ApiError:
+    return bad_request(
+        f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {cause}'
+    )
+
+
+API_SERVER: Final = Registry(
+    strategies=STRATEGIES,
+    decode=decode,
+    default=default,
+    normalize=normalize,
+    zero_status=zero_status,
+    validator=ApiValidator(),
+)

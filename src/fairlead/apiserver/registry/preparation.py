@@ -1,0 +1,129 @@
+"""The metadata and status that the server sets when an object is created or updated.
+
+uid, timestamps and generation are the server's. Where status is a subresource, a new object starts
+without the status that the client sent, and an update of the object leaves status alone.
+
+upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.strategy import FieldPath, MirroredField, ResourceStrategy
+
+_SERVERS_METADATA: Final = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+)
+_NOT_OF_NEW: Final = (
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "resourceVersion",
+    "selfLink",
+)
+
+
+def prepared_for_create(
+    kind: Kind,
+    strategy: ResourceStrategy,
+    obj: Json,
+    *,
+    uid: str,
+    timestamp: str,
+    zero_status: Json | None = None,
+) -> Json:
+    """`obj` with the metadata and the status of a new object."""
+    meta = {key: value for key, value in obj["metadata"].items() if key not in _NOT_OF_NEW}
+    meta |= {"uid": uid, "creationTimestamp": timestamp}
+    if kind.has_generation:
+        meta["generation"] = 1
+    prepared = {**obj, "metadata": meta}
+    if strategy.initial_status is not None:
+        prepared["status"] = strategy.initial_status(obj, timestamp)
+    elif kind.has_status and not strategy.accepts_status_on_create:
+        prepared.pop("status", None)
+        if zero_status is not None:
+            prepared["status"] = zero_status
+    return prepared
+
+
+def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: Json) -> Json:
+    """`new` with the server's metadata of `old`, and the generation that the change leads to."""
+    before = old["metadata"]
+    ignored = (*_SERVERS_METADATA, "selfLink")
+    meta = {key: value for key, value in new["metadata"].items() if key not in ignored}
+    meta |= {key: before[key] for key in _SERVERS_METADATA if key in before}
+    meta["resourceVersion"] = before["resourceVersion"]
+    prepared = {**new, "metadata": meta}
+    if kind.has_status and not strategy.updates_status:
+        prepared.pop("status", None)
+        if "status" in old:
+            prepared["status"] = old["status"]
+    counts = kind.has_generation or strategy.has_generation_once_changed
+    if counts and strategy.increments_generation(old, prepared):
+        meta["generation"] = before.get("generation", 0) + 1
+    return prepared
+
+
+def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json) -> Json:
+    """`old` with the status of `new`, and the metadata that may change along with it."""
+    before, after = old["metadata"], new["metadata"]
+    written = strategy.metadata_with_status
+    meta = {key: value for key, value in before.items() if key not in written}
+    meta |= {key: after[key] for key in written if key in after}
+    prepared = {key: value for key, value in old.items() if key != "status"}
+    if "status" in new:
+        prepared["status"] = new["status"]
+    had = old.get("status", {})
+    kept = {key: had[key] for key in strategy.server_status if had.get(key)}
+    if kept:
+        prepared["status"] = {**prepared.get("status", {}), **kept}
+    return {**prepared, "metadata": meta}
+
+
+def with_spec(old: Json, spec: Json) -> Json:
+    """`old` with another spec, and the generation that this leads to."""
+    if spec == old.get("spec"):
+        return old
+    meta = {**old["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
+    return {**old, "metadata": meta, "spec": spec}
+
+
+def with_null_lists(paths: tuple[FieldPath, ...], obj: Json) -> Json:
+    """`obj` with null in place of empty lists at `paths`, as upstream's storage returns them."""
+    for path in paths:
+        obj = _with_null_list(obj, path)
+    return obj
+
+
+def _with_null_list(obj: Json, path: FieldPath) -> Json:
+    key, rest = path[0], path[1:]
+    value = obj.get(key)
+    if not rest:
+        return {**obj, key: None} if value == [] else obj
+    if not value:
+        return obj
+    made = _with_null_list(value, rest)
+    return obj if made is value else {**obj, key: made}
+
+
+def with_mirrored_field(mirrored: MirroredField | None, obj: Json) -> Json:
+    """`obj` with a single value and the first item of its list in agreement; the single wins."""
+    if mirrored is None:
+        return obj
+    part, key = mirrored.part, mirrored.key
+    had = obj.get(part, {})
+    listed = had.get(mirrored.listed) or []
+    head = (listed[0].get(key) if key else listed[0]) if listed else None
+    first = had.get(mirrored.single) or head
+    if not first or had.get(mirrored.single) == head:
+        return obj
+    if first != head:
+        listed = [{key: first} if key else first]
+    return {**obj, part: {**had, mirrored.single: first, mirrored.listed: listed}}

@@ -1,0 +1,76 @@
+"""SIMULATION: the registry of a store that only the engine's controllers write to.
+
+It has the kinds that scheduling depends on. Objects are taken as controllers make them: nothing is
+allocated or warned of, containers need neither names nor images, and only the defaults that
+scheduling reads are set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import (
+    CUSTOM_RESOURCE_DEFINITION,
+    DEPLOYMENT,
+    ENDPOINT_SLICE,
+    JOB,
+    NAMESPACE,
+    NODE,
+    POD,
+    PRIORITY_CLASS,
+    REPLICATION_CONTROLLER,
+    Kind,
+)
+from fairlead.apiserver.registry.registry import Registry
+from fairlead.apiserver.registry.strategies import apps, discovery, scheduling
+from fairlead.apiserver.registry.strategies.apiextensions import mark_definition
+from fairlead.apiserver.registry.strategies.core import namespace, pod
+from fairlead.apiserver.registry.strategy import GarbageCollection, ResourceStrategy
+from fairlead.apiserver.validation.validator import SimulationValidator, defaulted
+
+_ORPHANING: Final = ResourceStrategy(garbage_collection=GarbageCollection.ORPHAN_DEPENDENTS)
+_STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    CUSTOM_RESOURCE_DEFINITION.resource: ResourceStrategy(
+        begin_deletion=mark_definition, repeat_deletion=mark_definition
+    ),
+    DEPLOYMENT.resource: ResourceStrategy(increments_generation=apps.is_deployment_respecified),
+    ENDPOINT_SLICE.resource: ResourceStrategy(increments_generation=discovery.is_slice_respecified),
+    "events": ResourceStrategy(garbage_collection=GarbageCollection.UNSUPPORTED),
+    JOB.resource: _ORPHANING,
+    NAMESPACE.resource: ResourceStrategy(
+        begin_deletion=namespace.begin_deletion, holds_deleted=namespace.has_content_finalizers
+    ),
+    NODE.resource: ResourceStrategy(accepts_status_on_create=True),
+    POD.resource: ResourceStrategy(
+        initial_status=pod.initial_status,
+        prepare_for_create=pod.merge_label_keys,
+        begin_deletion=pod.begin_deletion,
+        holds_deleted=pod.holds_deleted,
+    ),
+    PRIORITY_CLASS.resource: scheduling.STRATEGIES[PRIORITY_CLASS.resource],
+    REPLICATION_CONTROLLER.resource: _ORPHANING,
+}
+
+
+def _as_it_is(_: Kind, obj: Json) -> Json:
+    return obj
+
+
+def _new_as_it_is(_: Kind, __: Json | None, new: Json) -> Json:
+    return new
+
+
+def _no_status(_: Kind) -> Json | None:
+    return None
+
+
+SIMULATION: Final = Registry(
+    strategies=_STRATEGIES,
+    decode=_as_it_is,
+    default=defaulted,
+    normalize=_new_as_it_is,
+    zero_status=_no_status,
+    validator=SimulationValidator(runnable=False),
+)

@@ -1,0 +1,45 @@
+"""The strategy of CustomResourceDefinitions.
+
+upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.apiextensions.definition.status import going
+from fairlead.apiserver.apiextensions.definition.strategy import (
+    changed_definition,
+    new_definition,
+)
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
+from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
+
+
+def _prepare_for_create(definition: Json, preparation: Preparation) -> Json:
+    return new_definition(definition, preparation.storage)
+
+
+def _prepare_for_update(old: Json, new: Json, preparation: Preparation) -> Json:
+    return changed_definition(old, new, preparation.storage)
+
+
+def mark_definition(definition: Json, now: int, _: int | None) -> Json:
+    """`definition` marked for deletion; a controller deletes its objects first."""
+    return going(definition, now)
+
+
+STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    CUSTOM_RESOURCE_DEFINITION.resource: ResourceStrategy(
+        prepare_for_create=_prepare_for_create,
+        allow_unconditional_update=False,
+        prepare_for_update=_prepare_for_update,
+        begin_deletion=mark_definition,
+        repeat_deletion=mark_definition,
+        returns_deleted_object=True,
+        reset_fields={"status": (("metadata",),)},
+        storage_prefix="apiextensions.k8s.io/customresourcedefinitions",
+    )
+}

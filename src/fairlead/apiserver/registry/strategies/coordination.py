@@ -1,0 +1,36 @@
+"""The strategy of Leases.
+
+upstream: pkg/registry/coordination/lease/strategy.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
+
+# Fields of coordinated leader election, which is off by default.
+_DISABLED: Final = ("strategy", "preferredHolder")
+
+
+def _prepare_for_create(lease: Json, _: Preparation) -> Json:
+    spec = lease.get("spec") or {}
+    return {**lease, "spec": {key: spec[key] for key in spec if key not in _DISABLED}}
+
+
+def _prepare_for_update(old: Json, new: Json, _: Preparation) -> Json:
+    had, spec = old.get("spec") or {}, new.get("spec") or {}
+    kept = {key: spec[key] for key in spec if key not in _DISABLED or key in had}
+    return {**new, "spec": kept}
+
+
+STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    "leases.coordination.k8s.io": ResourceStrategy(
+        prepare_for_create=_prepare_for_create,
+        allow_create_on_update=True,
+        allow_unconditional_update=False,
+        prepare_for_update=_prepare_for_update,
+    )
+}

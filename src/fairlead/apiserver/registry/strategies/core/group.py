@@ -1,0 +1,139 @@
+"""The strategies of the core group.
+
+upstream: pkg/registry/core/*/strategy.go
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.registry.selectable_field import text_field
+from fairlead.apiserver.registry.strategies.core import (
+    event,
+    namespace,
+    persistent_volume,
+    persistent_volume_claim,
+    pod,
+    service,
+)
+from fairlead.apiserver.registry.strategy import (
+    GarbageCollection,
+    MirroredField,
+    Preparation,
+    ResourceStrategy,
+)
+from fairlead.apiserver.registry.warning.network import endpoints_warnings
+from fairlead.apiserver.registry.warning.workload import (
+    naming_workload_warnings,
+    workload_warnings,
+)
+
+_KEPT_TO_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
+_KEPT_APART: Final = (
+    "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+)
+
+
+# --- nodes --------------------------------------------------------------------------------------
+
+
+def _node_warnings(_: Json | None, node: Json) -> Iterator[str]:
+    # upstream: pkg/registry/core/node/strategy.go:fieldIsDeprecatedWarnings
+    spec = node.get("spec") or {}
+    if spec.get("configSource") is not None:
+        yield "spec.configSource: the feature is removed"
+    if spec.get("externalID"):
+        yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
+
+
+NODE_STRATEGY: Final = ResourceStrategy(
+    accepts_status_on_create=True,
+    # upstream: pkg/apis/core/v1/conversion.go:Convert_v1_NodeSpec_To_core_NodeSpec
+    mirrored=MirroredField("spec", "podCIDR", "podCIDRs"),
+    warnings=_node_warnings,
+    selectable_fields={"spec.unschedulable": text_field("spec", "unschedulable", absent="false")},
+    selects_namespace=False,
+    storage_prefix="minions",
+)
+
+# --- service accounts, secrets and endpoints ----------------------------------------------------
+
+
+def _with_secret_names_only(account: Json) -> Json:
+    # upstream: pkg/registry/core/serviceaccount/strategy.go:cleanSecretReferences
+    secrets = account.get("secrets")
+    if not secrets:
+        return account
+    return {**account, "secrets": [{"name": one.get("name", "")} for one in secrets]}
+
+
+def _new_account(account: Json, _: Preparation) -> Json:
+    return _with_secret_names_only(account)
+
+
+def _changed_account(_: Json, new: Json, __: Preparation) -> Json:
+    return _with_secret_names_only(new)
+
+
+def _account_warnings(old: Json | None, new: Json) -> Iterator[str]:
+    """Warns when an account starts to restrict its pods to its secrets."""
+    # upstream: pkg/registry/core/serviceaccount/strategy.go:WarningsOnCreate
+    before, after = (
+        (one["metadata"].get("annotations") or {}) if one else {} for one in (old, new)
+    )
+    if _KEPT_TO_SECRETS in after and _KEPT_TO_SECRETS not in before:
+        yield f"metadata.annotations[{_KEPT_TO_SECRETS}]: {_KEPT_APART}"
+
+
+def _secret_warnings(_: Json | None, secret: Json) -> Iterator[str]:
+    if secret.get("type") == "kubernetes.io/tls":
+        certificate = (secret.get("data") or {}).get("tls.crt", "")
+        if b"-----BEGIN" not in base64.b64decode(certificate):
+            yield "tls: failed to find any PEM data in certificate input"
+
+
+def _endpoints_warnings(_: Json | None, endpoints: Json) -> Iterator[str]:
+    return endpoints_warnings(endpoints)
+
+
+STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    "endpoints": ResourceStrategy(
+        allow_create_on_update=True,
+        warnings=_endpoints_warnings,
+        storage_prefix="services/endpoints",
+    ),
+    "events": event.STRATEGY,
+    "limitranges": ResourceStrategy(
+        allow_create_on_update=True, null_when_empty=(("spec", "limits"),)
+    ),
+    "namespaces": namespace.STRATEGY,
+    "nodes": NODE_STRATEGY,
+    "persistentvolumeclaims": persistent_volume_claim.STRATEGY,
+    "persistentvolumes": persistent_volume.STRATEGY,
+    "pods": pod.STRATEGY,
+    "podtemplates": ResourceStrategy(
+        returns_deleted_object=True, warnings=partial(workload_warnings, "template")
+    ),
+    "replicationcontrollers": ResourceStrategy(
+        garbage_collection=GarbageCollection.ORPHAN_DEPENDENTS,
+        returns_deleted_object=True,
+        warnings=partial(naming_workload_warnings, "spec.template"),
+        selectable_fields={"status.replicas": text_field("status", "replicas", absent="0")},
+        storage_prefix="controllers",
+    ),
+    "resourcequotas": ResourceStrategy(returns_deleted_object=True),
+    "secrets": ResourceStrategy(
+        warnings=_secret_warnings, selectable_fields={"type": text_field("type")}
+    ),
+    "serviceaccounts": ResourceStrategy(
+        prepare_for_create=_new_account,
+        prepare_for_update=_changed_account,
+        returns_deleted_object=True,
+        warnings=_account_warnings,
+    ),
+    "services": service.STRATEGY,
+}

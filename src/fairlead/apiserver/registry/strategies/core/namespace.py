@@ -1,0 +1,54 @@
+"""Namespaces: active with a finalizer, and terminating until their content is gone.
+
+upstream: pkg/registry/core/namespace/strategy.go, storage/storage.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.registry.deletion import mark_for_deletion
+from fairlead.apiserver.registry.selectable_field import text_field
+from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
+
+_FINALIZER: Final = "kubernetes"
+
+
+def _prepare_for_create(namespace: Json, _: Preparation) -> Json:
+    return {**namespace, "spec": {"finalizers": [_FINALIZER]}, "status": {"phase": "Active"}}
+
+
+def _prepare_for_update(old: Json, new: Json, _: Preparation) -> Json:
+    return {**new, "spec": old["spec"]} if "spec" in old else new
+
+
+def begin_deletion(namespace: Json, now: int, _: int | None) -> Json | None:
+    """`namespace` terminating, while its content may still exist."""
+    # upstream: storage.go:Delete
+    if not has_content_finalizers(namespace):
+        return None
+    marked = mark_for_deletion(namespace, now, 0)
+    meta = {
+        key: value
+        for key, value in marked["metadata"].items()
+        if key != "deletionGracePeriodSeconds"
+    }
+    status = {**namespace.get("status", {}), "phase": "Terminating"}
+    return {**marked, "metadata": meta, "status": status}
+
+
+def has_content_finalizers(namespace: Json) -> bool:
+    """Whether a controller still has to confirm that the namespace is empty."""
+    return bool(namespace.get("spec", {}).get("finalizers"))
+
+
+STRATEGY: Final = ResourceStrategy(
+    prepare_for_create=_prepare_for_create,
+    prepare_for_update=_prepare_for_update,
+    begin_deletion=begin_deletion,
+    holds_deleted=has_content_finalizers,
+    returns_deleted_object=True,
+    selectable_fields={"status.phase": text_field("status", "phase")},
+    selects_namespace=False,
+)

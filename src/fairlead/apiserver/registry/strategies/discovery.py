@@ -1,0 +1,33 @@
+"""The strategy of EndpointSlices.
+
+upstream: pkg/registry/discovery/endpointslice/strategy.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import ENDPOINT_SLICE
+from fairlead.apiserver.registry.strategy import ResourceStrategy, is_respecified
+from fairlead.apiserver.registry.warning.network import slice_warnings
+
+
+def is_slice_respecified(old: Json, new: Json) -> bool:
+    """Whether the generation of a slice grows: it counts labels too."""
+    before, after = (obj["metadata"].get("labels") for obj in (old, new))
+    return before != after or is_respecified(old, new)
+
+
+def _warnings(_: Json | None, found: Json) -> Iterator[str]:
+    return slice_warnings(found)
+
+
+STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    ENDPOINT_SLICE.resource: ResourceStrategy(
+        increments_generation=is_slice_respecified,
+        null_when_empty=(("endpoints",), ("ports",)),
+        warnings=_warnings,
+    )
+}
