@@ -28,6 +28,7 @@ from fairlead.engine.core.stimulus import (
     ObjectsLoaded,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.random_cluster import Chance
 
@@ -180,7 +181,7 @@ def test_refusals_leave_nothing_behind(seed):
     """Nothing assumed, nothing in flight, no preemption open, no room promised to the absent."""
     world = Refusing(seed).run()
     cluster = world.engine.cluster
-    (scheduler,) = world.engine._controllers
+    scheduler = world.engine.find(Scheduler)
     cluster.table.validate()
     assert cluster._assumed == {}
     assert scheduler._bindings._by_pod == {}
