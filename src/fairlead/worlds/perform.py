@@ -1,52 +1,97 @@
-"""Performing: each command as the request it stands for, its refusal as an outcome."""
+"""Performs commands: each as the API request it stands for, with a refusal as its outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, assert_never
-
-from fairlead.apiserver.admission.write import PLAIN, Write
+from typing import Final
+from typing import assert_never
+from fairlead.apiserver.admission.write import PLAIN
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import POD, Kind, find_kind, kind_of
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.binding import bind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.eviction import evict
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.core.command import (
-    Bind,
-    CallExtender,
-    Command,
-    Condition,
-    CreateObject,
-    DeleteObject,
-    EvictPod,
-    PatchObject,
-    PatchStatus,
-    RecordEvent,
-)
+from fairlead.engine.core.command import Bind
+from fairlead.engine.core.command import CallExtender
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import Condition
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import DeleteObject
+from fairlead.engine.core.command import EvictPod
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+from fairlead.engine.core.stimulus import CommandFailed
+from fairlead.engine.core.stimulus import CommandSucceeded
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
+from fairlead.apiserver.kind import RESOURCE_QUOTA
+from fairlead.engine.core.command import DeleteCollection
+from fairlead.engine.core.command import FinalizeNamespace
+from fairlead.engine.core.command import LookUpOwners
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import UpdateQuotaStatus
+from fairlead.engine.core.stimulus import CollectionDeleted
+from fairlead.engine.core.stimulus import OwnersLookedUp
+from fairlead.worlds.namespace_content import delete_collection
+from fairlead.worlds.namespace_content import finalize_namespace
+from fairlead.worlds.owner_lookup import look_up_owners
 
-Outcome = CommandSucceeded | CommandFailed
+_SimpleCommand = (
+    Bind
+    | PatchStatus
+    | PatchObject
+    | CreateObject
+    | DeleteObject
+    | FinalizeNamespace
+    | EvictPod
+    | RecordEvent
+    | CallExtender
+)
+Outcome = CommandSucceeded | CommandFailed | CollectionDeleted | OwnersLookedUp
 
 _REASONS: Final = {reason.value: reason for reason in FailureReason} | {
     "BadRequest": FailureReason.INVALID
 }
 
 
-# How a kind, or a part of it, is written.
+# How a kind, or a subresource of it, is written.
 WriteOf = Callable[[Kind, str], Write]
 
 
 def _plain(_kind: Kind, _subresource: str) -> Write:
-    """By the server itself."""
+    """Write without a user or a field manager."""
     return PLAIN
 
 
-def perform(store: Store, command: Command, now: Instant, write_of: WriteOf = _plain) -> Outcome:
-    """Do `command` to `store`; what came of it. An event is nobody's object, so nothing comes."""
+def perform(
+    store: Store,
+    command: Command,
+    now: Instant,
+    write_of: WriteOf = _plain,
+    quotas: QuotaLedgers | None = None,
+) -> Outcome:
+    """Perform `command` on `store`; its outcome. Events are not stored here.
+
+    `quotas` counts usage for `UpdateQuotaStatus`; without it, every such command counts anew.
+    """
     try:
-        _request(store, command, now, write_of)
+        match command:
+            case DeleteCollection():
+                return delete_collection(store, command, now, write_of)
+            case LookUpOwners():
+                return look_up_owners(store, command)
+            case UpdateQuotaStatus(target):
+                ledgers = quotas or QuotaLedgers(store.storage)
+                _update_quota_status(store, ledgers, target, now, write_of)
+            case _:
+                _request(store, command, now, write_of)
     except ApiError as refusal:
         return refused(command, refusal)
     return CommandSucceeded(command)
@@ -58,7 +103,7 @@ def refused(command: Command, refusal: ApiError) -> CommandFailed:
     return CommandFailed(command, reason, refusal.message)
 
 
-def _request(store: Store, command: Command, now: Instant, write_of: WriteOf) -> None:
+def _request(store: Store, command: _SimpleCommand, now: Instant, write_of: WriteOf) -> None:
     match command:
         case Bind(pod, node):
             write = write_of(POD, "binding")
@@ -93,8 +138,10 @@ def _request(store: Store, command: Command, now: Instant, write_of: WriteOf) ->
             store.delete(kind, target.namespace, target.name, now, deletion, write=write)
         case EvictPod(pod, _):
             evict(store, pod.namespace, pod.name, now, uid=pod.uid)
+        case FinalizeNamespace(target):
+            finalize_namespace(store, target.name)
         case RecordEvent() | CallExtender():
-            pass  # what an extender says is the world's to find out
+            pass  # worlds do these by other means than requests to the store
         case _:
             assert_never(command)
 
@@ -108,6 +155,22 @@ def _kind(store: Store, name: str) -> Kind:
         if name in (kind.qualified, kind.kind):
             return kind
     raise ApiError("NotFound", 404, "the server could not find the requested resource")
+
+
+def _update_quota_status(
+    store: Store, quotas: QuotaLedgers, target: ObjectRef, now: Instant, write_of: WriteOf
+) -> None:
+    status = quotas.status(target.namespace, target.name)
+    if status is None:
+        return
+    before = store.get(RESOURCE_QUOTA, target.namespace, target.name).get("status") or {}
+    fields = {
+        part: status[part]
+        | {one: None for one in before.get(part) or {} if one not in status[part]}
+        for part in ("hard", "used")
+    }
+    write = write_of(RESOURCE_QUOTA, "status")
+    store.patch_status(RESOURCE_QUOTA, target.namespace, target.name, fields, now, write=write)
 
 
 def condition_json(condition: Condition) -> dict[str, str]:

@@ -2,9 +2,9 @@
 
 A command names its target completely (kind, namespace, name, uid), so that a world can perform
 it without asking back. Objects inside commands are plain JSON values in Kubernetes' spelling.
-Every command is answered by `CommandSucceeded` or `CommandFailed`, with two exceptions: nothing may
-depend on an event having been written, so nothing answers `RecordEvent`; and what an extender says
-is the answer to `CallExtender`, an `ExtenderAnswered` (or `CommandFailed` if it says nothing).
+A refused command is answered by `CommandFailed`, a performed one by `CommandSucceeded`, except that
+requests for information have answers of their own: `CallExtender`, `DeleteCollection` and
+`LookUpOwners`. Nothing answers `RecordEvent`, since nothing may depend on an event being written.
 """
 
 from __future__ import annotations
@@ -110,6 +110,37 @@ class DeleteObject(Struct, frozen=True):
     policy: str = "Background"
 
 
+class DeleteCollection(Struct, frozen=True):
+    """DELETE all objects of a kind in a namespace; an empty `kind` means every namespaced kind.
+
+    `CollectionDeleted` answers what remains.
+    """
+
+    namespace: str
+    kind: str = ""
+
+
+class FinalizeNamespace(Struct, frozen=True):
+    """POST namespaces/finalize: take the finalizer `kubernetes` off spec.finalizers."""
+
+    target: ObjectRef
+
+
+class LookUpOwners(Struct, frozen=True):
+    """GET the owners that `target` names; `OwnersLookedUp` answers which do not exist."""
+
+    target: ObjectRef
+
+
+class UpdateQuotaStatus(Struct, frozen=True):
+    """PATCH a ResourceQuota's status with its limits and what its namespace uses of them.
+
+    The API server's evaluators, which also enforce the quota, count the usage.
+    """
+
+    target: ObjectRef
+
+
 class EvictPod(Struct, frozen=True):
     """POST pods/eviction: a deletion that PodDisruptionBudgets may refuse with 429."""
 
@@ -173,6 +204,10 @@ Command = (
     | PatchObject
     | CreateObject
     | DeleteObject
+    | DeleteCollection
+    | FinalizeNamespace
+    | LookUpOwners
+    | UpdateQuotaStatus
     | EvictPod
     | RecordEvent
     | CallExtender

@@ -6,7 +6,7 @@ Objects arrive as the typed views of `fairlead.api`; the outcome of every comman
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from fairlead.api.objects import ApiObject
-    from fairlead.engine.core.command import CallExtender, Command
+    from fairlead.engine.core.command import CallExtender, Command, DeleteCollection, LookUpOwners
 
 
 class ObjectChanged(Struct, frozen=True):
@@ -72,6 +72,29 @@ class ExtenderAnswered(Struct, frozen=True):
     body: bytes
 
 
+class Remaining(Struct, frozen=True):
+    """Objects of one resource (`pods.`, `deployments.apps`) that a deletion has left."""
+
+    resource: str
+    count: int
+    finalizers: Mapping[str, int]  # how many of the objects each finalizer holds
+
+
+class CollectionDeleted(Struct, frozen=True):
+    """The world deleted what it could; `grace_period_s` is the longest of the running pods."""
+
+    command: DeleteCollection
+    remaining: tuple[Remaining, ...]
+    grace_period_s: int
+
+
+class OwnersLookedUp(Struct, frozen=True):
+    """`absent` are the uids of the owners of `command.target` that do not exist."""
+
+    command: LookUpOwners
+    absent: tuple[str, ...]
+
+
 Stimulus = (
     ObjectChanged
     | ObjectDeleted
@@ -79,4 +102,6 @@ Stimulus = (
     | CommandSucceeded
     | CommandFailed
     | ExtenderAnswered
+    | CollectionDeleted
+    | OwnersLookedUp
 )

@@ -17,6 +17,7 @@ from fairlead.engine.core.command import (
     Bind,
     CallExtender,
     CreateObject,
+    DeleteCollection,
     EvictPod,
     Issued,
     RecordEvent,
@@ -68,7 +69,7 @@ def _account(issued: Issued, old: Object | None) -> str:
     references = subject.get("metadata", {}).get("ownerReferences") or ()
     owner = next((row["kind"] for row in references if row.get("controller")), "")
     match command:
-        case Bind() | EvictPod() | RecordEvent() | CallExtender():
+        case Bind() | EvictPod() | RecordEvent() | CallExtender() | DeleteCollection():
             kind = ""
         case _:
             kind = command.target.kind

@@ -5,16 +5,22 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from fairlead.api.codec import decode, decode_as
+from fairlead.api.codec import decode
+from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
-from fairlead.engine.core.command import CreateObject, DeleteObject
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import DeleteObject
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
+from fairlead.engine.core.stimulus import CommandSucceeded
+from fairlead.engine.core.stimulus import ObjectChanged
+from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.daemon_set.rule import Verdict, daemon_template, target_node, verdict
+from fairlead.engine.workloads.daemon_set.rule import Verdict
+from fairlead.engine.workloads.daemon_set.rule import daemon_template
+from fairlead.engine.workloads.daemon_set.rule import target_node
+from fairlead.engine.workloads.daemon_set.rule import verdict
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.garbage import Garbage
+from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 OWNER = ("DaemonSet", "agent", "ds")
 
@@ -29,7 +35,7 @@ def pinned_node(pod):
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Workloads(), Garbage(), place=pinned_node)
+    return new_world(Workloads(), GarbageCollector(), place=pinned_node)
 
 
 def taint(key, effect):
@@ -250,7 +256,7 @@ def test_a_deleted_daemon_set_asks_no_node_again(world, build):
 )
 def test_settled_means_one_pod_on_each_eligible_node(new_world, build, steps):
     """And none elsewhere, whatever nodes and pods come and go."""
-    world = new_world(Workloads(), Garbage(), place=pinned_node).load(daemon_set(build))
+    world = new_world(Workloads(), GarbageCollector(), place=pinned_node).load(daemon_set(build))
     for act, name in steps:
         exists = world.get("Node", name, "") is not None
         if act == "add" and not exists:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from fairlead.api.codec import decode
-from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import DeleteObject
+from fairlead.engine.core.command import PatchObject
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import (
-    CommandSucceeded,
-    FailureReason,
-    ObjectChanged,
-    ObjectsLoaded,
-)
+from fairlead.engine.core.stimulus import CommandSucceeded
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.stimulus import ObjectChanged
+from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.garbage import Garbage
+from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 HASH = "54df9554fd"
 OLD = ("ReplicaSet", f"web-{HASH}", "rs")
@@ -25,7 +24,7 @@ LABELS = {"app": "web", "pod-template-hash": HASH}
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Workloads(), Garbage(), place=lambda pod: "n1", runs=True)
+    return new_world(Workloads(), GarbageCollector(), place=lambda pod: "n1", runs=True)
 
 
 def deployment(build, replicas=2, **fields):
@@ -280,7 +279,7 @@ def test_somebody_elses_replica_set_is_not_implied(world, build):
     st.booleans(),
 )
 def test_settled_means_all_replicas_of_the_last_template(new_world, build, steps, knows_its_set):
-    world = new_world(Workloads(), Garbage(), place=lambda pod: "n1", runs=True)
+    world = new_world(Workloads(), GarbageCollector(), place=lambda pod: "n1", runs=True)
     between = [owned_set(build)] if knows_its_set else []
     world.load(deployment(build), *between, *pods_of(build, 2))
     replicas, image = 2, "web:1"

@@ -9,13 +9,13 @@ from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason, ObjectChanged
 from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints
-from fairlead.engine.workloads.garbage import Garbage
+from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 
 @pytest.fixture
 def world(new_world, build):
     zone = {"topology.kubernetes.io/zone": "a"}
-    return new_world(ServiceEndpoints(), Garbage()).load(build.node("n1", labels=zone))
+    return new_world(ServiceEndpoints(), GarbageCollector()).load(build.node("n1", labels=zone))
 
 
 def service(name="web", *, selector=None, ports=(), **spec):

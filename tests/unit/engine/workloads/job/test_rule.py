@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.garbage import Garbage
-from fairlead.engine.workloads.job.index_set import format_indexes, parse_indexes
+from fairlead.engine.workloads.job.index_set import format_indexes
+from fairlead.engine.workloads.job.index_set import parse_indexes
 from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
+from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 OWNER = ("Job", "sum", "job")
 
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Workloads(), Garbage(), place=lambda pod: "n1")
+    return new_world(Workloads(), GarbageCollector(), place=lambda pod: "n1")
 
 
 def job(build, *, status=None, **spec):
@@ -144,7 +144,7 @@ def test_with_its_owner_a_pod_goes(world, build):
 )
 def test_a_job_does_its_work_and_no_more(new_world, build, parallelism, completions, ends):
     """As many active as are missing, at most its parallelism; exactly its completions succeed."""
-    world = new_world(Workloads(), Garbage(), place=lambda pod: "n1")
+    world = new_world(Workloads(), GarbageCollector(), place=lambda pod: "n1")
     world.load(job(build, parallelism=parallelism, completions=completions, backoffLimit=100))
     succeeded = 0
     for end, place in ends:

@@ -5,24 +5,21 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from fairlead.api.codec import decode
-from fairlead.engine.core.command import CreateObject, DeleteObject
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import DeleteObject
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import (
-    CommandFailed,
-    CommandSucceeded,
-    FailureReason,
-    ObjectDeleted,
-    ObjectsLoaded,
-)
+from fairlead.engine.core.stimulus import CommandFailed
+from fairlead.engine.core.stimulus import CommandSucceeded
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.stimulus import ObjectDeleted
+from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.garbage import Garbage
-
+from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Workloads(), Garbage(), place=lambda pod: "n1")
+    return new_world(Workloads(), GarbageCollector(), place=lambda pod: "n1")
 
 
 def replica_set(build, replicas, **fields):
@@ -257,7 +254,7 @@ def test_settled_means_exactly_as_many_as_asked_for(new_world, build, replicas, 
             return FailureReason.INTERNAL_ERROR
         return None
 
-    world = new_world(Workloads(), Garbage(), place=lambda pod: "n1", refuse=refuse)
+    world = new_world(Workloads(), GarbageCollector(), place=lambda pod: "n1", refuse=refuse)
     world.load(replica_set(build, replicas))
     world.run(seconds(5_000))
     for act, number in steps:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import pytest
-
-from fairlead.engine.core.command import CreateObject, DeleteObject
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import DeleteObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.garbage import Garbage
 from fairlead.engine.workloads.stateful_set.rule import ordinal_of
+from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 OWNER = ("StatefulSet", "db", "sts")
 
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Workloads(), Garbage(), place=lambda pod: "n1", runs=True)
+    return new_world(Workloads(), GarbageCollector(), place=lambda pod: "n1", runs=True)
 
 
 def stateful_set(build, replicas, **fields):

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import pytest
-
 from fairlead.api.codec import decode
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import (
-    CommandFailed,
-    CommandSucceeded,
-    FailureReason,
-    ObjectChanged,
-    ObjectDeleted,
-)
+from fairlead.engine.core.stimulus import CommandFailed
+from fairlead.engine.core.stimulus import CommandSucceeded
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.stimulus import ObjectChanged
+from fairlead.engine.core.stimulus import ObjectDeleted
 from fairlead.engine.workloads.config import VolumesConfig
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.garbage import Garbage
 from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
 from fairlead.engine.workloads.volumes.controller import Volumes
+from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 ZONE = "topology.kubernetes.io/zone"
 SELECTED = "volume.kubernetes.io/selected-node"
@@ -30,7 +27,7 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Volumes(), Garbage())
+    return new_world(Volumes(), GarbageCollector())
 
 
 def claim(name="c", of="fast", size="1Gi", *, meta=None, **spec):
@@ -510,7 +507,7 @@ def test_pods_of_a_stateful_set_have_claims_that_stay(new_world, build):
 def test_claims_are_retained_as_their_set_says(
     new_world, build, policy, after_scaling, after_deleting
 ):
-    world = new_world(Workloads(), Volumes(), Garbage())
+    world = new_world(Workloads(), Volumes(), GarbageCollector())
     template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
     fields = {
         "volumeClaimTemplates": [template],

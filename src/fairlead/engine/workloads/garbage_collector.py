@@ -1,33 +1,40 @@
-"""Garbage: what becomes of objects whose owner is deleted.
+"""GarbageCollector: deletes or detaches the dependents of deleted owners.
 
     Background   the owner goes at once, its dependents after it
     Foreground   dependents first; the owner waits (finalizer `foregroundDeletion`) for those that
                  block its deletion
-    Orphan       dependents forget the owner (finalizer `orphan`), then it goes
+    Orphan       dependents lose the owner reference (finalizer `orphan`), then the owner goes
 
-A dependent goes when it has no other owner; otherwise it only forgets this one. Work follows the
-deletion of owners: each object is indexed under those it names, and nothing is ever searched.
+A dependent with another owner only loses the reference; any other is deleted. Work follows the
+deletion of owners: each object is indexed under the owners it names, and nothing is ever searched.
+Deleted owners are remembered, for dependents that are created too late.
 
-Differs from upstream: an owner that was never seen is not taken for deleted, because a dump
-seldom holds all owners. One that was seen to go is remembered, for dependents made behind its
-back.
+With `looks_up_owners` an owner that was never seen is looked up, and its dependents are collected
+if it does not exist. Differs from upstream: without it, as in a simulation, such an owner is not
+taken for deleted, because a dump seldom contains all owners.
 
-upstream: pkg/controller/garbagecollector/garbagecollector.go:attemptToDeleteItem,
+upstream: pkg/controller/garbagecollector/garbagecollector.go: isDangling, attemptToDeleteItem,
 processDeletingDependentsItem, attemptToOrphanWorker; graph_builder.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import ApiObject, OwnerReference, Pod, Unstructured
-from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.core.command import Command, DeleteObject, LookUpOwners, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer, controller_account
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.stimulus import (
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    OwnersLookedUp,
+    Stimulus,
+)
 from fairlead.engine.workloads.identity import owner_key
 
 AT_ONCE: Final[Instant] = 0
@@ -53,37 +60,43 @@ class _Dependent:
 
 
 @dataclass(slots=True)
-class Garbage:
-    """The garbage collector; where it is observed, it comes after whatever else is to do.
+class GarbageCollector:
+    """Indexes owner references; with `looks_up_owners` its commands wait until all else is done.
 
-    So an owner's controller has told what became of the owner before its dependents go, as behind
-    upstream's queues.
+    So an owner's controller has reported what became of the owner before its dependents go, as
+    behind upstream's queues.
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
 
-    is_observed: bool = False
+    looks_up_owners: bool = False
     _postponed: list[Command] = field(default_factory=list)
     _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)  # by uids
     _by_uid: dict[str, _Dependent] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
     _gone: dict[str, None] = field(default_factory=dict)  # uids of owners seen to go
+    _present: dict[str, str] = field(default_factory=dict)  # namespaces of all objects, by uid
+    _unconfirmed: dict[str, _Dependent] = field(default_factory=dict)  # by uid
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """What `stimulus` means for owners and dependents."""
+        """Commands about the owners and dependents that `stimulus` is about."""
         commands = self._consequences(stimulus)
-        if not self.is_observed:
+        if not self.looks_up_owners:
             return commands
         self._postponed += commands
         return []
 
     def next_deadline(self) -> Instant | None:
         """At once, if anything was postponed."""
-        return AT_ONCE if self._postponed else None
+        return AT_ONCE if self._postponed or self._unconfirmed else None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do what was postponed."""
+        """Return what was postponed, and look up owners that were not seen meanwhile."""
         commands, self._postponed = self._postponed, []
+        suspects, self._unconfirmed = self._unconfirmed, {}
+        for one in suspects.values():
+            if not one.is_going and self._names_unknown_owner(one):
+                commands.append(LookUpOwners(one.ref))
         return commands
 
     def _consequences(self, stimulus: Stimulus) -> list[Command]:
@@ -94,6 +107,8 @@ class Garbage:
                 return self._forget(one)
             case ObjectsLoaded(objects):
                 return self._load(objects)
+            case OwnersLookedUp(command, absent) if absent:
+                return self._collect(command.target, absent)
             case _:
                 return []
 
@@ -118,6 +133,8 @@ class Garbage:
     def _file(self, one: ApiObject) -> list[Command]:
         """Note whose dependent `one` is; it goes if that turns out to be nobody's any more."""
         meta = one.metadata
+        if self.looks_up_owners:
+            self._present[meta.uid] = meta.namespace
         known = self._by_uid.get(meta.uid)
         if known is None:
             if not meta.owner_references:
@@ -136,6 +153,8 @@ class Garbage:
         )
         for owner in known.keys:
             self._dependents.setdefault(owner, {})[meta.uid] = known
+        if self.looks_up_owners and not known.is_going:
+            self._unconfirmed[meta.uid] = known
         gone = [key for key in known.keys if key in self._gone or key in self._waiting]
         return self._abandon(known, gone[0]) if gone else []
 
@@ -146,6 +165,8 @@ class Garbage:
             self._dependents.pop(owner, None)
 
     def _forget(self, one: ApiObject) -> list[Command]:
+        self._present.pop(one.metadata.uid, None)
+        self._unconfirmed.pop(one.metadata.uid, None)
         commands = self._release_owners(one.metadata.uid)
         self._waiting.pop(one.metadata.uid, None)
         ref = _ref(one)
@@ -195,6 +216,27 @@ class Garbage:
             if owner is not None:
                 commands += self._end_in_foreground(owner)
         return commands
+
+    # --- owners that were never seen -----------------------------------------------------------
+
+    def _names_unknown_owner(self, dependent: _Dependent) -> bool:
+        """Whether an owner was not seen, or only in a namespace where it cannot be the owner."""
+        namespace = dependent.ref.namespace
+        return any(
+            self._present.get(one.uid) not in ("", namespace) for one in dependent.owners if one.uid
+        )
+
+    def _collect(self, target: ObjectRef, absent: Collection[str]) -> list[Command]:
+        """Delete a dependent whose owners do not exist; if others do, keep only those."""
+        dependent = self._by_uid.get(target.uid)
+        if dependent is None or dependent.is_going:
+            return []
+        kept = [as_json(one) for one in dependent.owners if one.uid not in absent]
+        if len(kept) == len(dependent.owners):
+            return []
+        if kept:
+            return [PatchObject(target, {"metadata": {"ownerReferences": kept}})]
+        return [DeleteObject(target, why=WHY_OWNER_DELETED)]
 
     # --- dependents ----------------------------------------------------------------------------
 

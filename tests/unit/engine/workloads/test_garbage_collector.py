@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import pytest
-
-from fairlead.engine.core.command import DeleteObject, PatchStatus
+from fairlead.engine.core.command import DeleteObject
+from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.garbage import Garbage
+from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 OWNER = ("ReplicaSet", "web", "rs")
 
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Garbage())
+    return new_world(GarbageCollector())
 
 
 def thing(name, *owners, kind="ConfigMap", finalizers=(), deleted=False):
@@ -126,7 +126,7 @@ def test_other_finalizers_are_left_to_others(world):
 
 
 def test_pods_of_a_replica_set_that_is_orphaning_are_neither_deleted_nor_replaced(new_world, build):
-    world = new_world(Workloads(), Garbage())
+    world = new_world(Workloads(), GarbageCollector())
     owner = build.owned("ReplicaSet", "web", 1, uid="rs")
     world.load(owner, build.pod("web-a", ("ReplicaSet", "web", "rs")))
     end(world, "web", "orphan", kind="ReplicaSet")
@@ -142,7 +142,7 @@ def test_a_dependent_is_deleted_once(world):
 
 
 def test_a_dependent_that_is_made_while_its_owner_waits_goes_too(new_world):
-    world = new_world(Garbage(), refuse=lambda command: _refused_for(command, "b"))
+    world = new_world(GarbageCollector(), refuse=lambda command: _refused_for(command, "b"))
     world.load(thing("a"), thing("b", "!uid-of-a"))
     end(world, "a", "foregroundDeletion")
     world.create(thing("c", "!uid-of-a"))
@@ -151,7 +151,8 @@ def test_a_dependent_that_is_made_while_its_owner_waits_goes_too(new_world):
 
 def test_where_it_is_observed_an_owner_tells_first_what_became_of_it(new_world, build):
     """The ReplicaSet's status knows of its new generation before its pods are deleted."""
-    world = new_world(Workloads(environment=served_environment()), Garbage(is_observed=True))
+    config = WorkloadsConfig(is_observed=True)
+    world = new_world(Workloads(config), GarbageCollector(looks_up_owners=True))
     pod = build.pod("w", OWNER)
     pod["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = True
     world.load(build.owned("ReplicaSet", "web", 1, uid="rs"), pod)

@@ -1,0 +1,100 @@
+"""QuotaLedgers: what is used of each ResourceQuota, counted as objects come and go.
+
+A quota is counted in full when its status is first asked for, or after its spec has changed; from
+then on each change in the namespace is added or subtracted.
+
+upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fairlead.api.json import Json
+from fairlead.api.quantity import canonical, parse_quantity
+from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, minus, plus
+from fairlead.apiserver.admission.quota.usage import is_counted, is_in_scopes, usage
+from fairlead.apiserver.kind import RESOURCE_QUOTA, Kind
+from fairlead.apiserver.storage.storage import ChangeType, Storage, StorageChange
+
+Name = tuple[str, str]  # resource, name
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """Usage of one quota: by object, and in total."""
+
+    spec: Json
+    used_by: dict[Name, Amounts] = field(default_factory=dict)
+    total: Amounts = field(default_factory=dict)
+
+    @property
+    def hard(self) -> Json:
+        """The limits, as they were written."""
+        hard: Json = self.spec.get("hard") or {}
+        return hard
+
+    def put(self, kind: Kind, obj: Json | None, name: str) -> None:
+        """Count the newest version of an object, None when it is deleted."""
+        key = (kind.resource, name)
+        before = self.used_by.pop(key, {})
+        after = {} if obj is None else self._usage(kind, obj)
+        if after:
+            self.used_by[key] = after
+        if before != after:
+            self.total = plus(minus(self.total, before), after)
+
+    def status(self) -> Json:
+        """The quota's status."""
+        zero = parse_quantity("0")
+        used = {name: canonical(self.total.get(name, zero)) for name in self.hard}
+        hard = {name: canonical(amount) for name, amount in amounts(self.hard).items()}
+        return {"hard": hard, "used": used}
+
+    def _usage(self, kind: Kind, obj: Json) -> Amounts:
+        names = [name for name in self.hard if is_counted(kind, name)]
+        if not names or not is_in_scopes(kind, obj, self.spec):
+            return {}
+        used = usage(kind, obj)
+        return {name: used[name] for name in names if name in used}
+
+
+class QuotaLedgers:
+    """The ledgers of the quotas in `storage` whose status was asked for."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Follow `storage` from now on."""
+        self._storage = storage
+        self._ledgers: dict[str, dict[str, _Ledger]] = {}  # by namespace and name
+        storage.subscribe(self._count)
+
+    def status(self, namespace: str, name: str) -> Json | None:
+        """`hard` and `used` as the quota's status should have them; None if there is none."""
+        quota = self._storage.find(RESOURCE_QUOTA, namespace, name)
+        if quota is None:
+            return None
+        spec = quota.get("spec") or {}
+        ledgers = self._ledgers.setdefault(namespace, {})
+        ledger = ledgers.get(name)
+        if ledger is None or ledger.spec != spec:
+            ledger = ledgers[name] = self._counted(namespace, spec)
+        return ledger.status()
+
+    def _counted(self, namespace: str, spec: Json) -> _Ledger:
+        ledger = _Ledger(spec)
+        for kind in self._storage.kinds():
+            if kind.namespaced and any(is_counted(kind, name) for name in ledger.hard):
+                for obj in self._storage.items(kind, namespace):
+                    ledger.put(kind, obj, obj["metadata"]["name"])
+        return ledger
+
+    def _count(self, change: StorageChange) -> None:
+        meta = change.object["metadata"]
+        ledgers = self._ledgers.get(meta.get("namespace", ""))
+        if not ledgers:
+            return
+        is_deleted = change.type is ChangeType.DELETED
+        if is_deleted and change.kind is RESOURCE_QUOTA:
+            ledgers.pop(meta["name"], None)
+        for ledger in ledgers.values():
+            ledger.put(change.kind, None if is_deleted else change.object, meta["name"])

@@ -1,0 +1,176 @@
+"""NamespaceDeletion: empties a terminating namespace, then lets it go.
+
+    5 s after the deletion   delete the pods
+        pods remain          report, come back when their grace period should be over
+        none remain          delete everything else
+        objects remain       report what remains and which finalizers hold it, come back
+        nothing remains      finalize the namespace
+
+What remains is reported in the namespace's conditions.
+
+upstream: pkg/controller/namespace/namespace_controller.go,
+pkg/controller/namespace/deletion/namespaced_resources_deleter.go, status_condition_utils.go
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from fairlead.api.objects import Namespace
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    DeleteCollection,
+    FinalizeNamespace,
+    ObjectRef,
+    PatchStatus,
+)
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.stimulus import (
+    CollectionDeleted,
+    CommandFailed,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Remaining,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
+
+# upstream: namespace_controller.go:namespaceDeletionGracePeriod
+GRACE: Final[DurationNs] = seconds(5)
+# upstream: namespaced_resources_deleter.go:finalizerEstimateSeconds
+FINALIZER_ESTIMATE_S: Final = 15
+POD: Final = "Pod"
+_PODS: Final = "pods."
+_REMAINING: Final = "NamespaceContentRemaining"
+_HELD: Final = "NamespaceFinalizersRemaining"
+# The reason and message of each condition while it is False.
+_CLEAR: Final = {
+    "NamespaceDeletionDiscoveryFailure": (
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    ),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    "NamespaceDeletionContentFailure": (
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    _REMAINING: ("ContentRemoved", "All content successfully removed"),
+    _HELD: ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+
+
+@dataclass(slots=True)
+class NamespaceDeletion:
+    """All terminating namespaces; nothing else costs it any work."""
+
+    issuer: ClassVar[Issuer] = controller_account("namespace-controller")
+
+    _terminating: dict[str, Namespace] = field(default_factory=dict)
+    _due: dict[str, Instant] = field(default_factory=dict)
+    _timers: TimerQueue[str] = field(default_factory=TimerQueue)
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Schedule terminating namespaces; continue when their content was deleted."""
+        match stimulus:
+            case ObjectChanged(Namespace() as namespace):
+                self._see(namespace, now)
+            case ObjectDeleted(Namespace() as namespace):
+                self._terminating.pop(namespace.metadata.name, None)
+                self._due.pop(namespace.metadata.name, None)
+            case ObjectsLoaded(objects):
+                for one in objects:
+                    if isinstance(one, Namespace):
+                        self._see(one, now)
+            case CollectionDeleted():
+                return self._continue(stimulus, now)
+            case CommandFailed(FinalizeNamespace(target), _, _):
+                self._schedule(target.name, now + seconds(1))
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """When the next namespace is to be emptied."""
+        return self._timers.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Delete the pods of the namespaces whose time has come."""
+        commands: list[Command] = []
+        for name in self._timers.pop_due(now):
+            if self._due.get(name, now + 1) <= now:
+                del self._due[name]
+                commands.append(DeleteCollection(name, POD))
+        return commands
+
+    def _see(self, namespace: Namespace, now: Instant) -> None:
+        meta = namespace.metadata
+        if meta.deletion_timestamp:
+            self._terminating[meta.name] = namespace
+            self._schedule(meta.name, now + GRACE)
+
+    def _schedule(self, name: str, due: Instant) -> None:
+        """Empty the namespace at `due`, unless it is to happen sooner."""
+        if due < self._due.get(name, due + 1):
+            self._due[name] = due
+            self._timers.add(due, name)
+
+    def _continue(self, answer: CollectionDeleted, now: Instant) -> list[Command]:
+        namespace = self._terminating.get(answer.command.namespace)
+        if namespace is None:
+            return []
+        name, is_about_pods = namespace.metadata.name, answer.command.kind == POD
+        if is_about_pods and not answer.remaining:
+            return [DeleteCollection(name)]
+        # Upstream reports pods that remain in the first step as if nothing did.
+        reported = () if is_about_pods else answer.remaining
+        commands: list[Command] = [self._report(namespace, reported)]
+        if answer.remaining:
+            wait_s = _estimate_s(answer, namespace, now)
+            self._schedule(name, now + seconds(wait_s // 2 + 1))
+        else:
+            commands.append(FinalizeNamespace(_ref(namespace)))
+        return commands
+
+    def _report(self, namespace: Namespace, remaining: tuple[Remaining, ...]) -> Command:
+        """State in the conditions what remains."""
+        stated = dict(_CLEAR)
+        if remaining:
+            rows = sorted(f"{one.resource} has {one.count} resource instances" for one in remaining)
+            message = f"Some resources are remaining: {', '.join(rows)}"
+            stated[_REMAINING] = ("SomeResourcesRemain", message)
+        finalizers = sum((Counter(one.finalizers) for one in remaining), Counter[str]())
+        if finalizers:
+            rows = sorted(f"{one} in {n} resource instances" for one, n in finalizers.items())
+            message = f"Some content in the namespace has finalizers remaining: {', '.join(rows)}"
+            stated[_HELD] = ("SomeFinalizersRemain", message)
+        conditions = tuple(
+            Condition(kind, "False" if _CLEAR[kind] == text else "True", *text)
+            for kind, text in stated.items()
+        )
+        return PatchStatus(_ref(namespace), conditions=conditions)
+
+
+def _estimate_s(answer: CollectionDeleted, namespace: Namespace, now: Instant) -> int:
+    """How long what remains should take: the pods' grace period, or a guess for finalizers."""
+    begun = parse_timestamp(namespace.metadata.deletion_timestamp)
+    grace_s = answer.grace_period_s if now < begun + seconds(answer.grace_period_s) else 0
+    estimates = [
+        grace_s
+        if one.resource == _PODS and grace_s
+        else (FINALIZER_ESTIMATE_S if one.finalizers else 0)
+        for one in answer.remaining
+    ]
+    return max(estimates, default=0)
+
+
+def _ref(namespace: Namespace) -> ObjectRef:
+    return ObjectRef("Namespace", "", namespace.metadata.name, namespace.metadata.uid)

@@ -1,0 +1,68 @@
+"""ResourceQuotas: keeps status.used of every quota equal to what its namespace uses.
+
+Admission charges a quota for what it lets in, and enforces it by its status. This controller fills
+in the status of a new quota, gives back what is deleted, and corrects everything else. It only
+decides when to count; the API server's evaluators do the counting (`UpdateQuotaStatus`).
+
+upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from fairlead.api.objects import ApiObject, Unstructured
+from fairlead.engine.core.command import Command, ObjectRef, UpdateQuotaStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+
+AT_ONCE: Final[Instant] = 0
+_KIND: Final = "ResourceQuota"
+
+
+@dataclass(slots=True)
+class ResourceQuotas:
+    """All quotas; changes in namespaces without one cost a lookup."""
+
+    issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")
+
+    _quotas: dict[str, dict[str, ObjectRef]] = field(default_factory=dict)  # by namespace, name
+    _changed: dict[str, None] = field(default_factory=dict)  # namespaces
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Note in which namespaces usage may have changed."""
+        match stimulus:
+            case ObjectChanged(one):
+                self._see(one, is_gone=False)
+            case ObjectDeleted(one):
+                self._see(one, is_gone=True)
+            case ObjectsLoaded(objects):
+                for one in objects:
+                    self._see(one, is_gone=False)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """At once, where usage may have changed."""
+        return AT_ONCE if self._changed else None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Count again in all these namespaces."""
+        changed, self._changed = self._changed, {}
+        quotas = (ref for name in changed for ref in self._quotas.get(name, {}).values())
+        return [UpdateQuotaStatus(ref) for ref in quotas]
+
+    def _see(self, one: ApiObject, *, is_gone: bool) -> None:
+        namespace = one.metadata.namespace
+        if isinstance(one, Unstructured) and one.kind == _KIND:
+            meta = one.metadata
+            quotas = self._quotas.setdefault(namespace, {})
+            if is_gone:
+                quotas.pop(meta.name, None)
+            else:
+                quotas[meta.name] = ObjectRef(_KIND, namespace, meta.name, meta.uid)
+        if namespace in self._quotas:
+            self._changed[namespace] = None
