@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from itertools import chain
 from typing import Final
+
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.controller import Controller
@@ -19,13 +20,15 @@ from fairlead.engine.nodelifecycle.compose import node_controllers
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.workloads.compose import disruption_controller
-from fairlead.engine.workloads.compose import volume_controller
-from fairlead.engine.workloads.compose import workload_controllers
+from fairlead.engine.workloads.compose import (
+    disruption_controller,
+    volume_controller,
+    workload_controllers,
+)
 from fairlead.engine.workloads.drain.controller import Drain
 from fairlead.engine.workloads.drain.rolling_drain import DrainTurns
-from fairlead.engine.workloads.resource_claims import Claims
 from fairlead.engine.workloads.namespace_deletion import NamespaceDeletion
+from fairlead.engine.workloads.resource_claims import Claims
 from fairlead.engine.workloads.resource_quota import ResourceQuotas
 
 # What may be left out of an engine, for something else to take its place.
@@ -44,8 +47,8 @@ def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[s
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
         ("workloads", workload_controllers(config.workloads)),
-        ("volumes", (Claims(), Volumes(config.volumes, is_observed=is_observed))),
-        ("disruption", (Disruption(is_observed=is_observed),)),
+        ("volumes", (Claims(), volume_controller(config.volumes, config.workloads))),
+        ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas())),
         ("", (Drain(watch), DrainTurns())),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),

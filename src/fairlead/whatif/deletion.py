@@ -1,9 +1,7 @@
-"""Deletion: which objects go with one that a user deletes; of a Namespace, all that it holds.
+"""Which objects go with one that a user deletes; of a Namespace, all that it holds.
 
-Objects whose owner goes, too, are left to garbage collection, which finds those that come later as
-well. A pod whose owner is not known would be made anew, so its namespace cannot be deleted.
-
-upstream: pkg/controller/namespace/deletion/namespaced_resources_deleter.go
+The namespace controller of the engine deletes them. A pod whose owner is not known would be made
+anew, so its namespace cannot be deleted.
 """
 
 from __future__ import annotations
@@ -22,9 +20,9 @@ _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
 def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Manifest]:
-    """`target` and what has to be deleted before it, in that order.
+    """`target`, after all objects that go with it.
 
-    Raises InputError in the name of `source` where that cannot be done.
+    Raises InputError in the name of `source` where it may not be deleted.
     """
     if target.kind is not NAMESPACE:
         return [target]
@@ -35,11 +33,7 @@ def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Ma
     for manifest in held:
         if manifest.kind is POD and (owner := _controller(manifest)):
             _refuse_unknown(source, manifest, owner, names)
-    return [*(one for one in held if not _is_owned(one, names)), target]
-
-
-def _is_owned(manifest: Manifest, names: Collection[tuple[str, str]]) -> bool:
-    return any((owner["kind"], owner["name"]) in names for owner in _owners(manifest))
+    return [*held, target]
 
 
 def _refuse_unknown(

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
+from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.write import Write
 from fairlead.engine.core.command import DeleteCollection
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import CollectionDeleted, Remaining
@@ -33,7 +33,7 @@ def delete_collection(
             with suppress(ApiError):  # deleted with another object, or refused
                 name, write = obj["metadata"]["name"], write_of(kind, "")
                 deletion = Deletion(policy="Background")
-                store.let_go(kind, namespace, name, now, deletion, write=write)
+                store.delete(kind, namespace, name, now, deletion, write=write)
         left = store.list(kind, namespace)
         if left:
             finalizers = Counter(

@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
-from typing import assert_never
-from fairlead.apiserver.admission.write import PLAIN
-from fairlead.apiserver.admission.write import Write
+from typing import Final, assert_never
+
+from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
+from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import POD
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.kind import find_kind
-from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.kind import POD, RESOURCE_QUOTA, Kind, find_kind, kind_of
 from fairlead.apiserver.registry.binding import bind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.eviction import evict
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.core.command import Bind
-from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import Condition
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import DeleteObject
-from fairlead.engine.core.command import EvictPod
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.command import PatchStatus
-from fairlead.engine.core.command import RecordEvent
+from fairlead.engine.core.command import (
+    Bind,
+    CallExtender,
+    Command,
+    Condition,
+    CreateObject,
+    DeleteCollection,
+    DeleteObject,
+    EvictPod,
+    FinalizeNamespace,
+    LookUpOwners,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+    UpdateQuotaStatus,
+)
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import CommandSucceeded
-from fairlead.engine.core.stimulus import FailureReason
-from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
-from fairlead.apiserver.kind import RESOURCE_QUOTA
-from fairlead.engine.core.command import DeleteCollection
-from fairlead.engine.core.command import FinalizeNamespace
-from fairlead.engine.core.command import LookUpOwners
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import UpdateQuotaStatus
-from fairlead.engine.core.stimulus import CollectionDeleted
-from fairlead.engine.core.stimulus import OwnersLookedUp
-from fairlead.worlds.namespace_content import delete_collection
-from fairlead.worlds.namespace_content import finalize_namespace
+from fairlead.engine.core.stimulus import (
+    CollectionDeleted,
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    OwnersLookedUp,
+)
+from fairlead.worlds.namespace_content import delete_collection, finalize_namespace
 from fairlead.worlds.owner_lookup import look_up_owners
 
 _SimpleCommand = (

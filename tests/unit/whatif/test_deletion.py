@@ -15,12 +15,11 @@ def deleted(cluster, text="ns/shop"):
     return [f"{one.target.kind}/{one.target.name}" for step in steps for one in step.commands]
 
 
-def test_a_namespace_goes_after_what_it_holds(snapshot, make):
-    """Pods of its workloads are left to garbage collection."""
+def test_what_a_namespace_holds_is_left_to_the_engine(snapshot, make):
     workload = make.workload("ReplicaSet", "web", "shop")
     pods = [make.pod("solo", "shop"), make.pod("web-1", "shop", owner="web"), make.pod("other")]
     cluster = snapshot(make.node("n"), SHOP, workload, *pods)
-    assert deleted(cluster) == ["ReplicaSet/web", "Pod/solo", "Namespace/shop"]
+    assert deleted(cluster) == ["Namespace/shop"]
 
 
 def test_somebody_unknown_would_make_its_pods_anew(snapshot, make):

@@ -47,6 +47,14 @@ ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
 )
 
 
+# What decides in a simulation: namespaces need no object, because dumps seldom contain them.
+SIMULATED_ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
+    NamespaceLifecycle(requires_namespace=False),
+    *ADMISSION,
+    ResourceQuota(),
+)
+
+
 def served_admission(
     suffix: Callable[[], str],
     *,

@@ -21,7 +21,7 @@ from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, AdmissionPlugin, Operation
 from fairlead.apiserver.error import invalid
-from fairlead.apiserver.kind import KINDS, POD, PRIORITY_CLASS, Kind, kind_of
+from fairlead.apiserver.kind import KINDS, NAMESPACE, POD, PRIORITY_CLASS, Kind, kind_of
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys
 from fairlead.apiserver.storage.storage import Storage
@@ -73,6 +73,8 @@ def as_stored(manifest: Mapping[str, Any], now: int, ids: IdSource) -> Loaded:
     if kind is POD:
         obj = with_label_keys(obj)
     meta = obj["metadata"]
+    if kind is NAMESPACE and "spec" not in obj:
+        obj["spec"] = {"finalizers": ["kubernetes"]}  # so that it is emptied before it goes
     missing = {}
     if "uid" not in meta:
         missing["uid"] = ids.new_uid(kind, meta.get("namespace", ""), meta["name"])

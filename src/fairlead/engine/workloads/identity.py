@@ -59,6 +59,16 @@ def pod_deleted(owner: ObjectRef, name: str) -> RecordEvent:
     return owner_event(owner, "SuccessfulDelete", f"Deleted pod: {name}")
 
 
+# upstream: plugin/pkg/admission/namespace/lifecycle/admission.go:Admit
+_NAMESPACE_TERMINATING: Final = "because it is being terminated"
+
+
+def is_namespace_terminating(message: str) -> bool:
+    """Whether a creation was refused because its namespace is terminating, which is no failure."""
+    # upstream: pkg/controller/controller_utils.go:createPods, HasStatusCause
+    return message.endswith(_NAMESPACE_TERMINATING)
+
+
 def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
     """The event about a pod that could not be created for `owner`."""
     # upstream: pkg/controller/controller_utils.go:createPods

@@ -84,8 +84,7 @@ class NamespaceDeletion:
             case ObjectChanged(Namespace() as namespace):
                 self._see(namespace, now)
             case ObjectDeleted(Namespace() as namespace):
-                self._terminating.pop(namespace.metadata.name, None)
-                self._due.pop(namespace.metadata.name, None)
+                return self._forget(namespace)
             case ObjectsLoaded(objects):
                 for one in objects:
                     if isinstance(one, Namespace):
@@ -116,6 +115,13 @@ class NamespaceDeletion:
         if meta.deletion_timestamp:
             self._terminating[meta.name] = namespace
             self._schedule(meta.name, now + GRACE)
+
+    def _forget(self, namespace: Namespace) -> list[Command]:
+        """Delete the content of a namespace that had no finalizer to wait for that."""
+        name = namespace.metadata.name
+        self._due.pop(name, None)
+        is_emptied = self._terminating.pop(name, None) is not None
+        return [] if is_emptied else [DeleteCollection(name)]
 
     def _schedule(self, name: str, due: Instant) -> None:
         """Empty the namespace at `due`, unless it is to happen sooner."""

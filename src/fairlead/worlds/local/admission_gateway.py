@@ -7,39 +7,39 @@ the command is pending. Without an event loop the webhooks are skipped. Events s
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
-from fairlead.apiserver.admission.webhooks.plugin import WebhookCall
-from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
+
+from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
+from fairlead.apiserver.admission.webhooks.plugin import WebhookCall, WebhookNeeded
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
-from fairlead.apiserver.kind import MUTATING_ADMISSION_POLICY_BINDING
-from fairlead.apiserver.kind import MUTATING_WEBHOOK_CONFIGURATION
-from fairlead.apiserver.kind import VALIDATING_ADMISSION_POLICY_BINDING
-from fairlead.apiserver.kind import VALIDATING_WEBHOOK_CONFIGURATION
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.kind import (
+    MUTATING_ADMISSION_POLICY_BINDING,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_ADMISSION_POLICY_BINDING,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+    Kind,
+    find_kind,
+)
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.request import NO_ANSWERS
-from fairlead.apiserver.request import User
-from fairlead.apiserver.request import WebhookAnswer
-from fairlead.engine.core.command import Bind
-from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import EvictPod
-from fairlead.engine.core.command import Issued
-from fairlead.engine.core.command import RecordEvent
+from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
+from fairlead.engine.core.command import (
+    Bind,
+    CallExtender,
+    Command,
+    DeleteCollection,
+    EvictPod,
+    Issued,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
 from fairlead.worlds.local.component_identity import user_of
 from fairlead.worlds.local.field_manager import FieldManagers
-from fairlead.worlds.perform import Outcome
-from fairlead.worlds.perform import perform
-from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
-from fairlead.engine.core.command import DeleteCollection
+from fairlead.worlds.perform import Outcome, perform
 
 _ADMISSION_KINDS: Final = (
     MUTATING_ADMISSION_POLICY_BINDING,

@@ -9,28 +9,22 @@ and whenever `next_due` has come.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
-from fairlead.api.codec import DecodeError
-from fairlead.api.codec import decode_stored
+
+from fairlead.api.codec import DecodeError, decode_stored
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import WebhookAnswer
-from fairlead.engine.batch.configuration_file import RECOMMENDED
-from fairlead.engine.batch.configuration_file import shipped_configuration
+from fairlead.engine.batch.configuration_file import RECOMMENDED, shipped_configuration
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectsLoaded
-from fairlead.engine.kubelet.config import KubeletConfig
-from fairlead.engine.kubelet.config import StopAfter
+from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.worlds.driver import Driver
 from fairlead.worlds.informer import is_told
@@ -39,8 +33,7 @@ from fairlead.worlds.local.controllers.namespace_defaults import Namespaces
 from fairlead.worlds.local.controllers.node_ttl import NodeTtl
 from fairlead.worlds.local.controllers.service_cidr import ServiceCidrs
 from fairlead.worlds.local.events.writer import HOST
-from fairlead.worlds.local.world import Attendant
-from fairlead.worlds.local.world import LocalWorld
+from fairlead.worlds.local.world import Attendant, LocalWorld
 
 # People read here what a simulation need not write, and do not wait for containers that would
 # end as soon as they are asked to.

@@ -2,47 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Protocol
-from typing import runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DEPLOYMENT
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import DEPLOYMENT, POD
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.request import NO_ANSWERS
-from fairlead.apiserver.request import WebhookAnswer
-from fairlead.apiserver.storage.storage import ChangeType
-from fairlead.apiserver.storage.storage import StorageChange
-from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import Issued
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.command import PatchStatus
-from fairlead.engine.core.command import RecordEvent
+from fairlead.apiserver.request import NO_ANSWERS, WebhookAnswer
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.engine.core.command import (
+    CallExtender,
+    Command,
+    CreateObject,
+    Issued,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import CommandSucceeded
-from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.extender.caller import ExtenderCaller
-from fairlead.worlds.extender.caller import NoExtenders
-from fairlead.worlds.informer import is_told
-from fairlead.worlds.informer import net_changes
-from fairlead.worlds.informer import told_if_known
-from fairlead.worlds.local.admission_gateway import AdmissionGateway
-from fairlead.worlds.local.admission_gateway import PendingCommand
-from fairlead.worlds.local.events.writer import HOST
-from fairlead.worlds.local.events.writer import EventWriter
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
+from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
+from fairlead.worlds.informer import is_told, net_changes, told_if_known
+from fairlead.worlds.local.admission_gateway import AdmissionGateway, PendingCommand
+from fairlead.worlds.local.events.writer import HOST, EventWriter
 from fairlead.worlds.local.field_manager import FieldManagers
 from fairlead.worlds.local.kubelet.container_events import ContainerEvents
-from fairlead.worlds.local.kubelet.pod_status import PodDetails
-from fairlead.worlds.local.kubelet.pod_status import with_generate_name
-from fairlead.worlds.perform import Outcome
-from fairlead.worlds.perform import refused
+from fairlead.worlds.local.kubelet.pod_status import PodDetails, with_generate_name
+from fairlead.worlds.perform import Outcome, refused
+
 
 class Attendant(Protocol):
     """Sees to something that clients rely on and no controller of the engine does."""

@@ -12,46 +12,38 @@ API server that is not there; where it says that it has, the world binds the pod
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
 from fairlead.api.codec import decode
-from fairlead.api.extender import BindingResult
-from fairlead.api.extender import encode
+from fairlead.api.extender import BindingResult, encode
+from fairlead.apiserver.admission.chain import SIMULATED_ADMISSION
+from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import StorageChange
-from fairlead.engine.core.command import Bind
-from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import ExtenderVerb
-from fairlead.engine.core.command import Issued
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.command import PatchStatus
-from fairlead.engine.core.command import RecordEvent
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import ExtenderAnswered
-from fairlead.engine.core.stimulus import ObjectsLoaded
-from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.core.command import (
+    Bind,
+    CallExtender,
+    Command,
+    ExtenderVerb,
+    Issued,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.worlds.driver import CommandSource
-from fairlead.worlds.driver import Driver
-from fairlead.worlds.extender.caller import ExtenderCaller
-from fairlead.worlds.extender.caller import NoExtenders
-from fairlead.worlds.extender.caller import has_bound
-from fairlead.worlds.extender.request import held_by
-from fairlead.worlds.extender.request import request_body
-from fairlead.worlds.informer import net_changes
-from fairlead.worlds.informer import told
+from fairlead.worlds.driver import CommandSource, Driver
+from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders, has_bound
+from fairlead.worlds.extender.request import held_by, request_body
+from fairlead.worlds.informer import net_changes, told
 from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.command_log import command_line
 from fairlead.worlds.simulation.event_list import EventList
 from fairlead.worlds.simulation.seeded_ids import SeededIds
-from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 
 Act = Callable[[Store, Instant], None]
 
@@ -96,8 +88,8 @@ class SimulatedWorld:
         `seed` settles the ids of new objects, `events_max` bounds `events` (None: all), and
         `command_log` is given the line of each command as it is given.
         """
-        # Nobody runs the containers, and a dump cut down to what matters has no images.
-        self.store = Store(SeededIds(seed))
+        # No containers run, and dumps may lack images.
+        self.store = Store(SeededIds(seed), admission=SIMULATED_ADMISSION)
         self.events = EventList(events_max)
         self.last_change = start
         self.extenders: ExtenderCaller = NoExtenders()

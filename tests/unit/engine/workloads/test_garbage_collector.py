@@ -1,10 +1,10 @@
-"""Garbage: what goes with its owner, before it, or not at all."""
+"""GarbageCollector: what goes with its owner, before it, or not at all."""
 
 from __future__ import annotations
 
 import pytest
-from fairlead.engine.core.command import DeleteObject
-from fairlead.engine.core.command import PatchStatus
+
+from fairlead.engine.core.command import DeleteObject, PatchStatus
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
@@ -151,8 +151,9 @@ def test_a_dependent_that_is_made_while_its_owner_waits_goes_too(new_world):
 
 def test_where_it_is_observed_an_owner_tells_first_what_became_of_it(new_world, build):
     """The ReplicaSet's status knows of its new generation before its pods are deleted."""
-    config = WorkloadsConfig(is_observed=True)
-    world = new_world(Workloads(config), GarbageCollector(looks_up_owners=True))
+    world = new_world(
+        Workloads(environment=served_environment()), GarbageCollector(looks_up_owners=True)
+    )
     pod = build.pod("w", OWNER)
     pod["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = True
     world.load(build.owned("ReplicaSet", "web", 1, uid="rs"), pod)

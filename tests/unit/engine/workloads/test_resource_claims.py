@@ -69,7 +69,7 @@ class World(SimulatedWorld):
     """With nobody in it but this controller."""
 
     def __init__(self, *manifests):
-        super().__init__(Engine(Cluster(), (Claims(),)), start=START, seed=1)
+        super().__init__(Engine(Cluster(), [Claims()]), start=START, seed=1)
         self.load(manifests)
         self.settle()
 

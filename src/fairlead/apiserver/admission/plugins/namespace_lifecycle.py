@@ -25,6 +25,10 @@ _REVIEWS: Final = frozenset(("LocalSubjectAccessReview",))
 class NamespaceLifecycle:
     """The admission plugin."""
 
+    def __init__(self, *, requires_namespace: bool = True) -> None:
+        """Without `requires_namespace` a namespace need not have an object, as in a dump."""
+        self._requires_namespace = requires_namespace
+
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuses objects without an active namespace. Raises ApiError 403, 404."""
         kind, obj = attributes.kind, attributes.obj
@@ -37,7 +41,7 @@ class NamespaceLifecycle:
             return obj
         namespace = meta.get("namespace", "")
         found = storage.find(NAMESPACE, "", namespace)
-        if found is None:
+        if found is None and self._requires_namespace:
             raise not_found(NAMESPACE, "", namespace)
         if attributes.operation is Operation.CREATE and _is_terminating(found):
             name = meta.get("name", "")
@@ -45,8 +49,8 @@ class NamespaceLifecycle:
         return obj
 
 
-def _is_terminating(namespace: Json) -> bool:
-    return bool((namespace.get("status") or {}).get("phase") == "Terminating")
+def _is_terminating(namespace: Json | None) -> bool:
+    return bool(((namespace or {}).get("status") or {}).get("phase") == "Terminating")
 
 
 def _terminating(kind: Kind, namespace: str, name: str) -> Exception:

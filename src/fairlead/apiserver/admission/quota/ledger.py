@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
-from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, minus, plus
+from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts, subtract
 from fairlead.apiserver.admission.quota.usage import is_counted, is_in_scopes, usage
 from fairlead.apiserver.kind import RESOURCE_QUOTA, Kind
 from fairlead.apiserver.storage.storage import ChangeType, Storage, StorageChange
@@ -42,7 +42,7 @@ class _Ledger:
         if after:
             self.used_by[key] = after
         if before != after:
-            self.total = plus(minus(self.total, before), after)
+            self.total = add(subtract(self.total, before), after)
 
     def status(self) -> Json:
         """The quota's status."""

@@ -21,6 +21,7 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.event_sink import EventSink
 from fairlead.engine.workloads.identity import (
     failed_create,
+    is_namespace_terminating,
     owner_key,
     pod_created,
     pod_deleted,
@@ -270,7 +271,7 @@ class PodSets:
         self._wait(pods, now)
         pods.refusal = message
         self.mark_changed(key)
-        return [failed_create(pods.ref, message)]
+        return [] if is_namespace_terminating(message) else [failed_create(pods.ref, message)]
 
     def not_deleted(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
         """A pod could not be deleted: back off, unless it is gone."""

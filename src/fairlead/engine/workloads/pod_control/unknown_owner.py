@@ -8,18 +8,14 @@ node and are not replaced.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-from typing import Final
+from typing import ClassVar, Final
+
 from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.pod_control.pod_set import PodSet
-from fairlead.engine.workloads.pod_control.pod_set import PodState
-from fairlead.engine.workloads.pod_control.pod_template import template_of
-from fairlead.engine.workloads.pod_control.rule import NOTHING
-from fairlead.engine.workloads.pod_control.rule import DesiredPod
-from fairlead.engine.workloads.pod_control.rule import OwnerRule
-from fairlead.engine.workloads.pod_control.rule import Plan
 from fairlead.engine.workloads.garbage_collector import WHY_OWNER_DELETED
+from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
+from fairlead.engine.workloads.pod_control.pod_template import template_of
+from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan
 
 # Their pods come back even when they end by themselves; a Job's or a workflow's need not.
 REPLICA_KINDS: Final = ("ReplicaSet", "ReplicationController")

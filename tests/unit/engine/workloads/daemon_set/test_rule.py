@@ -5,20 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from fairlead.api.codec import decode
-from fairlead.api.codec import decode_as
+
+from fairlead.api.codec import decode, decode_as
 from fairlead.api.objects import Pod
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import DeleteObject
+from fairlead.engine.core.command import CreateObject, DeleteObject
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import CommandSucceeded
-from fairlead.engine.core.stimulus import ObjectChanged
-from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.daemon_set.rule import Verdict
-from fairlead.engine.workloads.daemon_set.rule import daemon_template
-from fairlead.engine.workloads.daemon_set.rule import target_node
-from fairlead.engine.workloads.daemon_set.rule import verdict
+from fairlead.engine.workloads.daemon_set.rule import Verdict, daemon_template, target_node, verdict
 from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
 

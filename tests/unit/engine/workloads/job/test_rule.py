@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.job.index_set import format_indexes
-from fairlead.engine.workloads.job.index_set import parse_indexes
-from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
+from fairlead.engine.workloads.job.index_set import format_indexes, parse_indexes
+from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
 
 OWNER = ("Job", "sum", "job")
 

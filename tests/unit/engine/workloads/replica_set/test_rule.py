@@ -5,17 +5,20 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from fairlead.api.codec import decode
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import DeleteObject
+from fairlead.engine.core.command import CreateObject, DeleteObject
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import CommandSucceeded
-from fairlead.engine.core.stimulus import FailureReason
-from fairlead.engine.core.stimulus import ObjectDeleted
-from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectDeleted,
+    ObjectsLoaded,
+)
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
+
 
 @pytest.fixture
 def world(new_world):

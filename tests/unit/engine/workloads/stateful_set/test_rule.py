@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import DeleteObject
+
+from fairlead.engine.core.command import CreateObject, DeleteObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.stateful_set.rule import ordinal_of
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
+from fairlead.engine.workloads.stateful_set.rule import ordinal_of
 
 OWNER = ("StatefulSet", "db", "sts")
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import pytest
+
 from fairlead.api.codec import decode
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import CommandSucceeded
-from fairlead.engine.core.stimulus import FailureReason
-from fairlead.engine.core.stimulus import ObjectChanged
-from fairlead.engine.core.stimulus import ObjectDeleted
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+)
 from fairlead.engine.workloads.config import VolumesConfig
 from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
 from fairlead.engine.workloads.volumes.controller import Volumes
-from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 ZONE = "topology.kubernetes.io/zone"
 SELECTED = "volume.kubernetes.io/selected-node"
