@@ -24,14 +24,14 @@ ONE_PROCESS: Final = (component("controller-manager"), component("scheduler"), c
 class Components:
     """Serves a fixed list of components; see ComputedObjects."""
 
-    def __init__(self, parts: tuple[Json, ...]) -> None:
-        """Serve `parts`."""
-        self._deps = parts
+    def __init__(self, components: tuple[Json, ...]) -> None:
+        """Serve `components`."""
+        self._components = components
 
     def objects(self, namespace: str, now: int) -> list[Json]:
         """All components."""
-        return list(self._deps)
+        return list(self._components)
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """See Observed."""
+        """See ComputedObjects."""
         return ApiError("", 500, f"Component not found: {name}")

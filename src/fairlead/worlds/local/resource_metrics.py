@@ -98,7 +98,7 @@ class _Pods:
         self._storage = storage
 
     def objects(self, namespace: str, now: Instant) -> list[Json]:
-        """See Observed."""
+        """See ComputedObjects."""
         silent = {node["metadata"]["name"] for node in _nodes(self._storage) if _is_silent(node)}
         found = []
         for pod in self._storage.items(POD, namespace or None):

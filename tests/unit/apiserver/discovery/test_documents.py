@@ -1,4 +1,4 @@
-"""What is answered on paths that name no resource, in which form, and what is kept."""
+"""Documents at paths without a resource: media types and caching."""
 
 from __future__ import annotations
 

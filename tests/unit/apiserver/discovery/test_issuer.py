@@ -1,4 +1,4 @@
-"""Who issues tokens, and by which keys others can tell."""
+"""OpenID discovery of the token issuer and its keys."""
 
 from __future__ import annotations
 

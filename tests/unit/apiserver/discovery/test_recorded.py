@@ -1,4 +1,4 @@
-"""The discovery documents that kube-apiserver 1.36.2 gave, byte for byte but for their blanks."""
+"""Discovery documents, equal to those of kube-apiserver 1.36.2 but for whitespace."""
 
 from __future__ import annotations
 

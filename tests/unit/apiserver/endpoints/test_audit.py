@@ -1,4 +1,4 @@
-"""What an audit log says about a request."""
+"""Lines of the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every API server has that is about the server itself."""
+"""Objects that every API server creates at start."""
 
 from __future__ import annotations
 

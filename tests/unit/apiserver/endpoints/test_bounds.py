@@ -1,4 +1,4 @@
-"""What would cost the server its stack, its memory or its time is refused, and told why."""
+"""Requests that would exhaust stack, memory or time are refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists and watches show texts and values alike, whichever a storage keeps."""
+"""Lists and watches are the same whether storage keeps objects encoded or decoded."""
 
 from __future__ import annotations
 

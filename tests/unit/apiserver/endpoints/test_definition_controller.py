@@ -1,4 +1,4 @@
-"""The lives of definitions: accepted, served, changed, and gone with their objects."""
+"""Definitions: accepted, served, changed, and deleted with their objects."""
 
 from __future__ import annotations
 

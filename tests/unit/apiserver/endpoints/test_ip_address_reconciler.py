@@ -1,4 +1,4 @@
-"""IPAddresses of Services, and the ranges that they are out of."""
+"""IPAddresses of Services, and ServiceCIDRs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long answers leave piece by piece."""
+"""Long answers are sent in chunks."""
 
 from __future__ import annotations
 

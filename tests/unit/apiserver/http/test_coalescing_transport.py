@@ -1,4 +1,4 @@
-"""Heads of answers leave with the beginning of their bodies."""
+"""The head of an answer is sent with the beginning of its body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headers that come more than once."""
+"""Repeated request headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a listener asks of its socket."""
+"""Socket options of a listener."""
 
 from __future__ import annotations
 

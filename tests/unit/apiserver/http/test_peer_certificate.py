@@ -1,4 +1,4 @@
-"""Who clients are by the certificates that they show."""
+"""Users of client certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How answers stand on the page: recorded from upstream 1.36.4."""
+"""Formats of JSON answers, as recorded from upstream 1.36.4."""
 
 from __future__ import annotations
 

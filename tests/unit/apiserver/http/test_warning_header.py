@@ -1,4 +1,4 @@
-"""What a client is told besides its answer fits into headers, whatever it sent."""
+"""Any warnings fit into headers."""
 
 from __future__ import annotations
 

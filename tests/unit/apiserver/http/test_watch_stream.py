@@ -1,4 +1,4 @@
-"""Watches over time: their bookmarks."""
+"""Bookmarks of watches over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks are asked over HTTP: whatever comes back, or does not, is an answer."""
+"""Every result of a webhook call, good or bad, is an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAPI: the index, documents and their hashes, and everything in one."""
+"""OpenAPI: the index, documents, their hashes, and v2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents that kube-apiserver 1.36.2 gave, but for texts for people."""
+"""Documents, equal to those of kube-apiserver 1.36.2 but for descriptions."""
 
 from __future__ import annotations
 

@@ -1,0 +1,119 @@
+"""A deletecollection that waits for a webhook for each object."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.apiserver.admission.webhooks.plugin import ValidatingAdmissionWebhook, WebhookNeeded
+from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.request import Request, WebhookAnswer
+
+NOW = 1_767_225_600 * 10**9
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+HOOK = {
+    "name": "a.example.com",
+    "clientConfig": {"url": "https://127.0.0.1:1/v"},
+    "rules": [
+        {
+            "operations": ["DELETE"],
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "resources": ["configmaps"],
+        }
+    ],
+    "sideEffects": "None",
+    "admissionReviewVersions": ["v1"],
+}
+
+
+class Ids:
+    """One uid for all."""
+
+    def new_uid(self, kind, namespace, name):
+        return "uid"
+
+    def new_suffix(self):
+        return "bcdfg"
+
+
+class Counted(Store):
+    """Counts how often objects are looked for."""
+
+    found = 0
+
+    def find(self, kind, namespace, name):
+        self.found += kind.kind == "ConfigMap"
+        return super().find(kind, namespace, name)
+
+
+@pytest.fixture
+def store():
+    """With ten config maps and a webhook that wants to know of each that goes."""
+    return Counted(Ids(), admission=(ValidatingAdmissionWebhook(),), registry=API_SERVER)
+
+
+@pytest.fixture
+def server(store):
+    made = complete_server(store, clock=lambda: NOW, address="127.0.0.1:6443", version="0")
+    for at in range(10):
+        post(made, CONFIG_MAPS, {"metadata": {"name": f"c{at}"}})
+    post(made, HOOKS, {"metadata": {"name": "w"}, "webhooks": [HOOK]})
+    return made
+
+
+def post(server, path, body):
+    assert server.handle(Request("POST", path, body=json.dumps(body).encode()), NOW).status == 201
+
+
+def answer(call, refused):
+    request = json.loads(call.body)["request"]
+    response = {
+        "uid": request["uid"],
+        "allowed": request["name"] != refused,
+        "warnings": [f"{request['name']} goes"],
+    }
+    review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}
+    return WebhookAnswer(body=json.dumps(review).encode())
+
+
+def swept(server, *query, refused=""):
+    """The answer, and how many answers of the webhook each pass was given."""
+    request, given = Request("DELETE", CONFIG_MAPS, query), []
+    while True:
+        given.append(len(request.webhooks))
+        try:
+            return server.handle(request, NOW), given
+        except WebhookNeeded as needed:
+            request = needed.answered(request, answer(needed.call, refused))
+
+
+@pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
+def test_the_answer_shows_all_of_them_and_warns_of_each(server, query):
+    """Those too that were gone when the last answer came."""
+    response, _ = swept(server, *query)
+    items = json.loads(b"".join(response.body))["items"]
+    assert [item["metadata"]["name"] for item in items] == [f"c{at}" for at in range(10)]
+    assert response.warnings == tuple(f"c{at} goes" for at in range(10))
+
+
+@pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
+def test_nobody_looks_twice_at_what_is_done(server, store, query):
+    """Each object is looked for before its webhook and after it, however many there are."""
+    store.found = 0
+    _, given = swept(server, *query)
+    assert given == [0] + 10 * [1]
+    assert store.found <= 2 * 2 * 10
+
+
+def test_the_first_refusal_ends_it(server):
+    """What went before is gone."""
+    response, _ = swept(server, refused="c2")
+    assert response.status == 400
+    left = json.loads(b"".join(server.handle(Request("GET", CONFIG_MAPS), NOW).body))["items"]
+    assert [item["metadata"]["name"] for item in left] == [f"c{at}" for at in range(2, 10)]
+    assert response.warnings == ("c0 goes", "c1 goes", "c2 goes")

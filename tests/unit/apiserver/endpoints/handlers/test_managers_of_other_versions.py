@@ -1,0 +1,145 @@
+"""Field managers that wrote in another version."""
+
+from __future__ import annotations
+
+import pytest
+
+APPLY = "application/apply-patch+yaml"
+V1 = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers/h"
+V2 = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/h"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = "/apis/x.io/{}/namespaces/default/widgets/w"
+
+
+def apply(api, path, manager, body, force=""):
+    """What comes of it."""
+    group, version = path.split("/")[2:4]
+    kind = "Widget" if group == "x.io" else "HorizontalPodAutoscaler"
+    named = {"apiVersion": f"{group}/{version}", "kind": kind}
+    query = f"?fieldManager={manager}" + (f"&force={force}" if force else "")
+    full = {**named, "metadata": {"name": path.rpartition("/")[2]}, **body}
+    return api.patch(f"{path}{query}", full, APPLY)
+
+
+def old_autoscaler(share=None, **spec):
+    target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+    cpu = {} if share is None else {"targetCPUUtilizationPercentage": share}
+    return {"spec": {"scaleTargetRef": target, "maxReplicas": 5, **cpu, **spec}}
+
+
+def metrics(share):
+    target = {"type": "Utilization", "averageUtilization": share}
+    return [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
+def owned(answer):
+    """By manager: in which version, and which fields of the spec."""
+    return {
+        one["manager"]: (
+            one["apiVersion"].rpartition("/")[2],
+            {key[2:] for key in one["fieldsV1"].get("f:spec", {})},
+        )
+        for one in answer.json["metadata"]["managedFields"]
+    }
+
+
+def test_who_changes_it_in_the_other_form_takes_it(api):
+    made = apply(api, V1, "a", old_autoscaler(50))
+    assert owned(made)["a"][1] == {
+        "scaleTargetRef",
+        "maxReplicas",
+        "targetCPUUtilizationPercentage",
+    }
+    changed = api.patch(f"{V2}?fieldManager=b", {"spec": {"metrics": metrics(70)}})
+    assert owned(changed) == {
+        "a": ("v1", {"scaleTargetRef", "maxReplicas"}),
+        "b": ("v2", {"metrics"}),
+    }
+
+
+def test_what_was_applied_in_one_form_is_in_the_way_of_the_other(api):
+    apply(api, V1, "a", old_autoscaler(50))
+    refused = apply(api, V2, "b", {"spec": {"metrics": metrics(70)}})
+    assert refused.status == 409
+    assert refused.message == (
+        'Apply failed with 1 conflict: conflict with "a": .spec.targetCPUUtilizationPercentage'
+    )
+    forced = apply(api, V2, "b", {"spec": {"metrics": metrics(70)}}, force="true")
+    assert owned(forced)["a"] == ("v1", {"scaleTargetRef", "maxReplicas"})
+
+
+def test_an_applier_may_go_on_in_the_other_form(api):
+    """What it no longer mentions goes, as if it had never left."""
+    apply(api, V1, "a", old_autoscaler(50, minReplicas=3))
+    target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+    spec = {"scaleTargetRef": target, "maxReplicas": 5, "metrics": metrics(50)}
+    again = apply(api, V2, "a", {"spec": spec})
+    assert owned(again) == {"a": ("v2", {"scaleTargetRef", "maxReplicas", "metrics"})}
+    assert again.json["spec"]["minReplicas"] == 1
+    assert again.json["spec"]["metrics"] == metrics(50)
+
+
+def test_what_others_own_in_the_other_form_stays(api):
+    apply(api, V1, "a", old_autoscaler(50, minReplicas=3))
+    apply(api, V1, "b", old_autoscaler(minReplicas=3))
+    kept = apply(api, V2, "a", {"spec": {"maxReplicas": 5}})
+    assert kept.json["spec"]["minReplicas"] == 3
+    assert owned(kept)["b"] == ("v1", {"scaleTargetRef", "maxReplicas", "minReplicas"})
+
+
+@pytest.fixture
+def widgets(api):
+    """A definition of two versions that say the same."""
+    spec = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+        for name in ("v1", "v2")
+    ]
+    body = {
+        "metadata": {"name": "widgets.x.io"},
+        "spec": {
+            "group": "x.io",
+            "names": {"kind": "Widget", "plural": "widgets"},
+            "scope": "Namespaced",
+            "versions": versions,
+        },
+    }
+    assert api.post(DEFINITIONS, body).status == 201
+    return [WIDGETS.format(name) for name in ("v1", "v2")]
+
+
+def test_versions_of_a_custom_resource(api, widgets):
+    v1, v2 = widgets
+    apply(api, v1, "a", {"spec": {"a": "1", "b": "1"}})
+    refused = apply(api, v2, "b", {"spec": {"a": "2"}})
+    assert refused.message == 'Apply failed with 1 conflict: conflict with "a": .spec.a'
+    forced = apply(api, v2, "b", {"spec": {"a": "2"}}, force="true")
+    assert owned(forced) == {"a": ("v1", {"b"}), "b": ("v2", {"a"})}
+    moved = apply(api, v2, "a", {"spec": {}})
+    assert moved.json["spec"] == {"a": "2"}
+    assert owned(moved) == {"a": ("v2", set()), "b": ("v2", {"a"})}
+    changed = api.patch(f"{v1}?fieldManager=c", {"spec": {"a": "3"}})
+    assert owned(changed) == {"a": ("v2", set()), "c": ("v1", {"a"})}
+
+
+def test_a_version_that_is_gone_is_in_the_way_of_all(api, widgets):
+    """Upstream cannot tell what its owners own: an apply fails, an update forgets who owns what."""
+    v1, _ = widgets
+    made = apply(api, v1, "a", {"spec": {"a": "1"}})
+    entries = [{**one, "apiVersion": "x.io/v0"} for one in made.json["metadata"]["managedFields"]]
+    gone = {"metadata": {"managedFields": entries}}
+    poisoned = api.patch(f"{v1}?fieldManager=b", {**gone, "spec": {"a": "2"}})
+    assert "managedFields" not in poisoned.json["metadata"]
+
+
+def test_what_was_applied_in_a_version_that_is_gone_is_in_the_way(api, widgets):
+    """Nobody can apply anything any more, as on a cluster."""
+    v1, v2 = widgets
+    apply(api, v2, "a", {"spec": {"a": "1"}})
+    left = api.get(f"{DEFINITIONS}/widgets.x.io").json
+    left["spec"]["versions"].pop()
+    assert api.put(f"{DEFINITIONS}/widgets.x.io", left).status == 200
+    refused = apply(api, v1, "b", {"spec": {"b": "1"}})
+    why = "request to convert CR to an invalid group/version: x.io/v2"
+    assert (refused.status, refused.message) == (500, why)

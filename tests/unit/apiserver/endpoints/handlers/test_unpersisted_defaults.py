@@ -1,0 +1,84 @@
+"""A no-op write bumps the resourceVersion where storage lacked a default."""
+
+from __future__ import annotations
+
+import pytest
+
+CLAIMS = "/api/v1/namespaces/n/persistentvolumeclaims"
+JOBS = "/apis/batch/v1/namespaces/n/jobs"
+CLAIM = {
+    "metadata": {"name": "a"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+POD = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+JOB = {"metadata": {"name": "a"}, "spec": {"template": {"spec": POD}}}
+TEMPLATE = {"metadata": {"labels": {"x": "y"}}, "spec": POD}
+
+
+@pytest.fixture
+def versions(api):
+    """The versions of a new object, and after that many times putting it back as it is."""
+    api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+
+    def put_back(url, manifest, times=2):
+        created = api.ask("POST", url, manifest).json
+        found = [int(created["metadata"]["resourceVersion"])]
+        for _ in range(times):
+            last = api.ask("GET", f"{url}/a").json
+            answer = api.ask("PUT", f"{url}/a", last)
+            found.append(int(answer.json["metadata"]["resourceVersion"]) - found[0])
+        return found[1:]
+
+    return put_back
+
+
+def test_a_claim_is_written_by_its_first_update(versions):
+    """Its phase is not stored before: recorded from upstream 1.36.2."""
+    assert versions(CLAIMS, CLAIM) == [1, 1]
+
+
+def test_a_job_without_labels_is_written_by_its_first_update(versions):
+    """Its labels are not stored before: recorded from upstream 1.36.2."""
+    assert versions(JOBS, JOB) == [1, 1]
+
+
+def test_a_job_with_labels_is_not(versions):
+    """They are stored from the beginning."""
+    labelled = {**JOB, "metadata": {"name": "a", "labels": {"l": "1"}}}
+    assert versions(JOBS, labelled) == [0, 0]
+
+
+def test_a_job_whose_template_has_labels_is_not(versions):
+    """Nor are those that it has by default."""
+    assert versions(JOBS, {**JOB, "spec": {"template": TEMPLATE}}) == [0, 0]
+
+
+def test_a_trial_writes_nothing(api, versions):
+    """A dry run leaves it to the next one."""
+    versions(CLAIMS, CLAIM, times=0)
+    before = api.ask("GET", f"{CLAIMS}/a").json
+    tried = api.ask("PUT", f"{CLAIMS}/a?dryRun=All", before).json
+    assert tried["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    written = api.ask("PUT", f"{CLAIMS}/a", before).json
+    assert written["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"]
+
+
+def test_whoever_comes_again_under_the_name_is_new(api, versions):
+    """A claim that was deleted leaves nothing behind."""
+    versions(CLAIMS, CLAIM, times=0)
+    api.ask("PATCH", f"{CLAIMS}/a", {"metadata": {"finalizers": None}}, content_type=_MERGE)
+    api.ask("DELETE", f"{CLAIMS}/a")
+    assert versions(CLAIMS, CLAIM) == [1, 1]
+
+
+def test_a_job_has_the_labels_of_its_template_and_its_own(api, versions):
+    """By default they are the template's, which get the server's; a generated name copies them."""
+    versions(JOBS, {**JOB, "spec": {"template": TEMPLATE}}, times=0)
+    named = api.ask("GET", f"{JOBS}/a").json
+    assert named["metadata"]["labels"] == named["spec"]["template"]["metadata"]["labels"]
+    assert "controller-uid" in named["metadata"]["labels"]
+    generated = {"metadata": {"generateName": "a-"}, "spec": {"template": TEMPLATE}}
+    assert api.ask("POST", JOBS, generated).json["metadata"]["labels"] == {"x": "y"}
+
+
+_MERGE = "application/merge-patch+json"

@@ -1,0 +1,144 @@
+"""Malformed bodies are refused for what they are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+APPLY = "application/apply-patch+yaml"
+STRATEGIC = "application/strategic-merge-patch+json"
+AUTHORIZATION = "/apis/authorization.k8s.io/v1"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "where"),
+    [
+        (
+            f"{AUTHORIZATION}/selfsubjectaccessreviews",
+            {"spec": {"resourceAttributes": "all"}},
+            "SelfSubjectAccessReview.spec.resourceAttributes",
+        ),
+        (
+            f"{AUTHORIZATION}/selfsubjectrulesreviews",
+            {"spec": {"namespace": {"a": None}}},
+            "SelfSubjectRulesReview.spec.namespace",
+        ),
+        (
+            "/apis/authentication.k8s.io/v1/tokenreviews",
+            {"spec": {"token": [{}]}},
+            "TokenReview.spec.token",
+        ),
+        (
+            "/api/v1/namespaces/default/serviceaccounts/default/token",
+            {"spec": {"expirationSeconds": [[]]}},
+            "TokenRequest.spec.expirationSeconds",
+        ),
+        (
+            "/api/v1/namespaces/default/bindings",
+            {"metadata": {"name": [None]}, "target": {"name": "n"}},
+            "Binding.metadata.name",
+        ),
+        (
+            "/api/v1/namespaces/default/pods/p/eviction",
+            {"deleteOptions": {"gracePeriodSeconds": "soon"}},
+            "Eviction.deleteOptions.gracePeriodSeconds",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "." in value else "",
+)
+def test_questions_of_a_wrong_type(api, path, body, where):
+    """What is posted and never stored is of a type, too; the refusal names the field."""
+    answer = api.post(path, body)
+    assert answer.status == 400
+    kind, _, field = where.partition(".")
+    assert f"cannot be handled as a {kind}: " in answer.message
+    assert field in answer.message
+
+
+@pytest.fixture
+def deployment(api):
+    """One, with one container."""
+    pod = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pod}
+    return api.post(DEPLOYMENTS, {"metadata": {"name": "d", "finalizers": ["a.b/c"]}, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("patch", "why"),
+    [
+        (
+            {"spec": {"template": {"spec": {"containers": [{"name": "c"}, ""]}}}},
+            "list element types are not identical: ",
+        ),
+        ({"metadata": {"finalizers": [[None]]}}, "list element types are not identical: "),
+        ({"metadata": {"finalizers": [None]}}, "list element types are not identical: "),
+    ],
+)
+def test_lists_that_cannot_be_merged(api, deployment, patch, why):
+    """Items of a list are all of one type."""
+    answer = api.patch(f"{DEPLOYMENTS}/d", patch, STRATEGIC)
+    assert (answer.status, deployment.status) == (500, 201)
+    assert answer.message.startswith(why)
+
+
+@pytest.mark.parametrize("metadata", [True, 1, "text", []])
+def test_applied_metadata_that_is_none(api, metadata):
+    """An object is named by what can be read of it."""
+    config = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+    answer = api.patch(f"{DEPLOYMENTS}/d?fieldManager=m", json.dumps(config), APPLY)
+    assert answer.status == 500
+    assert answer.message.startswith("failed to create typed patch object (/; apps/v1, Kind=")
+
+
+def test_a_pod_without_containers_under_a_limit(api):
+    """What is missing is told, though a LimitRange would have to look into it."""
+    limits = [{"type": "Container", "max": {"cpu": "1"}}]
+    api.post(
+        "/api/v1/namespaces/default/limitranges",
+        {"metadata": {"name": "l"}, "spec": {"limits": limits}},
+    )
+    answer = api.post("/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}})
+    assert answer.status == 422
+    assert "spec.containers: Required value" in answer.message
+
+
+NAMESPACE = "/api/v1/namespaces/default"
+
+
+@pytest.mark.parametrize("field", ["apiVersion", "kind"])
+@pytest.mark.parametrize(
+    ("value", "called"),
+    [([None], "array"), ({}, "object"), (1, "number"), (False, "bool"), ([], "array")],
+)
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (f"{NAMESPACE}/pods", "Pod"),
+        (f"{NAMESPACE}/bindings", "Binding"),
+        (f"{NAMESPACE}/pods/p/eviction", "Eviction"),
+        (f"{AUTHORIZATION}/selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+    ],
+)
+def test_what_says_its_type_is_a_text(api, path, expected, field, value, called):
+    """Whoever reads a body asks this first."""
+    answer = api.post(path, {field: value, "metadata": {"name": "a"}})
+    assert answer.status == 400
+    assert answer.message.startswith(
+        f"the object provided is unrecognized (must be of type {expected}): couldn't get "
+        f"version/kind; json parse error: json: cannot unmarshal {called} into Go struct field "
+        f".{field} of type string ("
+    )
+
+
+def test_a_body_is_an_object(api):
+    assert api.post(f"{NAMESPACE}/configmaps", []).message == (
+        "the object provided is unrecognized (must be of type ConfigMap): couldn't get "
+        "version/kind; json parse error: json: cannot unmarshal array into Go value of type struct "
+        '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+        '"json:\\"kind,omitempty\\"" } (5b5d)'
+    )

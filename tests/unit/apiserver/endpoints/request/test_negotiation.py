@@ -1,0 +1,79 @@
+"""Media types and views by Accept header."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.negotiation.media_type import (
+    MediaTypeOptions,
+    error_media_type,
+    negotiated_media_type,
+)
+
+JSON, YAML = "application/json", "application/yaml"
+TABLE = f"{JSON};as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("", MediaTypeOptions()),
+        ("*/*", MediaTypeOptions()),
+        (JSON, MediaTypeOptions()),
+        (f"{YAML},{JSON}", MediaTypeOptions(YAML)),
+        (f"{YAML};q=0.1,{JSON};q=0.9", MediaTypeOptions()),
+        ("application/vnd.kubernetes.protobuf,application/json", MediaTypeOptions()),
+        (TABLE, MediaTypeOptions(JSON, "Table", "v1")),
+        (f"{JSON};as=Table;v=v9;g=meta.k8s.io,{JSON}", MediaTypeOptions()),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", MediaTypeOptions()),
+        (f"{JSON};charset=utf-8", MediaTypeOptions()),
+    ],
+)
+def test_the_first_clause_that_can_be_served_wins(accept, form):
+    assert negotiated_media_type(accept) == form
+
+
+@pytest.mark.parametrize(
+    ("accept", "begins"),
+    [
+        ("text/html", "406: Not Acceptable"),
+        ("application/*", "406: Not Acceptable"),
+        (f"{JSON};as=Foo;v=v1;g=meta.k8s.io", "only the following media types are accepted"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(accept, begins):
+    with pytest.raises(ApiError) as caught:
+        negotiated_media_type(accept)
+    assert caught.value.code == 406
+    assert caught.value.message.startswith(begins)
+
+
+def test_a_watch_is_never_yaml():
+    with pytest.raises(ApiError, match="stream=watch"):
+        negotiated_media_type(YAML, streams=True)
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [("application/*", MediaTypeOptions()), (f"text/html,{YAML}", MediaTypeOptions(YAML))],
+)
+def test_where_no_route_leads_types_may_be_open(accept, form):
+    assert negotiated_media_type(accept, is_routed=False) == form
+
+
+@pytest.mark.parametrize("accept", ["text/html", f"{JSON};v=v1"])
+def test_where_no_route_leads_there_is_one_refusal(accept):
+    with pytest.raises(ApiError, match="only the following media types are accepted"):
+        negotiated_media_type(accept, is_routed=False)
+
+
+def test_what_has_no_views_is_not_shown_as_one():
+    assert negotiated_media_type(f"{TABLE},{YAML}", has_views=False) == MediaTypeOptions(YAML)
+    with pytest.raises(ApiError, match="only the following media types are accepted"):
+        negotiated_media_type(TABLE, has_views=False)
+
+
+def test_a_refusal_is_told_as_by_a_clause_without_a_view():
+    assert error_media_type(f"{YAML};as=Table;v=v1;g=meta.k8s.io") == JSON
+    assert error_media_type(f"{TABLE},{YAML}") == YAML

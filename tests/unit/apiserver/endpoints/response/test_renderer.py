@@ -1,0 +1,28 @@
+"""Rendering of dict subclasses."""
+
+from __future__ import annotations
+
+import yaml
+
+from fairlead.apiserver.negotiation.media_type import YAML
+from fairlead.apiserver.negotiation.serializer import text_of
+from fairlead.apiserver.schema.spelled import Spelled
+
+
+def test_an_object_as_it_was_spelled_is_an_object_in_yaml_too():
+    """Like any other."""
+    assert text_of(YAML, {"data": Spelled({"a": 1}, b'{"a": 1}')}) == b"data:\n  a: 1\n"
+
+
+def test_long_yaml_says_the_same_as_short():
+    """Though it is written on one line."""
+    value = {"data": {"k": "é\x7f\x9f\ufeff\u2028 'x' \"y\" \\ # : - {}\n" * 20_000, "n": None}}
+    text = text_of(YAML, value)
+    assert text.count(b"\n") == 1
+    assert yaml.load(text, Loader=yaml.CSafeLoader) == value  # noqa: TID251 - not ours on purpose
+
+
+def test_no_part_of_yaml_refers_to_another():
+    """Even where both are one."""
+    shared = {"a": 1}
+    assert text_of(YAML, {"x": shared, "y": shared}) == b"x:\n  a: 1\ny:\n  a: 1\n"

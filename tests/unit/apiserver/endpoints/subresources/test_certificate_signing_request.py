@@ -1,0 +1,106 @@
+"""Which parts of a CertificateSigningRequest each subresource may change."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+WHERE = f"{REQUESTS}/x"
+APPROVED = {"type": "Approved", "status": "True"}
+
+
+def signing_request():
+    """One that could be signed, as text."""
+    made = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    signed = made.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    return base64.b64encode(signed.public_bytes(serialization.Encoding.PEM)).decode()
+
+
+@pytest.fixture
+def request_body():
+    spec = {"request": signing_request(), "signerName": "a.b/c", "usages": ["client auth"]}
+    return {"metadata": {"name": "x"}, "spec": spec}
+
+
+@pytest.fixture
+def write(api, request_body):
+    """Writes a status by way of a part of a request that is there."""
+    assert api.post(REQUESTS, request_body).status == 201
+    return lambda part, **status: api.patch(f"{WHERE}/{part}", {"status": status})
+
+
+def test_a_verdict_says_when_it_was_given(write):
+    """And stays when it is given once more."""
+    (first,) = write("approval", conditions=[APPROVED]).json["status"]["conditions"]
+    assert first["lastUpdateTime"] == first["lastTransitionTime"]
+    (again,) = write("approval", conditions=[APPROVED]).json["status"]["conditions"]
+    assert again["lastTransitionTime"] == first["lastTransitionTime"] < again["lastUpdateTime"]
+
+
+def test_approving_does_not_sign(write):
+    answer = write("approval", conditions=[APPROVED], certificate="eA==")
+    assert answer.status == 200
+    assert "certificate" not in answer.json["status"]
+
+
+@pytest.mark.parametrize(
+    ("part", "before", "after", "why"),
+    [
+        ("status", [], [APPROVED], 'updates may not add a condition of type "Approved"'),
+        ("approval", [APPROVED], [], 'updates may not remove a condition of type "Approved"'),
+    ],
+)
+def test_verdicts_are_given_once_and_by_approval(write, part, before, after, why):
+    write("approval", conditions=before)
+    refused = write(part, conditions=after)
+    assert refused.status == 422
+    assert refused.json["details"]["causes"] == [
+        {"reason": "FieldValueForbidden", "message": f"Forbidden: {why}",
+         "field": "status.conditions"}
+    ]  # fmt: skip
+
+
+def test_who_signs_leaves_the_verdict_alone(write):
+    (verdict,) = write("approval", conditions=[APPROVED]).json["status"]["conditions"]
+    other = {**APPROVED, "reason": "Other"}
+    assert write("status", conditions=[other]).json["status"]["conditions"] == [verdict]
+
+
+def test_a_condition_makes_sense(write):
+    denied, unsure = {"type": "Denied", "status": "True"}, {"type": "Failed", "status": "Unknown"}
+    refused = write("approval", conditions=[APPROVED, denied, unsure, {"status": "x"}])
+    assert [(one["field"], one["message"]) for one in refused.json["details"]["causes"]] == [
+        (
+            "status.conditions",
+            'Invalid value: "Denied": Approved and Denied conditions are mutually exclusive',
+        ),
+        (
+            "status.conditions[2].status",
+            'Unsupported value: "Unknown": supported values: "True"',
+        ),
+        ("status.conditions[3].type", "Required value"),
+        (
+            "status.conditions[3].status",
+            'Unsupported value: "x": supported values: "False", "True", "Unknown"',
+        ),
+    ]
+
+
+def test_only_certificates_are_certificates(write):
+    refused = write("status", certificate="eA==")
+    assert refused.json["details"]["causes"][0]["message"] == (
+        'Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block'
+    )
+
+
+def test_only_requests_can_be_signed(api, request_body):
+    request_body["spec"]["request"] = "eA=="
+    refused = api.post(REQUESTS, request_body)
+    assert refused.json["details"]["causes"][0]["message"] == (
+        'Invalid value: "eA==": PEM block type must be CERTIFICATE REQUEST'
+    )

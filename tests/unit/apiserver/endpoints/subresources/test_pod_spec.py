@@ -1,0 +1,110 @@
+"""Which parts of a pod its subresources may change."""
+
+from __future__ import annotations
+
+import pytest
+
+STRATEGIC = "application/strategic-merge-patch+json"
+PODS = "/api/v1/namespaces/default/pods"
+ASKING = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}}
+
+
+@pytest.fixture
+def debugged(api):
+    """The answer to a change of the debugging containers of a pod that has one, called d."""
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    api.post(PODS, pod)
+    first = {"spec": {"ephemeralContainers": [{"name": "d", "image": "i"}]}}
+    api.patch(f"{PODS}/a/ephemeralcontainers", first, STRATEGIC)
+
+    def act(*containers, kind=STRATEGIC):
+        body = {"spec": {"ephemeralContainers": list(containers)}}
+        return api.patch(f"{PODS}/a/ephemeralcontainers", body, kind)
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("container", "words"),
+    [
+        ({"name": "c", "image": "i"}, 'ephemeralContainers[0].name: Duplicate value: "c"'),
+        ({"name": "e"}, "ephemeralContainers[0].image: Required value"),
+        (
+            {"name": "e", "image": "i", "targetContainerName": "z"},
+            'ephemeralContainers[0].targetContainerName: Not found: "z"',
+        ),
+        (
+            {"name": "e", "image": "i", "resources": {"requests": {"cpu": "1"}}},
+            "ephemeralContainers[0].resources: Forbidden: cannot be set for an Ephemeral Container",
+        ),
+        ({"name": "d", "image": "j"}, 'existing ephemeral containers "d" may not be changed\n@@'),
+    ],
+    ids=["a name that is taken", "no image", "no such target", "resources", "another image"],
+)
+def test_debugging_containers_that_are_refused(debugged, container, words):
+    refused = debugged(container)
+    assert (refused.status, words in refused.message) == (422, True)
+
+
+def test_a_debugging_container_may_not_go(debugged):
+    refused = debugged({"name": "e", "image": "i"}, kind="application/merge-patch+json")
+    assert 'existing ephemeral containers "d" may not be removed' in refused.message
+
+
+@pytest.fixture
+def resized(api):
+    """The answer to other resources for the container of a pod."""
+    container = {"name": "c", "image": "i", "resources": ASKING}
+    api.post(PODS, {"metadata": {"name": "a"}, "spec": {"containers": [container]}})
+
+    def act(resources, **more):
+        body = {"spec": {"containers": [{"name": "c", "resources": resources, **more}]}}
+        return api.patch(f"{PODS}/a/resize", body, STRATEGIC)
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("resources", "words"),
+    [
+        (
+            {"requests": {"cpu": "3"}},
+            'requests: Invalid value: "3": must be less than or equal to cpu limit of 2',
+        ),
+        (
+            {"requests": {"memory": None}},
+            "requests: Forbidden: resource requests cannot be removed",
+        ),
+        (
+            {"requests": {"cpu": "2"}, "limits": {"memory": "1Gi"}},
+            'spec: Invalid value: "Guaranteed": Pod QOS Class may not change',
+        ),
+        (
+            {"limits": {"ephemeral-storage": "1Gi"}},
+            "spec: Forbidden: only cpu and memory resources are mutable",
+        ),
+    ],
+    ids=["more than the limit", "nothing at all", "another quality", "storage"],
+)
+def test_resources_that_are_refused(resized, resources, words):
+    refused = resized(resources)
+    assert (refused.status, words in refused.message) == (422, True)
+
+
+def test_resources_change_and_nothing_else(resized):
+    pod = resized({"requests": {"cpu": "500m"}}, image="other").json
+    (container,) = pod["spec"]["containers"]
+    assert container["image"] == "i"
+    assert container["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
+
+
+def test_who_wanted_more_than_resources_is_noted_as_its_owner(resized):
+    pod = resized({"requests": {"cpu": "500m"}}, image="other").json
+    (entry,) = [one for one in pod["metadata"]["managedFields"] if one.get("subresource")]
+    (fields,) = entry["fieldsV1"]["f:spec"]["f:containers"].values()
+    assert fields.keys() == {"f:image", "f:resources"}
+
+
+def test_a_body_that_makes_no_sense_is_told_before_the_pod_is_missed(api):
+    refused = api.put(f"{PODS}/z/status", {})
+    assert (refused.status, "name must be provided" in refused.message) == (400, True)

@@ -1,0 +1,68 @@
+"""Bodies posted to subresources: evictions, bindings, token requests."""
+
+from __future__ import annotations
+
+import pytest
+
+OTHER_NAMESPACE = (
+    "the namespace of the provided object does not match the namespace sent on the request"
+)
+ELSE = (
+    'Pod in version "v1" cannot be handled as a Eviction: converting (v1.Pod) to (policy.Eviction):'
+    " unknown conversion"
+)
+NAMED = {"name": "a"}
+
+
+@pytest.fixture
+def posted(api, pods, pod):
+    """Posts a body to a part of a pod that is there."""
+    api.post(pods, pod())
+    return lambda part, body, query="": api.post(f"{pods}/a/{part}{query}", body)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({"metadata": {**NAMED, "namespace": "other"}}, OTHER_NAMESPACE),
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": NAMED},
+            ELSE,
+        ),
+    ],
+)
+def test_a_body_that_belongs_elsewhere(posted, body, why):
+    refused = posted("eviction", body)
+    assert (refused.status, refused.message) == (400, why)
+
+
+def test_an_eviction_of_old_is_one(posted):
+    """Clients of old versions ask so."""
+    body = {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": NAMED}
+    assert posted("eviction", body).status == 201
+
+
+def test_an_eviction_may_mean_one_version(posted):
+    options = {"preconditions": {"resourceVersion": "77"}}
+    refused = posted("eviction", {"metadata": NAMED, "deleteOptions": options})
+    assert (refused.status, "the ResourceVersion in the precondition (77)" in refused.message) == (
+        409,
+        True,
+    )
+
+
+def test_fields_that_nobody_knows_are_told(posted):
+    body = {"metadata": NAMED, "target": {"name": "n"}, "x": 1}
+    assert posted("binding", body).response.warnings == ('unknown field "x"',)
+    strict = posted("binding", body, "?fieldValidation=Strict")
+    assert strict.message == (
+        'Binding in version "v1" cannot be handled as a Binding: strict decoding error: unknown '
+        'field "x"'
+    )
+
+
+def test_all_that_is_wrong_with_a_target_is_told(posted):
+    refused = posted("binding", {"metadata": NAMED, "target": {"kind": "Zone"}})
+    kind = 'target.kind: Unsupported value: "Zone": supported values: "Node", "<empty>"'
+    assert refused.status == 500
+    assert refused.message == f"[{kind}, target.name: Required value]"

@@ -1,0 +1,120 @@
+"""Scales that are applied, and the owners of the number of replicas."""
+
+from __future__ import annotations
+
+import pytest
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+APPLY = "application/apply-patch+yaml"
+TEMPLATE = {
+    "metadata": {"labels": {"a": "b"}},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
+
+
+@pytest.fixture
+def deployment(api):
+    """One, applied by "own" with two replicas."""
+    spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+    return api.patch(f"{DEPLOYMENTS}/d?fieldManager=own", body, APPLY).json
+
+
+def apply_scale(api, replicas, query="fieldManager=hpa"):
+    body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}}
+    return api.patch(
+        f"{DEPLOYMENTS}/d/scale?{query}", body | {"spec": {"replicas": replicas}}, APPLY
+    )
+
+
+def owners(api):
+    """Who owns the replicas: manager, operation, version, subresource, and whether since when."""
+    entries = api.get(f"{DEPLOYMENTS}/d").json["metadata"]["managedFields"]
+    return [
+        (
+            one["manager"],
+            one["operation"],
+            one["apiVersion"],
+            one.get("subresource"),
+            "time" in one,
+        )
+        for one in entries
+        if "f:replicas" in one["fieldsV1"].get("f:spec", {})
+    ]
+
+
+OWN = ("own", "Apply", "apps/v1", None, True)
+SCALED = ("hpa", "Apply", "apps/v1", "scale", False)
+
+
+def test_another_number_is_a_conflict_with_whoever_owns_it_in_the_object(api, deployment):
+    refused = apply_scale(api, 3)
+    assert (deployment["spec"]["replicas"], refused.status) == (2, 409)
+    assert refused.message == 'Apply failed with 1 conflict: conflict with "own": .spec.replicas'
+    assert owners(api) == [OWN]
+
+
+def test_the_same_number_is_shared(api, deployment):
+    assert apply_scale(api, 2).json["spec"]["replicas"] == deployment["spec"]["replicas"]
+    assert sorted(owners(api)) == sorted([OWN, SCALED])
+
+
+def test_force_takes_the_number_over(api, deployment):
+    assert apply_scale(api, 3, "fieldManager=hpa&force=true").json["spec"] == {"replicas": 3}
+    assert owners(api) == [SCALED]
+    rest = api.get(f"{DEPLOYMENTS}/d").json["metadata"]["managedFields"]
+    assert deployment["metadata"]["name"] == "d"
+    assert [one["manager"] for one in rest] == ["hpa", "own"]
+
+
+@pytest.mark.usefixtures("deployment")
+def test_who_updated_through_the_scale_is_named_with_it(api):
+    api.patch(f"{DEPLOYMENTS}/d/scale?fieldManager=ctl", {"spec": {"replicas": 4}})
+    assert owners(api) == [("ctl", "Update", "apps/v1", "scale", False)]
+    assert apply_scale(api, 5).message == (
+        'Apply failed with 1 conflict: conflict with "ctl" with subresource "scale" '
+        "using autoscaling/v1: .spec.replicas"
+    )
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_scale_is_of_its_own_object(api):
+    renamed = api.patch(f"{DEPLOYMENTS}/d/scale", {"metadata": {"name": "e"}})
+    assert renamed.status == 400
+    assert renamed.message == "the name of the object (e) does not match the name on the URL (d)"
+    another = api.patch(f"{DEPLOYMENTS}/d/scale", {"metadata": {"uid": "x"}})
+    uid = api.get(f"{DEPLOYMENTS}/d").json["metadata"]["uid"]
+    assert another.status == 409
+    assert another.message == (
+        'Operation cannot be fulfilled on deployments/scale.apps "d": Precondition failed: '
+        f"UID in precondition: x, UID in object meta: {uid}"
+    )
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_status_is_of_its_own_object(api):
+    renamed = api.patch(f"{DEPLOYMENTS}/d/status", {"metadata": {"name": "e"}})
+    assert renamed.status == 400
+    elsewhere = api.patch(f"{DEPLOYMENTS}/d/status", {"metadata": {"namespace": "x"}})
+    assert elsewhere.status == 400
+
+
+@pytest.mark.usefixtures("deployment")
+def test_fewer_replicas_than_none_have_no_parts(api):
+    refused = api.patch(f"{DEPLOYMENTS}/d/status", {"status": {"replicas": -1}})
+    assert refused.status == 422
+    assert [cause["field"] for cause in refused.json["details"]["causes"]] == [
+        "status.replicas",
+        "status.updatedReplicas",
+        "status.readyReplicas",
+        "status.availableReplicas",
+    ]
+
+
+@pytest.mark.usefixtures("deployment")
+def test_nobody_owns_that_there_are_none(api):
+    """A Scale leaves a zero out, so that whoever wrote it wrote nothing."""
+    assert api.patch(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 0}}).status == 200
+    assert owners(api) == []
+    assert apply_scale(api, 5).status == 200
+    assert owners(api) == [SCALED]

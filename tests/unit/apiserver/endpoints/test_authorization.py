@@ -1,0 +1,65 @@
+"""The attributes that requests are authorized by."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.endpoints.compose import complete_server
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def asked(api):
+    """What the authorizer was asked; it lets everything pass."""
+    found = []
+    api.server = complete_server(
+        api.store,
+        clock=lambda: api.now,
+        address="127.0.0.1:6443",
+        version="0",
+        authorize=found.append,
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "verb", "namespace", "name"),
+    [
+        ("GET", f"{MAPS}?fieldSelector=metadata.name=a", "list", "default", "a"),
+        ("GET", f"{MAPS}?fieldSelector=metadata.name==a&watch=1", "watch", "default", "a"),
+        (
+            "GET",
+            f"{MAPS}?fieldSelector=metadata.namespace=x,metadata.name=a",
+            "list",
+            "default",
+            "a",
+        ),
+        ("GET", f"{MAPS}?fieldSelector=metadata.name!=a", "list", "default", ""),
+        ("GET", f"{MAPS}?fieldSelector=metadata.name=a/b", "list", "default", ""),
+        ("GET", f"{MAPS}?fieldSelector=nonsense", "list", "default", ""),
+        ("DELETE", f"{MAPS}?fieldSelector=metadata.name=a", "deletecollection", "default", ""),
+        ("GET", f"{MAPS}/a?watch=1", "get", "default", "a"),
+        ("GET", "/api/v1/namespaces?fieldSelector=metadata.name=a", "list", "", "a"),
+        ("GET", "/api/v1/namespaces/a", "get", "a", "a"),
+        ("GET", f"{MAPS.replace('v1', 'v1/watch')}/a", "watch", "default", "a"),
+    ],
+)
+def test_a_list_of_one_has_a_name(api, asked, method, url, verb, namespace, name):  # noqa: PLR0917
+    """So that a role may let somebody watch a single object."""
+    api.ask(method, url)
+    (attributes,) = asked
+    assert (attributes.verb, attributes.namespace, attributes.name) == (verb, namespace, name)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "HEAD"])
+def test_under_watch_there_is_nothing_but_watches(api, asked, method):
+    """Whatever is asked for, it takes the right to watch, and it is not done."""
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    api.post(MAPS, made)
+    asked.clear()
+    for url in (MAPS, f"{MAPS}/a"):
+        answer = api.ask(method, url.replace("v1", "v1/watch"), made)
+        assert answer.status == 405
+    assert [one.verb for one in asked] == ["watch", "watch"]
+    assert [item["metadata"]["name"] for item in api.get(MAPS).json["items"]] == ["a"]
