@@ -1,5 +1,5 @@
-"""What we believe about the cluster: node columns, pods by node, assumptions, hypotheses.
+"""The engine's view of the cluster: node columns, pods by node, assumptions, hypotheses.
 
-Law: `Cluster.apply` (what happened) and the assume/forget pair (what we decided) are the only
-writers; everyone else reads, or asks "what if" inside a `fork()`.
+Law: only `Cluster.apply` (observed changes) and the pair assume/forget (scheduling decisions)
+write; everything else reads, or tests a hypothesis inside a `fork()`.
 """

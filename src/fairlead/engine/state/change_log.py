@@ -1,7 +1,7 @@
-"""ChangeLog: what changed since I last looked.
+"""ChangeLog: a bounded log of changes that several readers follow independently.
 
-Readers keep a position each. The log is bounded; a reader that fell behind its start is told so
-and looks at everything once.
+Each reader keeps its own position. A reader that fell behind the start of the log gets None and
+must look at everything once.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class ChangeLog(Generic[Item]):
 
     @property
     def position(self) -> int:
-        """The position after the newest entry."""
+        """Position after the newest entry."""
         return self._start + len(self._items)
 
     def append(self, item: Item) -> None:
-        """Note that `item` changed."""
+        """Log that `item` changed."""
         self._items.append(item)
         if len(self._items) > _LENGTH_MAX:
             half = _LENGTH_MAX // 2
@@ -34,9 +34,9 @@ class ChangeLog(Generic[Item]):
             self._start += half
 
     def since(self, position: int) -> list[Item] | None:
-        """What changed after `position`, oldest first, with repetitions.
+        """Changes after `position`, oldest first, possibly repeated.
 
-        None when the log no longer reaches back that far.
+        None if the log no longer reaches back that far.
         """
         if position < self._start:
             return None

@@ -1,14 +1,14 @@
-"""Cluster: everything the engine believes about the cluster.
+"""Cluster: the engine's view of the whole cluster.
 
-    Pod in the cache, as upstream's cache state machine (backend/cache/interface.go) has it:
+    State of a pod, as in upstream's cache (backend/cache/interface.go):
 
         (unknown) --assume--> ASSUMED --apply(bound)--> BOUND --apply(deleted)--> (unknown)
                                  |                        ^
-                                 +--forget--> (unknown)   +-- apply(bound by somebody else)
+                                 +--forget--> (unknown)   +-- apply(bound by another scheduler)
 
-`apply` is the one entrance for what happened; `assume` and `forget` are the pair for what the
-scheduler decided and the world has not confirmed. What a stimulus changed is left in `changes`
-for the controllers that react to differences.
+`apply` is the only entry point for observed changes. `assume` and `forget` record a scheduling
+decision that the world has not confirmed yet. `changes` holds what the last stimulus changed, for
+controllers that react to differences.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from fairlead.engine.state.volumes.assumed_volumes import VolumePromises
 
 @dataclass(frozen=True, slots=True)
 class PodChange:
-    """A pod's last and present version; None for "did not exist" and "is gone".
+    """Previous and current version of a pod; None if it did not exist or was deleted.
 
-    A finished pod (Succeeded, Failed) does not exist for the scheduler (scheduler.go:
-    newPodInformer).
+    A finished pod (Succeeded, Failed) does not exist for the scheduler
+    (scheduler.go: newPodInformer).
     """
 
     old: PodInfo | None
@@ -40,7 +40,7 @@ class PodChange:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A node's last and present version."""
+    """Previous and current version of a node."""
 
     old: Node | None
     new: Node | None
@@ -48,7 +48,7 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class StorageChange:
-    """The last and present version of a volume, claim or another object of storage or devices."""
+    """Previous and current version of a volume, claim, or other storage or device object."""
 
     old: ApiObject | None
     new: ApiObject | None
@@ -58,10 +58,10 @@ Change = PodChange | NodeChange | StorageChange
 
 
 class Cluster:
-    """Beliefs; see the module's docstring for who may write them."""
+    """The view of the cluster; the module's docstring says who may write it."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
+        """Start with an empty cluster."""
         self.table = NodeTable()
         self.shapes = ShapeTable(self.table.resources)
         self.related = RelatedObjects()
@@ -75,7 +75,7 @@ class Cluster:
     # --- what happened ---------------------------------------------------------------------
 
     def apply(self, stimulus: Stimulus) -> None:
-        """Believe what `stimulus` says about objects; other stimuli change nothing here."""
+        """Apply the object changes of `stimulus`; stimuli without objects change nothing here."""
         self.changes = []
         match stimulus:
             case ObjectChanged(object=changed):
@@ -133,11 +133,11 @@ class Cluster:
         self.changes.append(PodChange(old, new))
 
     def _move(self, old: PodInfo | None, new: PodInfo) -> None:
-        """Count `old` out where it was and `new` in where it is."""
+        """Remove `old` from the sums of its node and add `new` to those of its node."""
         was = self.node_of(old) if old is not None else ""
         now = new.pod.spec.node_name
         if not now and new.id in self._assumed:
-            now = self._assumed[new.id]  # an update that overtook the bind it knows nothing of
+            now = self._assumed[new.id]  # an update that overtook the bind and does not know of it
         elif now:
             self._assumed.pop(new.id, None)
         if old is not None and was == now and old.shape is new.shape and was:
@@ -179,22 +179,22 @@ class Cluster:
     # --- what was decided ------------------------------------------------------------------
 
     def assume(self, pod: PodInfo, node: str) -> None:
-        """Count `pod` in on `node` before the bind is confirmed; undone by `forget`."""
+        """Count `pod` on `node` before the bind is confirmed; undone by `forget`."""
         self._assumed[pod.id] = node
         self._place_on(node, pod)
 
     def forget(self, pod: PodInfo) -> None:
-        """Take back `assume`; does nothing for a pod that is not assumed (any more)."""
+        """Undo `assume`; does nothing for a pod that is not assumed."""
         node = self._assumed.pop(pod.id, None)
         if node is not None:
             self._take_from(node, pod)
 
     def is_assumed(self, pod: PodInfo) -> bool:
-        """Whether the pod is on a node by our decision only."""
+        """Whether the pod is on its node only by assumption."""
         return pod.id in self._assumed
 
     def node_of(self, pod: PodInfo) -> str:
-        """The node that `pod` is counted on, "" if none."""
+        """Name of the node on which `pod` is counted, "" if none."""
         return pod.pod.spec.node_name or self._assumed.get(pod.id, "")
 
     # --- where pods are --------------------------------------------------------------------
@@ -214,7 +214,7 @@ class Cluster:
             self.table.remove_pod(info, info.pods[pod.id])
 
     def _replace(self, node: str, pod: PodInfo) -> None:
-        """A new version that occupies the same: no sums change, only the row's contents."""
+        """Replace a pod by a version with the same requests; the sums stay."""
         info = self.table.find(node)
         if info is None:
             self._pods_without_node[node][pod.id] = pod
@@ -222,7 +222,7 @@ class Cluster:
         self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.id], pod))
 
     def budgets(self) -> list[PodDisruptionBudget]:
-        """All PodDisruptionBudgets, in order of namespace and name."""
+        """All PodDisruptionBudgets, ordered by namespace and name."""
         return self.related.budgets()
 
 

@@ -1,4 +1,4 @@
-"""Domains: which topology domain each row belongs to."""
+"""Domains: the topology domain of each row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """`ids[row]` is the row's domain, below `size`; -1 (ABSENT) where the row is in none."""
+    """`ids[row]` is the row's domain, less than `size`; -1 (ABSENT) if the row is in no domain."""
 
     ids: Ids
     size: int

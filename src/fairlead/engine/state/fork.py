@@ -1,14 +1,14 @@
-"""Fork: a hypothesis about where pods are, taken back unless it is committed.
+"""Fork: a hypothesis about pod placement, reverted unless it is committed.
 
     with fork(table) as hypothesis:
         hypothesis.remove_pod(node, victim)
-        ...                      # ask the plugins
-                                 # leaving reverts
+        ...                      # call the plugins
+                                 # leaving the block reverts
 
-Changes go to the real columns and are undone in reverse order, so asking costs what is changed
-and every reader (row or vector) sees the hypothesis without knowing of it. Used host ports are put
-back as they were: they are a set, so taking out one of two pods that share a port loses it, and the
-inverse operation could not tell.
+Changes are made to the real columns and undone in reverse order. So the cost follows the size of
+the hypothesis, and every reader (of rows or columns) sees it. Used host ports are restored from a
+copy, not by the inverse operation: they are a set, and removing one of two pods that share a port
+frees the port for both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fairlead.engine.state.shape import HostPort
 
 
 class Fork:
-    """Records what is done so that it can be undone."""
+    """Records changes so that they can be undone."""
 
     def __init__(self, table: NodeTable) -> None:
         """A hypothesis over `table`; use `fork()`."""
@@ -32,13 +32,13 @@ class Fork:
         self._ports: dict[int, tuple[NodeInfo, dict[HostPort, None]]] = {}
 
     def add_pod(self, node: NodeInfo, pod: PodInfo) -> None:
-        """Suppose `pod` were on `node`."""
+        """Hypothetically add `pod` to `node`."""
         self._keep_ports(node, pod)
         self._table.add_pod(node, pod, log=False)
         self._done.append((True, node, pod))
 
     def remove_pod(self, node: NodeInfo, pod: PodInfo) -> None:
-        """Suppose `pod` were gone from `node`."""
+        """Hypothetically remove `pod` from `node`."""
         self._keep_ports(node, pod)
         self._table.remove_pod(node, pod, log=False)
         self._done.append((False, node, pod))
@@ -48,7 +48,7 @@ class Fork:
             self._ports[node.row] = (node, dict(node.used_ports))
 
     def commit(self) -> None:
-        """Make it so: nothing is left to revert, and the changed rows are logged."""
+        """Keep the changes: nothing is left to revert, and the changed rows are logged."""
         for _, node, _ in self._done:
             self._table.pod_log.append(node.row)
         self._done.clear()
@@ -69,7 +69,7 @@ class Fork:
 
 @contextmanager
 def fork(table: NodeTable) -> Iterator[Fork]:
-    """A hypothesis that ends with the block; see the module's docstring."""
+    """A hypothesis that ends with the `with` block; see the module's docstring."""
     hypothesis = Fork(table)
     try:
         yield hypothesis

@@ -1,7 +1,7 @@
 """LabelColumn: the values of one label key over all nodes, as interned ids.
 
 A requirement on the key is evaluated once per distinct value and gathered by id, instead of once
-per node; topology domains are these same ids.
+per node. Topology domains are the same ids.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ ABSENT: Final = -1
 
 
 class LabelColumn:
-    """`ids[row]` is the id of the row's value, ABSENT where the node lacks the key.
+    """`ids[row]` is the id of the row's value, ABSENT if the node lacks the key.
 
-    `values[id]` is the value; ids are given in order of first sight and never reused.
+    `values[id]` is the value. Ids are assigned in order of first use and never reused.
     """
 
     def __init__(self, key: str, capacity: int) -> None:
@@ -31,12 +31,12 @@ class LabelColumn:
         self._index: dict[str, int] = {}
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
-        """Take the row's value from `labels`."""
+        """Set the row's value from `labels`."""
         value = labels.get(self.key)
         self.ids[row] = ABSENT if value is None else self.id_of(value)
 
     def id_of(self, value: str) -> int:
-        """The id of `value`, given if new."""
+        """The id of `value`, assigned if new."""
         found = self._index.get(value)
         if found is None:
             found = self._index[value] = len(self.values)
@@ -44,7 +44,7 @@ class LabelColumn:
         return found
 
     def domains(self) -> Domains:
-        """Each value as a topology domain; true until the next change of a node."""
+        """Each value as a topology domain; valid until a node changes."""
         return Domains(self.ids, len(self.values))
 
     def grow(self, capacity: int) -> None:

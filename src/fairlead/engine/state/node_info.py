@@ -1,4 +1,4 @@
-"""NodeInfo: one node with the sum of what its pods occupy."""
+"""NodeInfo: one node and the sums over its pods."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fairlead.engine.state.shape import HostPort
 
 
 class NodeInfo:
-    """Mutable; written only through `NodeTable`, which keeps the columns in step.
+    """Mutable; only `NodeTable` writes it, and keeps the columns equal to it.
 
-    `pods` are by `PodInfo.id`.
+    `pods` maps `PodInfo.id` to pods.
 
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`), possibly
-    shorter than the table of resources: a missing entry is 0. Ports are a set, so that removing
-    one of two pods that share a port frees it, as upstream's HostPortInfo does.
+    shorter than the resource table: a missing entry is 0. Ports are a set, so removing one of two
+    pods that share a port frees it, as in upstream's HostPortInfo.
     """
 
     __slots__ = (
@@ -64,14 +64,14 @@ class NodeInfo:
         }
 
     def add_pod(self, pod: PodInfo) -> None:
-        """Count `pod` in. Undone by `remove_pod`."""
+        """Add `pod` to the sums. Undone by `remove_pod`."""
         self.pods[pod.id] = pod
         self._count(pod, 1)
         for port in pod.shape.host_ports:
             self.used_ports[port] = None
 
     def remove_pod(self, pod: PodInfo) -> None:
-        """Count `pod` out; the exact inverse of `add_pod`."""
+        """Remove `pod` from the sums; the exact inverse of `add_pod`."""
         del self.pods[pod.id]
         self._count(pod, -1)
         for port in pod.shape.host_ports:
@@ -89,11 +89,11 @@ class NodeInfo:
         self.nonzero_memory += sign * memory
 
     def requested_of(self, column: int) -> int:
-        """How much of the resource in `column` the pods here occupy."""
+        """Amount of the resource in `column` that the pods request."""
         return self.requested[column] if column < len(self.requested) else 0
 
     def allocatable_of(self, column: int) -> int:
-        """How much of the resource in `column` the node offers."""
+        """Amount of the resource in `column` that is allocatable."""
         return self.allocatable[column] if column < len(self.allocatable) else 0
 
     def __repr__(self) -> str:

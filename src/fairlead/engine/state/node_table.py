@@ -1,9 +1,9 @@
 """NodeTable: the nodes of the cluster as columns, and the pods on them.
 
-Every node has a row for as long as it lives; rows of removed nodes are reused. The Python ints of
-`NodeInfo` and the NumPy columns say the same thing twice, on purpose: single rows are read as
-ints (an order of magnitude faster than NumPy scalars), whole columns as vectors. This class is the
-only writer of both.
+Every node has a row while it exists; rows of removed nodes are reused. The Python ints of
+`NodeInfo` and the NumPy columns hold the same values twice, on purpose: single rows are read as
+ints (ten times faster than NumPy scalars), whole columns as vectors. This class is the only writer
+of both.
 
     columns (int64, [resource, row]):  allocatable, requested
     columns (int64, [row]):            allowed_pods, pod_count, nonzero_cpu, nonzero_memory
@@ -34,7 +34,7 @@ _CAPACITY_INITIAL: Final = 64
 
 
 class NodeTable:
-    """Rows of nodes; `node_log` names those whose Node changed, `pod_log` those whose pods did."""
+    """Rows of nodes. `node_log` has rows whose Node changed, `pod_log` rows whose pods changed."""
 
     def __init__(self) -> None:
         """Start without nodes."""
@@ -71,7 +71,7 @@ class NodeTable:
     # --- reading ---------------------------------------------------------------------------
 
     def find(self, name: str) -> NodeInfo | None:
-        """The node called `name`, None if there is none."""
+        """The node called `name`, or None."""
         row = self._index.get(name)
         return None if row is None else self._rows[row]
 
@@ -87,7 +87,7 @@ class NodeTable:
         return [node for node in self._rows if node is not None]
 
     def label_column(self, key: str) -> LabelColumn:
-        """The values of label `key` over all rows; built on first use, kept current after."""
+        """The values of label `key` over all rows; built on first use, then kept current."""
         column = self._label_columns.get(key)
         if column is None:
             column = self._label_columns[key] = LabelColumn(key, self.capacity)
@@ -98,7 +98,7 @@ class NodeTable:
     # --- nodes -----------------------------------------------------------------------------
 
     def put_node(self, node: Node) -> NodeInfo:
-        """Add `node`, or take over its new version; its pods stay. Returns its row."""
+        """Add `node`, or take over its new version and keep its pods. Returns its row."""
         name = node.metadata.name
         info = self.find(name)
         if info is None:
@@ -119,7 +119,7 @@ class NodeTable:
         return info
 
     def remove_node(self, name: str) -> list[PodInfo]:
-        """Forget the node called `name`; returns the pods that were on it."""
+        """Remove the node called `name`; returns the pods that were on it."""
         row = self._index.pop(name)
         info = self.at(row)
         self.images.remove(info.image_sizes)
@@ -146,7 +146,7 @@ class NodeTable:
             self.size += 1
             self._rows.append(None)
         if row >= self.capacity:
-            # By little: every pass over columns pays for the room to spare.
+            # Grow in small steps: every pass over columns pays for unused capacity.
             self._grow(self.capacity + self.capacity // 8, len(self.requested))
         info = NodeInfo(name, row)
         self._rows[row] = info
@@ -168,7 +168,7 @@ class NodeTable:
     # --- pods ------------------------------------------------------------------------------
 
     def add_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
-        """Count `pod` in on the node; undone by `remove_pod`. Only a fork does not `log`."""
+        """Add `pod` to the node's sums; undone by `remove_pod`. Only a fork sets `log` to False."""
         info.add_pod(pod)
         self.pod_index.add(info.row, pod)
         if pod.shape.has_volumes:
@@ -178,7 +178,7 @@ class NodeTable:
             self.pod_log.append(info.row)
 
     def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
-        """Count `pod` out; the inverse of `add_pod`."""
+        """Remove `pod` from the node's sums; the inverse of `add_pod`."""
         info.remove_pod(pod)
         self.pod_index.remove(info.row, pod)
         if pod.shape.has_volumes:
@@ -188,7 +188,7 @@ class NodeTable:
             self.pod_log.append(info.row)
 
     def replace_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool) -> None:
-        """Take over a new version of a pod on the node that occupies the same as before."""
+        """Replace a pod on the node by a version with the same requests."""
         before = info.pods[pod.id]
         self.pod_index.replace(info.row, before, pod)
         if pod.shape.has_volumes:
@@ -211,7 +211,7 @@ class NodeTable:
     # --- room ------------------------------------------------------------------------------
 
     def widen(self) -> None:
-        """Give every resource name seen so far its column."""
+        """Create columns for all resource names seen so far."""
         if len(self.resources) > len(self.requested):
             self._grow(self.capacity, len(self.resources))
 
@@ -226,7 +226,7 @@ class NodeTable:
             column.grow(capacity)
 
     def validate(self) -> None:
-        """Recompute every sum from the pods; raises AssertionError where a column disagrees."""
+        """Recompute every sum from the pods; raises AssertionError if a column differs."""
         for info in self.nodes():
             fresh = NodeInfo(info.name, info.row)
             for pod in info.pods.values():
@@ -246,5 +246,5 @@ class NodeTable:
 
 
 def _same_domains(old: Node, new: Node) -> bool:
-    """Whether pods on the node still count in the same topology domains."""
+    """Whether pods on the node stay in the same topology domains."""
     return old.metadata.labels == new.metadata.labels and old.spec.taints == new.spec.taints

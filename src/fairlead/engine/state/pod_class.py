@@ -1,4 +1,4 @@
-"""PodClass: the pods that no namespace and label selector can tell apart."""
+"""PodClass: the pods that no namespace and label selector can distinguish."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from fairlead.engine.state.pod_locations import PodLocations
 
 
 class PodClass:
-    """One distinct namespace, label set and "is terminating", and where such pods are.
+    """One distinct combination of namespace, labels and "is terminating", and where its pods are.
 
-    Interned by `engine.state.pod_index`, so that a selector is tried once per object instead of
-    once per pod. A retired one has been forgotten there and must be asked for anew.
+    Interned by `engine.state.pod_index`, so that a selector is evaluated once per class instead of
+    once per pod. A `retired` class is no longer in the index and must be looked up again.
     """
 
     __slots__ = ("labels", "namespace", "retired", "terminating", "where")
 
     def __init__(self, namespace: str, labels: Mapping[str, str], *, terminating: bool) -> None:
-        """Nowhere yet."""
+        """Without pods."""
         self.namespace = namespace
         self.labels = labels
         self.terminating = terminating

@@ -1,4 +1,4 @@
-"""PodInfo: a pod as the scheduler sees it, with what it asks about most already worked out."""
+"""PodInfo: a pod as the scheduler sees it, with its most used facts computed once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.shape import Shape
 
-# A pod without startTime counts as started now, which is later than any recorded start
+# A pod without startTime counts as started now, later than any recorded start
 # (pkg/scheduler/util/utils.go: GetPodStartTime).
 NEVER_STARTED: Final[Instant] = 1 << 62
 
@@ -20,7 +20,7 @@ NEVER_STARTED: Final[Instant] = 1 << 62
 class PodInfo:
     """One version of a pod; read-only.
 
-    `id` tells pods apart that had the same name one after the other.
+    `id` distinguishes pods that had the same name one after another.
     """
 
     __slots__ = (
@@ -47,7 +47,7 @@ class PodInfo:
         self.uid = meta.uid
         self.id = meta.uid or self.key
         self.labels = meta.labels
-        self.pod_class: PodClass | None = None  # interned by `Census` when it first matters
+        self.pod_class: PodClass | None = None  # interned by `PodIndex` on first use
         self.priority = pod_priority(pod)
         self.terminating = is_terminating(pod)
         start = pod.status.start_time

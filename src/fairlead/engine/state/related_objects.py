@@ -1,7 +1,7 @@
-"""RelatedObjects: the objects beside nodes and pods that plugins and preemption look at.
+"""RelatedObjects: the objects besides nodes and pods that plugins and preemption read.
 
-Objects of storage change often and are many, so beside them a log is kept that names what changed;
-whoever keeps something per volume or claim redoes just that.
+Storage objects are many and change often, so a log names those that changed; a cache per volume or
+claim only needs to recompute these.
 """
 
 from __future__ import annotations
@@ -55,11 +55,10 @@ _KEPT: Final = (
 
 
 class RelatedObjects:
-    """By kind and key.
+    """Objects by kind and key.
 
-    `storage_log` names the objects of storage that changed, by kind and key. `version` grows with
-    every change of another kind kept, but for budgets and those of devices, for which there is
-    `engine.state.device_ledger`.
+    `storage_log` names changed storage objects by kind and key. `version` grows with every change
+    of another kind, except budgets and device objects (see `engine.state.devices`).
     """
 
     def __init__(self) -> None:
@@ -71,9 +70,9 @@ class RelatedObjects:
         self.storage_log: ChangeLog[StorageKey] = ChangeLog()
 
     def put(self, changed: ApiObject) -> ApiObject | None:
-        """Take in a new or changed object, returning its last version if there was one.
+        """Store a new or changed object; returns its previous version, if any.
 
-        Kinds nobody looks at are passed over.
+        Kinds that nothing reads are ignored.
         """
         objects = self._by_kind.get(type(changed))
         if objects is None:
@@ -84,7 +83,7 @@ class RelatedObjects:
         return before
 
     def remove(self, gone: ApiObject) -> ApiObject | None:
-        """Forget an object, returning its last version if it was known."""
+        """Remove an object; returns its last version if it was known."""
         objects = self._by_kind.get(type(gone))
         before: ApiObject | None = None if objects is None else objects.pop(gone.key, None)
         if before is not None:
@@ -101,7 +100,7 @@ class RelatedObjects:
             self.version += 1
 
     def get(self, kind: type[View], key: str) -> View | None:
-        """The object of `kind` called `key` (`namespace/name` or `name`)."""
+        """The object of `kind` with key `namespace/name` or `name`."""
         found: View | None = self._by_kind[kind].get(key)
         return found
 

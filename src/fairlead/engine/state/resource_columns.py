@@ -1,8 +1,8 @@
-"""Resource names as column numbers, so that requests are vectors.
+"""ResourceColumns: resource names as column numbers, so that requests are vectors.
 
-cpu (in milli), memory and ephemeral-storage (in bytes) have fixed columns; every other resource
-gets the next one when it is first seen and keeps it. "pods" is not among them: how many pods a
-node may hold is counted, not summed.
+cpu (millicores), memory and ephemeral-storage (bytes) have fixed columns; every other resource
+gets the next column when it is first seen and keeps it. "pods" is not among them: the number of
+pods on a node is counted, not summed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ResourceColumns:
         self._index: dict[str, int] = {name: i for i, name in enumerate(_FIXED)}
 
     def __len__(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self.names)
 
     def column(self, name: str) -> int:
@@ -48,7 +48,7 @@ class ResourceColumns:
 
 
 def allocatable_amount(name: str, resources: ResourceList) -> int:
-    """How much of `name` a node offers: cpu in milli, all else in whole units, absent = 0."""
+    """Allocatable amount of `name`: cpu in millicores, others in whole units, absent = 0."""
     text = resources.get(name)
     if text is None:
         return 0

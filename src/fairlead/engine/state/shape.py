@@ -1,10 +1,9 @@
-"""Shapes: pods with the same scheduling-relevant spec share one compiled form.
+"""Shape: the compiled scheduling-relevant spec that equivalent pods share.
 
-A shape is what the plugins' caches are keyed by: selectors, requests, ports and images are worked
-out once per distinct spec instead of once per pod. Priority, labels, names and the chosen node are
-not part of it; `PodInfo` has those. Nor is which volumes a pod has, beyond images, only that it has
-some: the pods of a StatefulSet each have claims of their own, and almost every pod has a token
-under a random name.
+Plugin caches are keyed by shape: selectors, requests, ports and images are computed once per
+distinct spec instead of once per pod. Priority, labels, names and the assigned node are not part
+of it; `PodInfo` has those. Nor are a pod's volumes, except whether it has any: the pods of a
+StatefulSet each have their own claims, and almost every pod has a token volume with a random name.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ Amounts = tuple[tuple[int, int], ...]
 class Shape:
     """One distinct scheduling-relevant pod spec.
 
-    `requests` is what the incoming pod asks for, `load` what an existing pod of this shape
-    occupies (in-place resize status included): (column, amount) in base units, cpu in milli.
-    `nonzero_requests` and `nonzero_load` are (milli cpu, memory bytes) with upstream's defaults
-    for containers that ask for nothing (least_allocated.go). `has_volumes` tells of any that a
-    volume plugin might look at; `spec.volumes` are those of some pod of this shape.
+    `requests` is what an incoming pod of this shape requests, `load` what an existing one occupies
+    (in-place resize status included): (column, amount) in base units, cpu in millicores.
+    `nonzero_requests` and `nonzero_load` are (millicores, memory bytes) with upstream's defaults
+    for containers without requests (least_allocated.go). `has_volumes` is whether it has volumes
+    that a volume plugin might read; `spec.volumes` are those of one of its pods.
     """
 
     __slots__ = (
@@ -115,20 +114,20 @@ def _resize_key(pod: Pod) -> object:
 
 
 class ShapeTable:
-    """Interns shapes; one per cluster. Ids count up in order of first sight.
+    """Interns shapes; one per cluster. Ids are assigned in order of first use.
 
-    A shape is there for as long as somebody has it, a pod or a plan; what comes again after that
-    is a new one, and no id is ever given twice.
+    A shape exists as long as a pod or a plan refers to it. If it occurs again later it is a new
+    shape; no id is used twice.
     """
 
     def __init__(self, columns: ResourceColumns) -> None:
-        """`columns` is the cluster's table of resources."""
+        """`columns` is the cluster's resource table."""
         self._columns = columns
         self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
         self._ids = count()
 
     def shape_of(self, pod: Pod) -> Shape:
-        """The shape of `pod`, compiled if it is the first of its kind.
+        """The shape of `pod`, compiled if it is new.
 
         Raises QuantityError for a quantity that cannot be parsed.
         """

@@ -1,12 +1,11 @@
-"""DeviceLedger: which devices there are, and which are taken.
+"""DeviceLedger: all devices, and which of them are allocated.
 
     unallocated claim ──promise──▶ promised ──the API shows the allocation──▶ allocated
                           └───────── take_back ─────────┘
 
-A device is taken while a claim has it, by allocation or by promise, except where the claim has it
-for administration only. The next scheduling cycle sees a promise as if it were in the API. So are
-consumers that are being written into a claim: `promise_consumer`, undone by
-`take_back_consumer`.
+A claim holds its devices by allocation or by promise, unless it has admin access only. The next
+scheduling cycle treats a promise like an allocation in the API. The same holds for consumers that
+are being written into a claim: `promise_consumer`, undone by `take_back_consumer`.
 
 upstream: plugins/dynamicresources/{dra_manager,allocateddevices}.go
 """
@@ -25,10 +24,10 @@ from fairlead.engine.state.devices.device_pools import DeviceId, DevicePools
 
 
 class DeviceLedger:
-    """`pools` are the devices there are; `class_version` grows with every change of a class."""
+    """`pools` are all devices; `class_version` grows with every DeviceClass change."""
 
     def __init__(self) -> None:
-        """Nothing is there, nothing is taken."""
+        """Start without devices and allocations."""
         self.pools = DevicePools()
         self.class_version = 0
         self._held: dict[str, tuple[DeviceId, ...]] = {}  # by claim
@@ -39,19 +38,19 @@ class DeviceLedger:
     # --- reading ---------------------------------------------------------------------------
 
     def is_taken(self, device: DeviceId) -> bool:
-        """Whether some claim has the device."""
+        """Whether some claim holds the device."""
         return device in self._holders
 
     def holders(self, device: DeviceId) -> list[str]:
-        """The claims that have the device: at most one, unless the API was written by others."""
+        """The claims that hold the device: at most one, unless other writers allocated it twice."""
         return sorted(self._holders.get(device, ()))
 
     def is_promised(self, claim: ResourceClaim) -> bool:
-        """Whether the API does not show yet what was allocated to the claim."""
+        """Whether the claim's allocation is decided but not yet in the API."""
         return claim.key in self._promised
 
     def consumers(self, claim: ResourceClaim) -> tuple[ClaimConsumer, ...]:
-        """Who the claim is reserved for, or is about to be."""
+        """The pods the claim is reserved for, promised reservations included."""
         pending = self._consumers.get(claim.key)
         shown = claim.status.reserved_for
         if not pending:
@@ -62,21 +61,21 @@ class DeviceLedger:
     # --- promises --------------------------------------------------------------------------
 
     def promise(self, claim: ResourceClaim, allocation: ClaimAllocation) -> None:
-        """`claim` will have `allocation`; undone by `take_back`."""
+        """Record that `claim` will get `allocation`; undone by `take_back`."""
         self._promised[claim.key] = claim.metadata.uid
         self._hold(claim.key, _devices_of(allocation))
 
     def take_back(self, key: str) -> None:
-        """The claim will not be allocated after all; does nothing if that is not promised."""
+        """Drop the promise for the claim; does nothing if there is none."""
         if self._promised.pop(key, None) is not None:
             self._hold(key, ())
 
     def promise_consumer(self, claim: ResourceClaim, consumer: ClaimConsumer) -> None:
-        """`claim` will be reserved for `consumer`; undone by `take_back_consumer`."""
+        """Record that `claim` will be reserved for `consumer`; undone by `take_back_consumer`."""
         self._consumers.setdefault(claim.key, {})[consumer.uid] = consumer
 
     def take_back_consumer(self, key: str, uid: str) -> None:
-        """The claim will not be reserved for the pod `uid`, or is by now."""
+        """Drop the promised reservation for the pod `uid`; does nothing if there is none."""
         pending = self._consumers.get(key, {})
         pending.pop(uid, None)
         if not pending:
@@ -85,7 +84,7 @@ class DeviceLedger:
     # --- what happened ---------------------------------------------------------------------
 
     def observe(self, changed: ApiObject) -> None:
-        """The API shows `changed`; an allocation that it shows needs no promise any more."""
+        """Take over `changed` from the API; an allocation it contains ends the promise."""
         match changed:
             case ResourceSlice():
                 self.pools.put(changed)
@@ -97,7 +96,7 @@ class DeviceLedger:
                 pass
 
     def observe_gone(self, gone: ApiObject) -> None:
-        """The API has `gone` no more."""
+        """Forget an object that was deleted from the API."""
         match gone:
             case ResourceSlice():
                 self.pools.remove(gone.key)
@@ -122,7 +121,7 @@ class DeviceLedger:
             self._hold(key, ())
 
     def _hold(self, key: str, devices: tuple[DeviceId, ...]) -> None:
-        """Let the claim have `devices` and nothing else."""
+        """Make the claim hold exactly `devices`."""
         before = self._held.pop(key, ())
         if devices:
             self._held[key] = devices

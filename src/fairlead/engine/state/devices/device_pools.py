@@ -1,11 +1,11 @@
-"""DevicePools: which devices can be used from which node, as ResourceSlices say.
+"""DevicePools: the devices in ResourceSlices, and the nodes that can use them.
 
-A driver publishes its devices in pools, a pool in slices. Only the slices of a pool's newest
-generation count, and it is whole when there are as many as they say. Most pools belong to one node
-and are found by its name; pools with slices for several nodes are tried for every node.
+A driver publishes its devices in pools, and a pool in slices. Only the slices of a pool's newest
+generation count; the pool is complete when all slices it announces exist. Most pools belong to one
+node and are found by its name; pools with slices for several nodes are checked for every node.
 
 upstream: dynamic-resource-allocation/structured/internal/stable/pools_stable.go: GatherPools, which
-takes pools in random order; here they are sorted, and so are the slices of one.
+takes pools in random order; here pools and their slices are sorted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolDevice:
-    """A device of a pool; two of equal `make` look alike to every selector."""
+    """A device of a pool; selectors cannot distinguish two devices with equal `make`."""
 
     id: DeviceId
     device: Device
@@ -39,7 +39,7 @@ class PoolDevice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The newest generation of a pool. `flaw` says why it cannot be trusted, "" if it can."""
+    """The newest generation of a pool. `flaw` says why it is unusable, "" if it is usable."""
 
     id: PoolId
     slices: tuple[tuple[ResourceSlice, tuple[PoolDevice, ...]], ...]
@@ -48,23 +48,23 @@ class Pool:
 
     @property
     def is_usable(self) -> bool:
-        """Whether devices may be taken from it."""
+        """Whether its devices may be allocated."""
         return not self.is_incomplete and not self.flaw
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodePool:
-    """What of `pool` can be used from some node."""
+    """The devices of `pool` that one node can use."""
 
     pool: Pool
     devices: tuple[PoolDevice, ...]
 
 
 class DevicePools:
-    """Written by `DeviceLedger` only.
+    """All device pools; only `DeviceLedger` writes them.
 
-    `log` names the nodes for which devices came, went, were taken or given back, EVERYWHERE for all
-    of them.
+    `log` names the nodes whose devices were added, removed, allocated or released; EVERYWHERE
+    stands for all nodes.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class DevicePools:
     # --- writing ---------------------------------------------------------------------------
 
     def put(self, changed: ResourceSlice) -> None:
-        """Take in a new or changed slice."""
+        """Add or replace a slice."""
         self.remove(changed.key)
         spec, pool = changed.spec, _pool_of(changed)
         self._id_of[changed.key] = changed
@@ -90,7 +90,7 @@ class DevicePools:
         self._forget(pool, changed)
 
     def remove(self, name: str) -> None:
-        """The slice is gone; nothing happens if it was not known."""
+        """Remove a slice; does nothing if it is unknown."""
         gone = self._id_of.pop(name, None)
         if gone is None:
             return
@@ -105,7 +105,7 @@ class DevicePools:
             del reach[pool]
 
     def _forget(self, pool: PoolId, touched: ResourceSlice) -> None:
-        """Work out anew what the slice had a part in."""
+        """Recompute the pool and the nodes that the slice belonged to."""
         self._pools.pop(pool, None)
         if not touched.spec.node_name or pool in self._wide:
             self._known.clear()
@@ -115,7 +115,7 @@ class DevicePools:
         self.note(pool)
 
     def note(self, pool: PoolId) -> None:
-        """Something about devices of the pool has changed."""
+        """Log that devices of the pool changed."""
         if pool in self._wide:
             self.log.append(EVERYWHERE)
             return
@@ -125,7 +125,7 @@ class DevicePools:
     # --- reading ---------------------------------------------------------------------------
 
     def on(self, node: Node) -> tuple[NodePool, ...]:
-        """The pools with devices for `node`; the same object as long as nothing changed."""
+        """The pools with devices for `node`; the same object until something changes."""
         name, labels = node.metadata.name, node.metadata.labels
         known = self._known.get(name)
         if known is not None and known[0] == labels:
@@ -183,7 +183,7 @@ def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) ->
 
 
 def device_reaches(one: PoolDevice, node: Node) -> bool:
-    """Whether the device itself can be used from `node`, its slice being in reach."""
+    """Whether `node` can use this device of a slice that is visible to it."""
     if not one.slice.spec.per_device_node_selection:
         return True
     device = one.device

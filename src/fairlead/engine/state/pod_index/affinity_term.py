@@ -1,4 +1,4 @@
-"""AffinityTerm: one term of a pod's affinity or anti-affinity to other pods, compiled.
+"""AffinityTerm: one compiled term of a pod's affinity or anti-affinity to other pods.
 
 upstream: pkg/scheduler/framework/types.go: newAffinityTerm, getNamespacesFromPodAffinityTerm
 """
@@ -21,7 +21,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 
 
 class TermKind(Enum):
-    """What a term is good for: the first two filter, all but anti-affinity score."""
+    """The kind of a term: the first two filter, all but required anti-affinity score."""
 
     REQUIRED_AFFINITY = "required affinity"
     REQUIRED_ANTI_AFFINITY = "required anti-affinity"
@@ -30,10 +30,10 @@ class TermKind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AffinityTerm:
-    """`weight` is that of a preferred term, negative for anti-affinity, and 0 for required ones.
+    """`weight` is that of a preferred term, negative for anti-affinity, and 0 for required terms.
 
     Pods in one of `namespaces`, or in a namespace that `namespace_selector` matches, count if
-    `selector` matches their labels; either selector matches nothing if it is None.
+    `selector` matches their labels; a selector that is None matches nothing.
     """
 
     kind: TermKind
@@ -44,7 +44,7 @@ class AffinityTerm:
     selector: LabelSelector | None
 
     def matches(self, pods: PodClass, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether `pods`, whose namespace has `namespace_labels`, are meant."""
+        """Whether the term matches `pods`, whose namespace has `namespace_labels`."""
         if pods.namespace not in self.namespaces and not selector_matches(
             self.namespace_selector, namespace_labels
         ):
@@ -52,7 +52,7 @@ class AffinityTerm:
         return selector_matches(self.selector, pods.labels)
 
     def key(self) -> bytes:
-        """Equal for terms that mean the same."""
+        """Equal for equivalent terms."""
         return _ENCODER.encode(
             (
                 self.kind.value,
@@ -66,24 +66,24 @@ class AffinityTerm:
 
 
 class PlacedTerm:
-    """A term that placed pods have, and where they are; compared by identity."""
+    """A term that placed pods have, and where these pods are; compared by identity."""
 
     __slots__ = ("term", "where")
 
     def __init__(self, term: AffinityTerm) -> None:
-        """Nobody has it yet."""
+        """Without pods."""
         self.term = term
         self.where = PodLocations()
 
 
 def has_pod_affinity(spec: PodSpec) -> bool:
-    """Whether `spec` has affinity or anti-affinity to other pods at all."""
+    """Whether `spec` has any affinity or anti-affinity to other pods."""
     affinity = spec.affinity
     return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
 
 
 def affinity_terms(spec: PodSpec, namespace: str) -> tuple[AffinityTerm, ...]:
-    """The terms of a pod with `spec` in `namespace`: required ones first, preferred ones after."""
+    """The terms of a pod with `spec` in `namespace`: required terms first, then preferred ones."""
     if spec.affinity is None:
         return ()
     with_others = spec.affinity.pod_affinity or PodAffinity()
@@ -108,7 +108,7 @@ def _preferred(affinity: PodAffinity, sign: int, namespace: str) -> Iterator[Aff
 
 
 def _compile(term: PodAffinityTerm, kind: TermKind, weight: int, namespace: str) -> AffinityTerm:
-    """Without namespaces and namespaceSelector, the pod's own namespace is meant."""
+    """Compile a term; without namespaces and namespaceSelector it means the pod's own namespace."""
     named = term.namespaces
     if not named and term.namespace_selector is None:
         named = (namespace,)

@@ -1,7 +1,7 @@
-"""AnchorIndex: which of many selectors are worth trying on a set of labels.
+"""AnchorIndex: finds the selectors that may match a set of labels.
 
-Most selectors demand some label with one value. Filed under it, they are only tried on labels that
-have it, so the cost follows the number of labels and not that of selectors.
+Most selectors require one label with one value, their anchor. A selector is only evaluated for
+label sets that contain its anchor, so the cost follows the number of labels, not of selectors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Anchor = tuple[str, str] | None
 
 
 def anchor_of(selector: LabelSelector | None) -> Anchor:
-    """A label that everything `selector` matches has, None if there is no such label."""
+    """A label that everything `selector` matches must have, or None."""
     if selector is None:
         return None
     for label in selector.match_labels.items():
@@ -28,25 +28,25 @@ def anchor_of(selector: LabelSelector | None) -> Anchor:
 
 
 class AnchorIndex(Generic[Entry]):
-    """Entries, each filed once under its anchor."""
+    """Entries, each stored once under its anchor."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._by_anchor: dict[Anchor, dict[Entry, None]] = {}
 
     def add(self, anchor: Anchor, entry: Entry) -> None:
-        """File `entry`; undone by `remove`."""
+        """Store `entry`; undone by `remove`."""
         self._by_anchor.setdefault(anchor, {})[entry] = None
 
     def remove(self, anchor: Anchor, entry: Entry) -> None:
-        """Take `entry` out."""
+        """Remove `entry`."""
         filed = self._by_anchor[anchor]
         del filed[entry]
         if not filed:
             del self._by_anchor[anchor]
 
     def candidates(self, labels: Mapping[str, str]) -> list[Entry]:
-        """The entries that may match `labels`, in an order that depends on nothing else."""
+        """The entries that may match `labels`, in the order of labels and insertion."""
         found = list(self._by_anchor.get(None, ()))
         for label in labels.items():
             found.extend(self._by_anchor.get(label, ()))

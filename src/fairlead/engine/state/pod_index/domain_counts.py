@@ -1,9 +1,8 @@
-"""DomainCounts: how many pods of some sort are in each topology domain, kept as pods come and go.
+"""DomainCounts: the number of matching pods in each topology domain, updated pod by pod.
 
-A domain is a value of a node label; its number is the id that the label's column gives the value
-(`engine.state.label_column`). Sums are moved by each pod that is added or removed, so asking
-costs nothing; only when nodes come, go or change their labels or taints are they added up anew,
-at the next question.
+A domain is a value of a node label; its number is the id of the value in the label's column
+(`engine.state.label_column`). Every added or removed pod updates the sums, so reading them is free.
+If nodes are added, removed or change their labels or taints, the next read recomputes them.
 """
 
 from __future__ import annotations
@@ -40,16 +39,15 @@ class NodeEpoch:
 class DomainCounts:
     """Weighted sums by domain over the pods at some `PodLocations`.
 
-    `sums` has an entry per domain and a last one that stays 0, which is what ABSENT (-1) reads.
-    `pods` is how many pods count, whatever their weights add up to. Both are current after
-    `refresh`.
+    `sums` has an entry per domain and a last entry that stays 0, which ABSENT (-1) reads. `pods` is
+    the number of counted pods, whatever their weights. Both are current after `refresh`.
     """
 
     __slots__ = ("_additions", "_domains", "_epoch", "_ids", "_read", "_sources", "_turned", "pods",
                  "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
-        """`domains` is asked once per epoch."""
+        """`domains` is called once per epoch."""
         self._epoch = epoch
         self._domains = domains
         self._read = -1
@@ -61,7 +59,7 @@ class DomainCounts:
         self.pods = 0
 
     def attach(self, source: PodLocations, weight: int) -> None:
-        """Count the pods at `source`, each as `weight` (more), from now on."""
+        """Count the pods at `source` with (additional) `weight` from now on."""
         before = self._sources.get(source)
         if before is not None:
             source.ignore(self)
@@ -72,11 +70,11 @@ class DomainCounts:
             self._read = -1
 
     def release(self, source: PodLocations) -> None:
-        """Let go of a source that has no pods and will never have any."""
+        """Drop a source that has no pods and never will have any again."""
         del self._sources[source]
 
     def detach(self) -> None:
-        """Hear of no pods any more; the end of these counts."""
+        """Stop counting; these counts end here."""
         for source in self._sources:
             source.ignore(self)
         self._sources.clear()
@@ -101,19 +99,19 @@ class DomainCounts:
         return self
 
     def seen(self) -> tuple[int, int]:
-        """What to ask `turned_since` with, later."""
+        """A position for a later `turned_since`."""
         return self._additions, self._turned.position
 
     def turned_since(self, seen: tuple[int, int]) -> list[int] | None:
-        """The domains whose sums became positive or ceased to be, with repetitions.
+        """The domains whose sums became positive or stopped being positive, possibly repeated.
 
-        None when all was added up anew in between, or it is too long ago.
+        None if everything was recomputed since, or the position is too old.
         """
         additions, position = seen
         return self._turned.since(position) if additions == self._additions else None
 
     def sums_over(self, counted_rows: npt.NDArray[np.bool_]) -> Ints:
-        """As `sums`, but only of the pods on rows that are True in `counted_rows`."""
+        """Like `sums`, but only for pods on rows that are True in `counted_rows`."""
         domains = self._domains()
         sums = np.zeros(domains.size + 1, np.int64)
         for source, weight in self._sources.items():
@@ -142,23 +140,23 @@ class DomainCounts:
         return int(self.sums[domain])
 
     def by_domain(self) -> Ints:
-        """`sums`, to be read only."""
+        """`sums`; read-only."""
         return self.sums
 
     def total(self) -> int:
-        """The sum of all domains together, where every pod has weight 1."""
+        """Sum over all domains, if every pod has weight 1."""
         return self.pods
 
     def supposed(self) -> SupposedCounts:
-        """A copy for a hypothesis, which these live counts do not follow."""
+        """A copy for a hypothesis, independent of later changes."""
         return SupposedCounts(_Copied(self.sums.copy(), self.pods))
 
     def validate(self) -> None:
-        """Add up anew; raises AssertionError where what was kept disagrees."""
+        """Recompute everything; raises AssertionError if a sum differs."""
         if self._read == self._epoch.value:
             sums, pods = self.sums, self.pods
             self._add_up()
-            # Values that no node has may have become known since; nobody is there.
+            # Values that no node has may have been interned since; no pods count there.
             assert np.array_equal(sums[:-1], self.sums[: len(sums) - 1]), (sums, self.sums)
             assert not sums[-1]
             assert not self.sums[len(sums) - 1 :].any()
@@ -166,7 +164,7 @@ class DomainCounts:
 
 
 class _Copied:
-    """Counts that do not change any more, and the lowest of them once somebody asked."""
+    """Counts that no longer change, and the lowest of them once they were needed."""
 
     __slots__ = ("lowest", "pods", "sums")
 
@@ -176,7 +174,7 @@ class _Copied:
         self.lowest: list[tuple[int, int]] = []
 
     def lowest_of(self, domains: Ids) -> list[tuple[int, int]]:
-        """(domain, count) of some of `domains`, which never vary, ascending by count."""
+        """(domain, count) of the lowest counts among the constant `domains`, ascending."""
         if not self.lowest:
             counts = self.sums[domains]
             kept = min(_LOWEST_KEPT, len(domains))
@@ -187,23 +185,23 @@ class _Copied:
 
 
 class SupposedCounts:
-    """Counts by domain as they were when copied, and what a hypothesis changes in them."""
+    """Counts by domain at the time of the copy, plus the changes of a hypothesis."""
 
     __slots__ = ("_copied", "changes")
 
     def __init__(self, copied: _Copied) -> None:
-        """Use `DomainCounts.supposed`."""
+        """Call `DomainCounts.supposed` instead."""
         self._copied = copied
         self.changes: dict[int, int] = {}
 
     def supposed(self) -> SupposedCounts:
-        """Independent from now on; costs what the hypothesis has changed so far."""
+        """An independent copy; costs as much as the hypothesis has changed so far."""
         copy = SupposedCounts(self._copied)
         copy.changes = dict(self.changes)
         return copy
 
     def change(self, domain: int, by: int) -> None:
-        """Suppose `by` more in `domain`; undone by the opposite."""
+        """Hypothetically add `by` in `domain`; undone by the opposite."""
         left = self.changes.get(domain, 0) + by
         if left:
             self.changes[domain] = left
@@ -215,7 +213,7 @@ class SupposedCounts:
         return int(self._copied.sums[domain]) + self.changes.get(domain, 0)
 
     def by_domain(self) -> Ints:
-        """All of them, with the last entry for ABSENT; to be read only."""
+        """All counts, with a last entry for ABSENT; read-only."""
         if not self.changes:
             return self._copied.sums
         changed = self._copied.sums.copy()
@@ -226,7 +224,7 @@ class SupposedCounts:
     def lowest(self, domains: Ids) -> int:
         """The lowest count among `domains`: not empty, the same each time, with all changed ones.
 
-        A hypothesis about one node changes one domain, so the few lowest settle it.
+        A hypothesis about one node changes one domain, so the few lowest counts decide.
         """
         changes = self.changes
         if not changes:
@@ -239,5 +237,5 @@ class SupposedCounts:
         return changed if len(lowest) == len(domains) else int(self.by_domain()[domains].min())
 
     def total(self) -> int:
-        """The count of all domains together, where every pod has weight 1."""
+        """Sum over all domains, if every pod has weight 1."""
         return self._copied.pods + sum(self.changes.values())

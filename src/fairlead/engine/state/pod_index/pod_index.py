@@ -1,15 +1,15 @@
-"""PodIndex: where pods are, by what other pods can say about them.
+"""PodIndex: where pods are, by what affinity and spread rules can say about them.
 
-Rules that look beyond the node ask "how many pods like this are in each zone". Here every placed
-pod is entered twice: under its `PodClass` (namespace, labels, terminating), which label selectors
-are tried on, and under each of its `PlacedTerm`s (the affinity terms it has), which are tried on
-others. Both are interned, so each question is asked once per distinct answerer, and both tell the
-counts that were derived from them (`DomainCounts`) of every pod that comes or goes.
+Rules that look beyond the node ask "how many pods like this are in each zone". Every placed pod is
+indexed twice: under its `PodClass` (namespace, labels, terminating), against which label selectors
+are evaluated, and under each of its `PlacedTerm`s (its affinity terms), which are evaluated against
+incoming pods. Both are interned, so each selector is evaluated once per distinct class, and both
+notify the derived counts (`DomainCounts`) when a pod is added or removed.
 
-    pod ── pod_class ── selectors that `watch` ──▶ DomainCounts
-      └─── placed terms ── whoever they match ────▶ DomainCounts
+    pod ── pod class ── selectors that `watch` ──▶ DomainCounts
+      └─── placed terms ── pods they match ──────▶ DomainCounts
 
-`NodeTable` is the only writer; hypotheses (`fork`) pass through it and so are counted as well.
+`NodeTable` is the only writer; hypotheses (`fork`) go through it and are counted too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _REPELLING: Final = TermKind.REQUIRED_ANTI_AFFINITY
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Watch:
-    """Whoever `selector` matches is counted in `counts` as `weight`."""
+    """The pods that `selector` matches are counted in `counts` with `weight`."""
 
     selector: PodSelector
     counts: DomainCounts
@@ -51,12 +51,12 @@ class _Watch:
 class PodIndex:
     """See the module's docstring.
 
-    `repelling` is how many required anti-affinity terms placed pods have, `attracting` how many
-    terms that score. `term_version` grows when a distinct term is seen first or forgotten.
+    `repelling` is the number of required anti-affinity terms of placed pods, `attracting` the
+    number of terms that score. `term_version` grows when a distinct term is added or removed.
     """
 
     def __init__(self) -> None:
-        """Nobody is anywhere."""
+        """Without pods."""
         self.nodes = NodeEpoch()
         self.term_version = 0
         self.repelling = 0
@@ -75,7 +75,7 @@ class PodIndex:
     # --- pods ------------------------------------------------------------------------------
 
     def add(self, row: int, pod: PodInfo) -> None:
-        """`pod` is on `row`; undone by `remove`."""
+        """`pod` was added on `row`; undone by `remove`."""
         found = pod.pod_class
         if found is None or found.retired:
             found = self.pod_class_of(pod)
@@ -86,7 +86,7 @@ class PodIndex:
                 self._tally(placed, 1)
 
     def remove(self, row: int, pod: PodInfo) -> None:
-        """`pod` is gone from `row`."""
+        """`pod` was removed from `row`."""
         self.pod_class_of(pod).where.remove(row)
         if pod.shape.spec.affinity is not None:
             for placed in self.terms_of(pod):
@@ -94,7 +94,7 @@ class PodIndex:
                 self._tally(placed, -1)
 
     def replace(self, row: int, old: PodInfo, new: PodInfo) -> None:
-        """`old` is now `new`, of the same shape."""
+        """`old` was replaced by `new`, of the same shape."""
         before, after = self.pod_class_of(old), self.pod_class_of(new)
         if before is not after:
             before.where.remove(row)
@@ -109,7 +109,7 @@ class PodIndex:
     # --- who is like whom ------------------------------------------------------------------
 
     def pod_class_of(self, pod: PodInfo) -> PodClass:
-        """The pod_class of `pod`, which need not be placed."""
+        """The class of `pod`, which need not be placed."""
         found = pod.pod_class
         if found is not None and not found.retired:
             return found
@@ -146,7 +146,7 @@ class PodIndex:
                 counts.attach(known.where, weight)
 
     def unwatch(self, counts: DomainCounts) -> None:
-        """`counts` are not needed any more."""
+        """Stop updating `counts`."""
         for watch in self._watches_of.pop(counts, ()):
             self._watches.remove(watch.selector.anchor, watch)
         counts.detach()
@@ -180,7 +180,7 @@ class PodIndex:
     def terms_matching(
         self, pods: PodClass, kinds: Iterable[TermKind], namespace_labels: Mapping[str, str]
     ) -> tuple[PlacedTerm, ...]:
-        """The terms of `kinds` that mean `pods`, whose namespace has `namespace_labels`."""
+        """The terms of `kinds` that match `pods`, whose namespace has `namespace_labels`."""
         return tuple(
             placed
             for kind in kinds
@@ -191,7 +191,7 @@ class PodIndex:
     # --- housekeeping ----------------------------------------------------------------------
 
     def _sweep(self) -> None:
-        """Forget whom nobody looks like any more, so that memory follows the pods there are."""
+        """Remove classes without pods, so that memory follows the number of pods."""
         for key, pods in list(self._pod_class.items()):
             if not pods.where.rows:
                 self._retire(key, pods)
@@ -216,7 +216,7 @@ class PodIndex:
             counter.release(pods.where)
 
     def validate(self, nodes: Iterable[NodeInfo]) -> None:
-        """Count everybody anew; raises AssertionError where what was kept disagrees."""
+        """Recount everything; raises AssertionError if the index differs."""
         by_pod_class: dict[PodClassKey, dict[int, int]] = {}
         by_term: dict[bytes, dict[int, int]] = {}
         for node in nodes:

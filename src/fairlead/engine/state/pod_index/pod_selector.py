@@ -1,7 +1,7 @@
 """PodSelector: which pods a rule counts, by namespace and labels.
 
-Topology spread counts the pods of one namespace that match one selector and are not terminating;
-pod affinity counts those in several namespaces that match the selectors of all its terms.
+Topology spread counts the non-terminating pods of one namespace that match one selector. Pod
+affinity counts pods in several namespaces that match the selectors of all its terms.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Demand = tuple[Namespaces, LabelSelector | None]
 
 
 class PodSelector:
-    """All `demands` at once: (namespaces or None for all, label selector or None for nothing)."""
+    """All `demands` must hold: (namespaces or None for all, label selector or None for nothing)."""
 
     __slots__ = ("anchor", "counts_terminating", "demands")
 
@@ -29,7 +29,7 @@ class PodSelector:
         self.anchor: Anchor = anchor_of(demands[0][1]) if demands else None
 
     def matches(self, pods: PodClass) -> bool:
-        """Whether `pods` are to be counted."""
+        """Whether `pods` count."""
         if not self.demands or (pods.terminating and not self.counts_terminating):
             return False
         return all(

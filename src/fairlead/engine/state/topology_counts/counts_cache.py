@@ -1,7 +1,7 @@
-"""CountsCache: live counts are kept for whoever asked most recently.
+"""CountsCache: keeps the most recently used live counts.
 
-Counts that nobody asks for still follow every pod that comes or goes, so the oldest are dropped
-once all of them together outgrow a bound.
+Unused counts would still be updated by every pod change, so the least recently used ones are
+dropped when all of them together exceed a bound.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _ROWS_MAX: Final = 20_000_000  # about 20 bytes each
 
 
 class LiveCounts(Protocol):
-    """Something that follows the pod_index."""
+    """Counts that the pod index keeps up to date."""
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Follow it no longer."""
+        """Stop the updates."""
         ...
 
 
@@ -28,23 +28,23 @@ Entry = TypeVar("Entry", bound=LiveCounts)
 
 
 class CountsCache(Generic[Key, Entry]):
-    """Entries by key, the least recently used first to go."""
+    """Entries by key; the least recently used entry is dropped first."""
 
     def __init__(self, table: NodeTable, rows_max: int = _ROWS_MAX) -> None:
-        """For counts over the nodes of `table`; those of all entries together are `rows_max`."""
+        """For counts over the nodes of `table`; all entries together may have `rows_max` rows."""
         self._table = table
         self._rows_max = rows_max
         self._entries: dict[Key, Entry] = {}
 
     def get(self, key: Key) -> Entry | None:
-        """The entry, which thereby is used."""
+        """The entry, which becomes the most recently used."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._entries[key] = entry
         return entry
 
     def put(self, key: Key, entry: Entry) -> Entry:
-        """Keep `entry`; others may be dropped for it. Returns it."""
+        """Add `entry`, dropping others if necessary. Returns it."""
         self.remove(key)
         bound = max(self._rows_max // self._table.capacity, 1)
         while len(self._entries) >= bound:
@@ -53,7 +53,7 @@ class CountsCache(Generic[Key, Entry]):
         return entry
 
     def remove(self, key: Key) -> None:
-        """Drop the entry of `key` if there is one."""
+        """Drop the entry of `key`, if any."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             entry.drop(self._table.pod_index)

@@ -1,4 +1,4 @@
-"""KeyedCounts: domain counts for several topology keys that are asked together."""
+"""KeyedCounts: domain counts for several topology keys that are used together."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ class KeyedCounts:
     __slots__ = ("by_key", "dropped")
 
     def __init__(self, table: NodeTable, keys: Iterable[str]) -> None:
-        """Nothing is counted yet; `keys` may repeat."""
+        """Without counts; `keys` may repeat."""
         epoch = table.pod_index.nodes
         self.by_key = {key: DomainCounts(epoch, table.label_column(key).domains) for key in keys}
         self.dropped = False
 
     def refresh(self) -> KeyedCounts:
-        """Bring all of them up to date; returns itself."""
+        """Bring all counts up to date; returns itself."""
         for counts in self.by_key.values():
             counts.refresh()
         return self
 
     def pods(self) -> int:
-        """How many pods count for some key, those that count for two of them twice."""
+        """Number of counted pods, summed over the keys."""
         return sum(counts.pods for counts in self.by_key.values())
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Follow the pod_index no longer."""
+        """Stop following the pod index."""
         for counts in self.by_key.values():
             pod_index.unwatch(counts)
         self.dropped = True
 
 
 class SupposedKeyedCounts:
-    """`KeyedCounts` as they are, or with what a hypothesis changes in them, by rows of one table.
+    """`KeyedCounts` with the changes of a hypothesis, by rows of one table.
 
-    They are copied by the first change. `source` is None from then on.
+    The first change copies the counts; `source` is None from then on.
     """
 
     __slots__ = ("_by_key", "_table", "source")
@@ -55,17 +55,17 @@ class SupposedKeyedCounts:
         source: KeyedCounts | None,
         changed: Mapping[str, SupposedCounts] = _UNCHANGED,
     ) -> None:
-        """`source` must be refreshed; None where the counts are in `changed`, taken over."""
+        """`source` must be refreshed; None if `changed` has the counts, which is not copied."""
         self._table = table
         self.source = source
         self._by_key: Mapping[str, DomainCounts | SupposedCounts]
         self._by_key = changed if source is None else source.by_key
 
     def clone(self) -> SupposedKeyedCounts:
-        """Independent from now on, also of the counts that both were made from."""
+        """An independent copy, also of the original counts."""
         if self.source is not None:
-            # Kept, so that the next clone costs nothing, and so that what a trial does to the
-            # table does not come on top of what it supposes.
+            # Kept, so that the next clone is free, and so that what a trial does to the
+            # table is not added to its hypothesis again.
             self._by_key = self._copies()
         return SupposedKeyedCounts(self._table, None, self._copies())
 
@@ -73,7 +73,7 @@ class SupposedKeyedCounts:
         return {key: counts.supposed() for key, counts in self._by_key.items()}
 
     def change(self, key: str, row: int, by: int) -> None:
-        """Suppose `by` more where `row` is; no effect if its node has no label `key`."""
+        """Hypothetically add `by` on `row`; no effect if its node lacks the label `key`."""
         domain = int(self._table.label_column(key).ids[row])
         if domain < 0:
             return
@@ -93,5 +93,5 @@ class SupposedKeyedCounts:
         return [(column(key).ids, counts) for key, counts in self._by_key.items()]
 
     def total(self) -> int:
-        """All counts of all keys together, where every pod has weight 1."""
+        """Sum of all counts of all keys, if every pod has weight 1."""
         return sum(counts.total() for counts in self._by_key.values())

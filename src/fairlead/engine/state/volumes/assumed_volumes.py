@@ -1,13 +1,13 @@
-"""VolumePromises: what the scheduler decided about volumes and the API does not show yet.
+"""VolumePromises: volume decisions of the scheduler that the API does not show yet.
 
     free volume ──promise_volume──▶ promised to a claim ──the API shows a claimRef──▶ (kept)
     unbound claim ──promise_node──▶ promised to a node ──the API shows the annotation──▶ (kept)
                        └────────── take_back ──────────┘
 
-The next scheduling cycle already sees a promised volume as taken and a promised claim as tied to
-its node, as it sees an assumed pod on its node.
-upstream: plugins/volumebinding/assume_cache.go, which lets any newer version of the object win;
-here only one that shows the decision does, so that an update that crossed it does not undo it.
+The next scheduling cycle treats a promised volume as taken and a promised claim as tied to its
+node, as it treats an assumed pod as placed.
+upstream: plugins/volumebinding/assume_cache.go, where any newer version of the object ends the
+promise; here only a version that shows the decision does, so a concurrent update does not undo it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 
 
 class VolumePromises:
-    """Over the volumes and claims of `related`, whose storage log names what is promised too."""
+    """Promises about volumes and claims of `related`; its storage log names these too."""
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Nothing is promised."""
+        """Without promises."""
         self._log = related.storage_log
         self._claim_of: dict[str, ObjectReference] = {}
         self._node_of: dict[str, str] = {}
@@ -37,25 +37,25 @@ class VolumePromises:
     # --- reading ---------------------------------------------------------------------------
 
     def claim_of(self, volume: PersistentVolume) -> ObjectReference | None:
-        """To which claim `volume` is bound or promised."""
+        """The claim to which `volume` is bound or promised."""
         return self._claim_of.get(volume.key) or volume.spec.claim_ref
 
     def node_of(self, claim: PersistentVolumeClaim) -> str | None:
-        """For which node `claim` is or will be provisioned, None if that is open."""
+        """The node for which `claim` is or will be provisioned, None if that is open."""
         return self._node_of.get(claim.key) or claim.metadata.annotations.get(SELECTED_NODE)
 
     def is_volume_promised(self, name: str) -> bool:
-        """Whether the API does not show yet what was decided about the volume."""
+        """Whether a decision about the volume is not yet in the API."""
         return name in self._claim_of
 
     def is_claim_promised(self, key: str) -> bool:
-        """Whether the API does not show yet what was decided about the claim."""
+        """Whether a decision about the claim is not yet in the API."""
         return key in self._node_of
 
     # --- promises --------------------------------------------------------------------------
 
     def promise_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """`volume` will be bound to `claim`; undone by `take_back_volume`."""
+        """Record that `volume` will be bound to `claim`; undone by `take_back_volume`."""
         meta = claim.metadata
         self._claim_of[volume.key] = ObjectReference(
             namespace=meta.namespace, name=meta.name, uid=meta.uid
@@ -63,24 +63,24 @@ class VolumePromises:
         self._log.append((PersistentVolume, volume.key))
 
     def take_back_volume(self, name: str) -> None:
-        """The volume will not be bound after all; does nothing if it is not promised."""
+        """Drop the promise for the volume; does nothing if there is none."""
         if self._claim_of.pop(name, None) is not None:
             self._log.append((PersistentVolume, name))
 
     def promise_node(self, claim: PersistentVolumeClaim, node: str) -> None:
-        """`claim` will be provisioned for `node`; undone by `take_back_node`."""
+        """Record that `claim` will be provisioned for `node`; undone by `take_back_node`."""
         self._node_of[claim.key] = node
         self._log.append((PersistentVolumeClaim, claim.key))
 
     def take_back_node(self, key: str) -> None:
-        """The claim will not be provisioned after all; does nothing if it is not promised."""
+        """Drop the promise for the claim; does nothing if there is none."""
         if self._node_of.pop(key, None) is not None:
             self._log.append((PersistentVolumeClaim, key))
 
     # --- what happened ---------------------------------------------------------------------
 
     def observe(self, changed: ApiObject) -> None:
-        """The API shows `changed`; what it says itself needs no promise any more."""
+        """Take over `changed` from the API; a decision that it shows ends the promise."""
         if isinstance(changed, PersistentVolume):
             shown, promised = changed.spec.claim_ref, self._claim_of.get(changed.key)
             if shown is not None and promised is not None and shown.uid:
@@ -91,7 +91,7 @@ class VolumePromises:
                 del self._node_of[changed.key]
 
     def observe_gone(self, gone: ApiObject) -> None:
-        """The API has `gone` no more."""
+        """Forget an object that was deleted from the API."""
         if isinstance(gone, PersistentVolume):
             self._claim_of.pop(gone.key, None)
         elif isinstance(gone, PersistentVolumeClaim):

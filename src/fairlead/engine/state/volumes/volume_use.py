@@ -1,8 +1,8 @@
-"""VolumeUse: which claims placed pods use, and on which rows which shared disks are mounted.
+"""VolumeUse: which claims placed pods use, and on which rows exclusive disks are mounted.
 
-Two rules ask about pods anywhere: a claim with access mode ReadWriteOncePod may have one user, and
-some in-tree disks may have one writer per node. `NodeTable` keeps the answers current, hypotheses
-(`fork`) included; pods without such volumes pass by.
+Two rules depend on pods on any node: a claim with access mode ReadWriteOncePod may have one user,
+and some in-tree disks one writer per node. `NodeTable` keeps this current, hypotheses (`fork`)
+included; pods without such volumes cost nothing.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _Key = TypeVar("_Key")
 
 
 class VolumeUse:
-    """Written by `NodeTable` only."""
+    """Only `NodeTable` writes it."""
 
     def __init__(self) -> None:
-        """Nothing is used."""
+        """Without users."""
         self._claims: dict[str, int] = {}
         self._disks: dict[Disk, dict[int, int]] = {}
 
     def is_claim_used(self, key: str) -> bool:
-        """Whether a placed pod names the claim `namespace/name`; ephemeral claims do not count."""
+        """Whether a placed pod uses the claim `namespace/name`; ephemeral claims do not count."""
         return key in self._claims
 
     def rows_with(self, disk: Disk) -> list[int]:
@@ -35,11 +35,11 @@ class VolumeUse:
         return sorted(self._disks.get(disk, ()))
 
     def add(self, row: int, pod: PodInfo) -> None:
-        """`pod` is on `row`; undone by `remove`."""
+        """`pod` was added on `row`; undone by `remove`."""
         self._count(row, pod, 1)
 
     def remove(self, row: int, pod: PodInfo) -> None:
-        """`pod` is gone from `row`."""
+        """`pod` was removed from `row`."""
         self._count(row, pod, -1)
 
     def _count(self, row: int, pod: PodInfo, by: int) -> None:
@@ -52,7 +52,7 @@ class VolumeUse:
                 del self._disks[disk]
 
     def __eq__(self, other: object) -> bool:
-        """Whether both say the same; for `NodeTable.validate`."""
+        """Whether both are equal; for `NodeTable.validate`."""
         if not isinstance(other, VolumeUse):
             return NotImplemented
         return self._claims == other._claims and self._disks == other._disks
@@ -61,15 +61,15 @@ class VolumeUse:
 
 
 def disks_of(pod: PodInfo) -> Iterator[Disk]:
-    """What the pod's exclusive volumes mount, one entry per volume."""
+    """The disks that the pod's exclusive volumes mount, one entry per volume."""
     for volume in pod.pod.spec.volumes:
         yield from disks_in(volume)
 
 
 def disks_in(volume: Volume) -> Iterator[Disk]:
-    """Under which names the disk of `volume` is looked for; none for other volumes.
+    """The names under which the disk of `volume` is indexed; none for other volumes.
 
-    Volumes that conflict share a name, but not all that share one conflict.
+    Volumes that conflict share a name, but not all volumes that share a name conflict.
     """
     if volume.gce_persistent_disk is not None:
         yield ("gce-pd", volume.gce_persistent_disk.pd_name)
