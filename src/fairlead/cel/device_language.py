@@ -1,24 +1,20 @@
 """The language of CEL expressions about devices.
 
-The expressions know a `device` with these fields, Kubernetes' own functions
-(`fairlead.cel`), and `cel.bind`. The library, which has no types with fields, knows
-variables by names with dots instead.
+They know a `device` with these fields, the functions of `library`, and `cel.bind`.
 
 upstream: dynamic-resource-allocation/cel/compile.go
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import Final
 
-from fairlead.cel.checking import Checked
+from fairlead.cel.checker import Checked
+from fairlead.cel.compiler import compiled
 from fairlead.cel.kind import Kind, kind_of
-from fairlead.cel.library import environment
-from fairlead.cel.reading import read
+from fairlead.cel.program import Environment
 from fairlead.cel.span import Span
-
-if TYPE_CHECKING:
-    from cel_expr_python import cel
 
 _DEVICE: Final = "kubernetes.DRADevice"
 _FIELDS: Final = {
@@ -46,22 +42,16 @@ _SIZES: Final = {
 _DOMAIN: Final = ("attributes", "@values")
 
 
-def device_language() -> cel.Env:
-    """The environment in which expressions are compiled."""
-    return environment(
-        {
-            "device.driver": "string",
-            "device.allowMultipleAllocations": "bool",
-            "device.attributes": "map<string, map<string, dyn>>",
-            "device.capacity": "map<string, map<string, map<string, dyn>>>",
-        }
-    )
+@lru_cache(maxsize=1)
+def device_environment() -> Environment:
+    """The environment in which expressions are evaluated."""
+    return Environment(("device",))
 
 
 def read_selector(expression: str) -> Checked:
     """What an expression about a device is. Raises ExpressionError."""
     fields = {_DEVICE: {name: kind_of(kind) for name, kind in _FIELDS.items()}}
-    return read(expression, {"device": Kind(_DEVICE)}, fields, has_bindings=True)
+    return compiled(expression, {"device": Kind(_DEVICE)}, fields, has_bindings=True)
 
 
 def device_size(path: tuple[str, ...]) -> Span | None:

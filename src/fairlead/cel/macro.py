@@ -1,55 +1,312 @@
-"""Macros that the library spells out in another way than upstream, or not at all.
+"""Expands macros: calls that stand for a loop over a list or a map, or for a test of a field.
 
-upstream: cel-go's cel/library.go:optMap, ext/comprehensions.go
+    list.all(x, test)      a fold that begins with true and goes on with `accumulator && test`
+    list.map(x, value)     a fold that begins with [] and goes on with `accumulator + [value]`
+    has(a.b)               a selection that tests whether the field is there
+
+upstream: cel-go's parser/macro.go, cel/{macro,library}.go, ext/{bindings,comprehensions,lists}.go
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
-from fairlead.cel.tree import Call, Items, Literal, Loop, Name, Node
+from fairlead.cel.syntax_tree import (
+    Call,
+    Comprehension,
+    Identifier,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Node,
+    Select,
+)
 
-_UNUSED, _TARGET, _RESULT = "#unused", "@target", "@result"
-_MADE: Final = 1 << 32  # numbers beyond are of nodes that the parser has not made
-
-
-def exists_one(node: Call) -> Node:
-    """`target.exists_one(key, value, test)`, if it is one; upstream has it under two names."""
-    if len(node.arguments) != 3 or node.target is None:
-        return node
-    key, value, test = node.arguments
-    if not isinstance(key, Name) or not isinstance(value, Name):
-        return node
-    at = -_MADE - 8 * node.id
-    result, one = Name(at, _RESULT), Literal(at - 1, "int", 1)
-    grown = Call(at - 2, "_+_", None, (Name(at - 3, _RESULT), one))
-    step = Call(at - 4, "_?_:_", None, (test, grown, Name(at - 5, _RESULT)))
-    zero, yes = Literal(at - 6, "int", 0), Literal(at - 7, "bool", value=True)
-    last = Call(key.id, "_==_", None, (result, Literal(value.id, "int", 1)))
-    return Loop(node.id, key.name, value.name, node.target, _RESULT, zero, yes, step, last)
+ACCUMULATOR: Final = "@result"
+UNUSED: Final = "#unused"
+MAP_INSERT: Final = "cel.@mapInsert"
+_TARGET, _SORTED = "@target", "@__sortBy_input__"
 
 
-def is_made(node: Node) -> bool:
-    """Whether the library's parser has not made a node, and knows nothing of it."""
-    return isinstance(node, Loop) and node.condition.id < -_MADE
+class MacroError(ValueError):
+    """Arguments that a macro does not take; `node` is where the problem is."""
+
+    def __init__(self, node: Node, why: str) -> None:
+        """`why` is what the compiler prints."""
+        super().__init__(why)
+        self.node = node
 
 
-def bound_once(node: Call) -> Node:
-    """`target.optMap(name, value)`, if it is one: upstream works the target out once."""
-    if node.function != "_?_:_" or not isinstance(node.arguments[0], Call):
-        return node
-    test, made, otherwise = node.arguments
-    inner = made.arguments[0] if isinstance(made, Call) and len(made.arguments) == 1 else made
-    if not isinstance(inner, Loop) or inner.name != _UNUSED or not isinstance(test, Call):
-        return node
-    target, value = test.target, inner.initial
-    if target is None or isinstance(target, Name) or not isinstance(value, Call):
-        return node
-    named = Name(-target.id, _TARGET)
-    inner = replace(inner, initial=replace(value, target=named))
-    made = replace(made, arguments=(inner,)) if isinstance(made, Call) else inner
-    result = replace(node, arguments=(replace(test, target=named), made, otherwise))
-    empty, no = Items(-inner.range.id, (), ()), Literal(-inner.condition.id, "bool", value=False)
-    step = Name(-inner.step.id, _TARGET)
-    return Loop(-node.id, _UNUSED, "", empty, _TARGET, target, no, step, result)
+class NodeFactory:
+    """Makes nodes with numbers of their own, and keeps the place of each."""
+
+    def __init__(self) -> None:
+        """No node has been made."""
+        self.places: dict[int, int] = {}
+
+    def id_at(self, place: int) -> int:
+        """A number for a node at this character."""
+        number = len(self.places) + 1
+        self.places[number] = place
+        return number
+
+    def literal(self, place: int, kind: str, value: Any) -> Literal:
+        """A constant."""
+        return Literal(self.id_at(place), kind, value)
+
+    def call(self, place: int, function: str, *arguments: Node) -> Call:
+        """A call of a function or an operator."""
+        return Call(self.id_at(place), function, None, arguments)
+
+
+class _Expansion:
+    """Makes the nodes of one macro, all of which are at the place of its call."""
+
+    def __init__(self, call: Call, factory: NodeFactory) -> None:
+        """`call` is the one that is expanded."""
+        self.arguments = call.arguments
+        self._target = call.target
+        self._factory = factory
+        self._place = factory.places[call.id]
+
+    @property
+    def target(self) -> Node:
+        """What the macro is called on."""
+        if self._target is None:
+            raise ValueError("a macro without a target")
+        return self._target
+
+    def literal(self, kind: str, value: Any) -> Literal:
+        """A constant."""
+        return self._factory.literal(self._place, kind, value)
+
+    def name(self, name: str = ACCUMULATOR) -> Identifier:
+        """A variable."""
+        return Identifier(self._factory.id_at(self._place), name)
+
+    def call(self, function: str, *arguments: Node) -> Call:
+        """A call."""
+        return self._factory.call(self._place, function, *arguments)
+
+    def member_call(self, function: str, target: Node, *arguments: Node) -> Call:
+        """A call on a value."""
+        return Call(self._factory.id_at(self._place), function, target, arguments)
+
+    def list(self, *items: Node) -> ListLiteral:
+        """A list."""
+        return ListLiteral(self._factory.id_at(self._place), items, ())
+
+    def map(self) -> MapLiteral:
+        """An empty map."""
+        return MapLiteral(self._factory.id_at(self._place), "", ())
+
+    def select_test(self, operand: Node, field: str) -> Select:
+        """Whether there is a field."""
+        return Select(self._factory.id_at(self._place), operand, field, is_test=True)
+
+    def fold(
+        self,
+        names: tuple[str, ...],
+        initial: Node,
+        step: Node,
+        *,
+        condition: Node | None = None,
+        result: Node | None = None,
+    ) -> Comprehension:
+        """A loop over the target, which ends when the condition does not hold any more."""
+        return Comprehension(
+            self._factory.id_at(self._place),
+            names[0],
+            names[1] if len(names) > 1 else "",
+            self.target,
+            ACCUMULATOR,
+            initial,
+            condition or self.literal("bool", True),  # noqa: FBT003 - the value of a constant
+            step,
+            result or self.name(),
+        )
+
+    def bind(self, name: str, value: Node, result: Node) -> Comprehension:
+        """`result` with a name for a value: a loop of no rounds."""
+        no = self.literal("bool", False)  # noqa: FBT003 - the value of a constant
+        return Comprehension(
+            self._factory.id_at(self._place),
+            UNUSED,
+            "",
+            self.list(),
+            name,
+            value,
+            no,
+            self.name(name),
+            result,
+        )
+
+
+def expanded(call: Call, factory: NodeFactory, *, has_bindings: bool) -> Node:
+    """What a call stands for; the call itself if it is no macro. Raises MacroError."""
+    count = len(call.arguments)
+    if call.target is None:
+        is_test = call.function == "has" and count == 1
+        return _has(_Expansion(call, factory)) if is_test else call
+    if _is_binding(call):
+        return _bind(_Expansion(call, factory)) if has_bindings else call
+    expand = _MEMBERS.get((call.function, count))
+    return call if expand is None else expand(_Expansion(call, factory))
+
+
+def _is_binding(call: Call) -> bool:
+    is_cel = isinstance(call.target, Identifier) and call.target.name == "cel"
+    return is_cel and call.function == "bind" and len(call.arguments) == 3
+
+
+def _simple_name(node: Node) -> str:
+    if not isinstance(node, Identifier):
+        raise MacroError(node, "argument must be a simple name")
+    return node.name
+
+
+def _variable(node: Node) -> str:
+    """The name of a loop's variable."""
+    name = _simple_name(node)
+    if name in (ACCUMULATOR, "__result__"):
+        raise MacroError(node, "iteration variable overwrites accumulator variable")
+    return name
+
+
+def _variables(nodes: tuple[Node, ...]) -> tuple[str, ...]:
+    return tuple(map(_variable if len(nodes) == 1 else _simple_name, nodes))
+
+
+def _has(of: _Expansion) -> Node:
+    (field,) = of.arguments
+    if not isinstance(field, Select) or field.is_test:
+        raise MacroError(field, "invalid argument to has() macro")
+    return of.select_test(field.operand, field.field)
+
+
+def _bind(of: _Expansion) -> Node:
+    name, value, result = of.arguments
+    return of.bind(_simple_name(name), value, result)
+
+
+def _all(of: _Expansion) -> Node:
+    *names, test = of.arguments
+    condition = of.call("@not_strictly_false", of.name())
+    step = of.call("_&&_", of.name(), test)
+    yes = of.literal("bool", True)  # noqa: FBT003 - the value of a constant
+    return of.fold(_variables(tuple(names)), yes, step, condition=condition)
+
+
+def _exists(of: _Expansion) -> Node:
+    *names, test = of.arguments
+    condition = of.call("@not_strictly_false", of.call("!_", of.name()))
+    step = of.call("_||_", of.name(), test)
+    no = of.literal("bool", False)  # noqa: FBT003 - the value of a constant
+    return of.fold(_variables(tuple(names)), no, step, condition=condition)
+
+
+def _exists_one(of: _Expansion) -> Node:
+    *names, test = of.arguments
+    one = of.literal("int", 1)
+    step = of.call("_?_:_", test, of.call("_+_", of.name(), one), of.name())
+    result = of.call("_==_", of.name(), of.literal("int", 1))
+    return of.fold(_variables(tuple(names)), of.literal("int", 0), step, result=result)
+
+
+def _collected(of: _Expansion, names: tuple[Node, ...], test: Node | None, value: Node) -> Node:
+    """A list of `value` for the items that pass the test."""
+    step: Node = of.call("_+_", of.name(), of.list(value))
+    if test is not None:
+        step = of.call("_?_:_", test, step, of.name())
+    return of.fold(_variables(names), of.list(), step)
+
+
+def _map(of: _Expansion) -> Node:
+    name, *test, value = of.arguments
+    return _collected(of, (name,), test[0] if test else None, value)
+
+
+def _filter(of: _Expansion) -> Node:
+    name, test = of.arguments
+    return _collected(of, (name,), test, name)
+
+
+def _transform_list(of: _Expansion) -> Node:
+    key, item, *test, value = of.arguments
+    return _collected(of, (key, item), test[0] if test else None, value)
+
+
+def _inserted(of: _Expansion, names: tuple[str, ...], test: list[Node], *new: Node) -> Node:
+    """A map of entries for the items that pass the test."""
+    step: Node = of.call(MAP_INSERT, of.name(), *new)
+    if test:
+        step = of.call("_?_:_", test[0], step, of.name())
+    return of.fold(names, of.map(), step)
+
+
+def _transform_map(of: _Expansion) -> Node:
+    key, item, *test, value = of.arguments
+    names = _variables((key, item))
+    return _inserted(of, names, test, of.name(names[0]), value)
+
+
+def _transform_map_entry(of: _Expansion) -> Node:
+    key, item, *test, entry = of.arguments
+    return _inserted(of, _variables((key, item)), test, entry)
+
+
+def _opt_map(of: _Expansion) -> Node:
+    return _mapped_optional(of, lambda value: of.call("optional.of", value))
+
+
+def _opt_flat_map(of: _Expansion) -> Node:
+    return _mapped_optional(of, lambda value: value)
+
+
+def _mapped_optional(of: _Expansion, wrap: Callable[[Node], Node]) -> Node:
+    """A value that is made of what an optional value holds; the latter is worked out once."""
+    name, value = of.arguments
+    target = of.target
+    is_named = isinstance(target, Identifier)
+    known = target if is_named else of.name(_TARGET)
+    inner = of.bind(_simple_name(name), of.member_call("value", known), value)
+    none = of.call("optional.none")
+    made = of.call("_?_:_", of.member_call("hasValue", known), wrap(inner), none)
+    return made if is_named else of.bind(_TARGET, target, made)
+
+
+def _sort_by(of: _Expansion) -> Node:
+    """The target in the order of keys: `bind(s, target, s.@sortByAssociatedKeys(keys))`."""
+    name, key = of.arguments
+    if isinstance(of.target, Literal | MapLiteral):
+        takes = "a list, identifier, comprehension, call or select expression"
+        raise MacroError(of.target, f"sortBy can only be applied to {takes}")
+    target, of._target = of.target, of.name(_SORTED)  # noqa: SLF001 - its own module
+    keys = _collected(of, (name,), None, key)
+    made = of.member_call("@sortByAssociatedKeys", of.name(_SORTED), keys)
+    return of.bind(_SORTED, target, made)
+
+
+_MEMBERS: Final[dict[tuple[str, int], Callable[[_Expansion], Node]]] = {
+    ("all", 2): _all,
+    ("all", 3): _all,
+    ("exists", 2): _exists,
+    ("exists", 3): _exists,
+    ("exists_one", 2): _exists_one,
+    ("exists_one", 3): _exists_one,
+    ("existsOne", 2): _exists_one,
+    ("existsOne", 3): _exists_one,
+    ("map", 2): _map,
+    ("map", 3): _map,
+    ("filter", 2): _filter,
+    ("transformList", 3): _transform_list,
+    ("transformList", 4): _transform_list,
+    ("transformMap", 3): _transform_map,
+    ("transformMap", 4): _transform_map,
+    ("transformMapEntry", 3): _transform_map_entry,
+    ("transformMapEntry", 4): _transform_map_entry,
+    ("optMap", 2): _opt_map,
+    ("optFlatMap", 2): _opt_flat_map,
+    ("sortBy", 2): _sort_by,
+}

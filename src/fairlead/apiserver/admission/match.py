@@ -24,7 +24,7 @@ from fairlead.apiserver.admission.cel.admission_request import (
     converted_old_object,
     namespace_of,
 )
-from fairlead.apiserver.admission.cel.authorizer import RequesterAuthorizer, authorizer
+from fairlead.apiserver.admission.cel.authorizer import RequesterAuthorizer, authorizer_variables
 from fairlead.apiserver.admission.cel.environment import ExpressionContext
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, NAMESPACE, Kind
 from fairlead.apiserver.storage.storage import Storage
@@ -94,11 +94,11 @@ def cel_variables(attributes: AdmissionAttributes, matched: Kind, storage: Stora
         "oldObject": converted_old_object(attributes, matched),
         "request": request,
         "namespaceObject": namespace_of(attributes, storage),
-        "authorizer": authorizer(request),
+        **authorizer_variables(request, _requester_authorizer(attributes)),
     }
 
 
-def requester_authorizer(attributes: AdmissionAttributes) -> RequesterAuthorizer | None:
+def _requester_authorizer(attributes: AdmissionAttributes) -> RequesterAuthorizer | None:
     """The authorizer for the requesting user; None for the server itself."""
     write = attributes.write
     return None if write.user is None else RequesterAuthorizer(write.rights, write.user)

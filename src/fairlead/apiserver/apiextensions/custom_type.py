@@ -24,7 +24,7 @@ from fairlead.apiserver.schema.decoding import read
 from fairlead.apiserver.schema.model import Schema, schemas
 from fairlead.apiserver.schema.place import Notes, Place
 from fairlead.apiserver.validation.meta.field import bounded, invalid
-from fairlead.cel.asking import OUT_OF_BUDGET
+from fairlead.cel.program import OUT_OF_BUDGET
 
 INT32_MAX: Final = 2**31 - 1
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"

@@ -8,7 +8,7 @@ from fairlead.apiserver.apiextensions.cost_budget import TooMuchWorkError, Work
 from fairlead.apiserver.apiextensions.definition.default_validation import wrong_defaults
 from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.custom.checking import checked
-from fairlead.cel.asking import OUT_OF_BUDGET
+from fairlead.cel.program import OUT_OF_BUDGET
 
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}

@@ -4,27 +4,27 @@
     authorizer.requestResource.check("approve").allowed()
     authorizer.serviceAccount("n", "builder").path("/metrics").check("get").reason()
 
-Each call returns a map with one more field of the check. `check` calls the server's authorizer,
-which is bound for the duration of an evaluation (`bound_authorizer`).
+Each call returns the check with one more attribute. `check` calls the server's authorizer.
 
 upstream: apiserver/pkg/cel/library/authz.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorizer
 from fairlead.apiserver.request import User
-from fairlead.cel.function import TEXT, TRUTH, VALUE, Function, Value, member
+from fairlead.cel.library.function import Function, member
 
 _ACCOUNTS: Final = "system:serviceaccounts"
 _ACCOUNT: Final = "system:serviceaccount"
+_CHECK_COST: Final = 350_000
+_PARTS: Final = ("group", "resource", "subresource", "namespace", "name", "path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +35,30 @@ class RequesterAuthorizer:
     user: User
 
 
-# The authorizer of the current evaluation: CEL functions get only their arguments.
-_BOUND: Final[list[RequesterAuthorizer]] = []
+@dataclass(frozen=True, slots=True)
+class AuthorizerCheck:
+    """A question for the authorizer, with the attributes that the expression has set so far."""
+
+    requester: RequesterAuthorizer | None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    type_name: ClassVar[str] = "kubernetes.authorization.ResourceCheck"
 
 
-@contextmanager
-def bound_authorizer(requester: RequesterAuthorizer | None) -> Iterator[None]:
-    """Binds the authorizer that `check` uses within the block; None binds none."""
-    if requester is None:
-        yield
-        return
-    _BOUND.append(requester)
-    try:
-        yield
-    finally:
-        _BOUND.pop()
+@dataclass(frozen=True, slots=True)
+class AuthorizerDecision:
+    """The authorizer's answer to a check."""
+
+    allowed: bool
+    reason: str = ""
+    type_name: ClassVar[str] = "kubernetes.authorization.Decision"
 
 
-def authorizer(request: Json) -> Value:
-    """The value of the CEL variable, for an AdmissionRequest."""
+def authorizer_variables(
+    request: Json, requester: RequesterAuthorizer | None
+) -> dict[str, AuthorizerCheck]:
+    """The variables `authorizer` and `authorizer.requestResource`, for an AdmissionRequest."""
     resource = request["requestResource"]
-    resource_check = {
+    attributes = {
         "group": resource["group"],
         "version": resource["version"],
         "resource": resource["resource"],
@@ -63,55 +66,55 @@ def authorizer(request: Json) -> Value:
         "namespace": request.get("namespace", ""),
         "name": request.get("name", ""),
     }
-    return {"requestResource": resource_check}
+    return {
+        "authorizer": AuthorizerCheck(requester),
+        "authorizer.requestResource": AuthorizerCheck(requester, attributes),
+    }
 
 
-def _set_field(key: str) -> Callable[[Value, str], Value]:
-    """A function that sets `key` of a check."""
-    return lambda value, text: {**value, key: text}
+def _set_attribute(key: str) -> Callable[[AuthorizerCheck, str], AuthorizerCheck]:
+    """A function that sets an attribute of a check."""
+    return lambda check, text: replace(check, attributes={**check.attributes, key: text})
 
 
-def _set_service_account(value: Value, namespace: str, name: str) -> Value:
-    return {**value, "account": f"{namespace}:{name}"}
+def _set_service_account(check: AuthorizerCheck, namespace: str, name: str) -> AuthorizerCheck:
+    return replace(check, attributes={**check.attributes, "account": f"{namespace}:{name}"})
 
 
-def _check(value: Value, verb: str) -> Value:
-    if not _BOUND:
-        raise ValueError("no authorizer is bound")
-    requester = _BOUND[-1]
+def _check(check: AuthorizerCheck, verb: str) -> AuthorizerDecision:
+    requester = check.requester
+    if requester is None:
+        raise ValueError("the request has no user")
     if requester.rights is None:
-        return {"allowed": True, "reason": ""}
-    keys = ("path", "group", "version", "resource", "subresource", "namespace", "name")
-    attributes = {key: str(value[key]) for key in keys if value.get(key)}
-    if value.get("resource") and "version" not in attributes:
+        return AuthorizerDecision(allowed=True)
+    keys = ("version", *_PARTS)
+    attributes = {key: check.attributes[key] for key in keys if check.attributes.get(key)}
+    if check.attributes.get("resource") and "version" not in attributes:
         attributes["version"] = "*"
     verdict = requester.rights.verdict(
-        AuthorizationAttributes(_user(value, requester), verb, **attributes)
+        AuthorizationAttributes(_user(check, requester), verb, **attributes)
     )
-    return {"allowed": verdict.allowed, "reason": verdict.reason}
+    return AuthorizerDecision(verdict.allowed, verdict.reason)
 
 
-def _user(value: Value, requester: RequesterAuthorizer) -> User:
-    account = value.get("account")
+def _user(check: AuthorizerCheck, requester: RequesterAuthorizer) -> User:
+    account = check.attributes.get("account")
     if not account:
         return requester.user
     namespace = account.partition(":")[0]
     return authenticated(f"{_ACCOUNT}:{account}", (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}"))
 
 
-def _result_field(key: str, otherwise: Any) -> Callable[[Value], Any]:
-    return lambda value: value.get(key, otherwise)
+def _check_cost(*_: Any) -> int:
+    return _CHECK_COST
 
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
-    *(
-        member(name, VALUE, (VALUE, TEXT), _set_field(name))
-        for name in ("group", "resource", "subresource", "namespace", "name", "path")
-    ),
-    member("serviceAccount", VALUE, (VALUE, TEXT, TEXT), _set_service_account),
-    member("check", VALUE, (VALUE, TEXT), _check),
-    member("allowed", TRUTH, (VALUE,), _result_field("allowed", otherwise=False)),
-    member("reason", TEXT, (VALUE,), _result_field("reason", otherwise="")),
-    member("errored", TRUTH, (VALUE,), _result_field("error", otherwise=False)),
-    member("error", TEXT, (VALUE,), lambda _: ""),
+    *(member(name, (AuthorizerCheck, str), _set_attribute(name)) for name in _PARTS),
+    member("serviceAccount", (AuthorizerCheck, str, str), _set_service_account),
+    member("check", (AuthorizerCheck, str), _check, _check_cost),
+    member("allowed", (AuthorizerDecision,), lambda decision: decision.allowed),
+    member("reason", (AuthorizerDecision,), lambda decision: decision.reason),
+    member("errored", (AuthorizerDecision,), lambda _: False),
+    member("error", (AuthorizerDecision,), lambda _: ""),
 )

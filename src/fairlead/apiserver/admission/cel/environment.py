@@ -16,29 +16,24 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.text.nesting import is_too_deep
 from fairlead.api.text.text_cache import text_cache
-from fairlead.apiserver.admission.cel.authorizer import (
-    FUNCTIONS,
-    RequesterAuthorizer,
-    bound_authorizer,
-)
+from fairlead.apiserver.admission.cel.authorizer import FUNCTIONS
 from fairlead.apiserver.apiextensions.cel import named_format
-from fairlead.cel.asking import OUT_OF_BUDGET, Budget, OutOfBudgetError, Program, Seen, program
-from fairlead.cel.expansion import ExpressionError
-from fairlead.cel.library import KEPT_CHARACTERS_MAX, environment
-
-if TYPE_CHECKING:
-    from cel_expr_python import cel
+from fairlead.cel.error import ExpressionError
+from fairlead.cel.meter import Budget, OutOfBudgetError
+from fairlead.cel.program import KEPT_CHARACTERS_MAX, OUT_OF_BUDGET, Environment, Program
 
 CACHE_SIZE: Final = 1_024
-# The maximal size of a policy variable's value.
-VARIABLE_CHARACTERS_MAX: Final = 2 << 20
+# The maximal size of a value, which a policy variable may hand to other expressions.
+VALUE_CHARACTERS_MAX: Final = 2 << 20
+_CHARACTERS_PER_ITEM: Final = 4
 _NAMES: Final = (
     "object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer",
+    "authorizer.requestResource",
 )  # fmt: skip
 _VARIABLE: Final = re.compile(r"\bvariables\.([A-Za-z_]\w*)")
 
@@ -61,10 +56,9 @@ class ExpressionContext:
 
     variables: Mapping[str, Any]
     variable_definitions: Sequence[Json] = ()
-    authorizer: RequesterAuthorizer | None = None
     _values: dict[str, ExpressionResult] = field(default_factory=dict)
     _budget: Budget = field(default_factory=Budget)
-    _seen: Seen | None = None
+    _activation: dict[str, Any] | None = None
 
     def evaluate(self, expression: str) -> ExpressionResult:
         """Evaluates an expression, after the policy variables that it uses."""
@@ -87,8 +81,8 @@ class ExpressionContext:
                 variable_definitions = set(_VARIABLE.findall(row["expression"]))
                 missing |= variable_definitions - self._values.keys()
         for row in reversed(needed_rows):
-            self._values[row["name"]] = _within_size(self._evaluate(row["expression"]))
-            self._seen = None
+            self._values[row["name"]] = self._evaluate(row["expression"])
+            self._activation = None
 
     def _evaluate(self, expression: str) -> ExpressionResult:
         try:
@@ -99,9 +93,10 @@ class ExpressionContext:
         if problem:
             return ExpressionResult(problem=problem)
         try:
-            with bound_authorizer(self.authorizer):
-                answer = self._activation().ask(compiled_program, self._budget)
+            answer = compiled_program.evaluate(self._all_variables(), self._budget)
         except OutOfBudgetError:
+            return ExpressionResult(problem=OUT_OF_BUDGET)
+        if _is_too_large(answer.value):
             return ExpressionResult(problem=OUT_OF_BUDGET)
         return ExpressionResult(answer.value, answer.problem)
 
@@ -113,32 +108,42 @@ class ExpressionContext:
                 return f'composited variable "{name}" fails to evaluate: {result.problem}'
         return ""
 
-    def _activation(self) -> Seen:
+    def _all_variables(self) -> dict[str, Any]:
         """All variables, with the policy variables evaluated so far."""
-        if self._seen is None:
+        if self._activation is None:
             values = {name: one.value for name, one in self._values.items() if not one.problem}
-            variables = {**dict.fromkeys(_NAMES), **self.variables, "variables": values}
-            self._seen = Seen(_environment(), variables)
-        return self._seen
+            self._activation = {
+                **dict.fromkeys(_NAMES), **self.variables, "variables": values
+            }  # fmt: skip
+        return self._activation
 
 
-def _within_size(result: ExpressionResult) -> ExpressionResult:
-    """`result`, or an error if its value is too large to be used by another expression."""
-    if result.problem or not isinstance(result.value, str | bytes | list | dict):
-        return result
-    is_too_large = is_too_deep(result.value) or len(repr(result.value)) > VARIABLE_CHARACTERS_MAX
-    return ExpressionResult(problem=OUT_OF_BUDGET) if is_too_large else result
+def _is_too_large(value: Any) -> bool:
+    """Whether a value exceeds the maximal size; a list counts wherever it occurs in the value."""
+    remaining, characters = [value], 0
+    while remaining and characters <= VALUE_CHARACTERS_MAX:
+        here = remaining.pop()
+        if isinstance(here, str | bytes):
+            characters += len(here)
+        elif isinstance(here, dict):
+            characters += _CHARACTERS_PER_ITEM * len(here)
+            remaining.extend(here)
+            remaining.extend(here.values())
+        elif isinstance(here, list):
+            characters += _CHARACTERS_PER_ITEM * len(here)
+            remaining.extend(here)
+    return characters > VALUE_CHARACTERS_MAX or is_too_deep(value)
 
 
 @lru_cache(maxsize=1)
-def _environment() -> cel.Env:
-    return environment(dict.fromkeys(_NAMES, "dyn"), (*FUNCTIONS, *named_format.FUNCTIONS))
+def _environment() -> Environment:
+    return Environment(_NAMES, (*FUNCTIONS, *named_format.FUNCTIONS))
 
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> Program:
     """The program of `expression`. Raises ValueError with the compiler's message."""
     try:
-        return program(_environment(), expression)
+        return _environment().program(expression)
     except ExpressionError as cause:
         raise ValueError(f"compilation failed: {cause}") from None

@@ -21,7 +21,6 @@ from fairlead.apiserver.admission.match import (
     cel_variables,
     matched_kind,
     matches_selectors,
-    requester_authorizer,
 )
 from fairlead.apiserver.apiextensions.served_kind import kinds_of
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, Kind
@@ -78,7 +77,7 @@ def expression_context(
     """The variables of a policy's expressions."""
     variables_of_request = {**cel_variables(attributes, match.kind, storage), "params": params}
     variables = match.policy["spec"].get("variables") or ()
-    return ExpressionContext(variables_of_request, variables, requester_authorizer(attributes))
+    return ExpressionContext(variables_of_request, variables)
 
 
 def _binding_matches(

@@ -27,7 +27,6 @@ from fairlead.apiserver.admission.policy.match import (
     expression_context,
     policy_matches,
 )
-from fairlead.apiserver.admission.policy.object_literal import with_map_literals
 from fairlead.apiserver.conversion.kind_conversion import stored
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
@@ -41,6 +40,7 @@ from fairlead.apiserver.patch.managedfields.typed import merged
 from fairlead.apiserver.patch.managedfields.typed_validation import validation_errors
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, schema_of
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.cel.value import as_json
 
 _IF_NEEDED: Final = "IfNeeded"
 _JSON_PATCH: Final = "JSONPatch"
@@ -124,15 +124,11 @@ def _mutate(mutation: Json, kind: Kind, obj: Json, context: ExpressionContext) -
     is_patch = mutation.get("patchType") == _JSON_PATCH
     patch = mutation.get("jsonPatch" if is_patch else "applyConfiguration") or {}
     expression = patch.get("expression", "")
-    result = context.evaluate(with_map_literals(expression))
+    result = context.evaluate(expression)
     if result.problem:
-        # Quote the expression as the user wrote it, not as it was rewritten.
-        raise ValueError(result.problem.replace(with_map_literals(expression), expression))
-    return (
-        _apply_json_patch(obj, result.value)
-        if is_patch
-        else _apply_configuration(kind, obj, result.value)
-    )
+        raise ValueError(result.problem)
+    value = as_json(result.value)
+    return _apply_json_patch(obj, value) if is_patch else _apply_configuration(kind, obj, value)
 
 
 def _apply_json_patch(obj: Json, operations: Any) -> Json:

@@ -33,7 +33,6 @@ from fairlead.apiserver.admission.match import (
     is_exempt,
     matched_kind,
     matches_selectors,
-    requester_authorizer,
 )
 from fairlead.apiserver.admission.webhooks.review import admission_review, verified_response
 from fairlead.apiserver.conversion.kind_conversion import stored
@@ -208,9 +207,7 @@ def _matching_hook(
 def _fails_match_conditions(
     hook: _Hook, attributes: AdmissionAttributes, conditions: tuple[Json, ...], storage: Storage
 ) -> bool:
-    context = ExpressionContext(
-        cel_variables(attributes, hook.kind, storage), authorizer=requester_authorizer(attributes)
-    )
+    context = ExpressionContext(cel_variables(attributes, hook.kind, storage))
     try:
         return has_false_condition(conditions, context)
     except ValueError as cause:

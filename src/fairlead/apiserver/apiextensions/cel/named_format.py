@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
+from math import ceil
+from typing import ClassVar, Final
 
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.apiserver.validation.meta.format import (
@@ -17,10 +19,13 @@ from fairlead.apiserver.validation.meta.format import (
     dns_label_problems,
     dns_subdomain_problems,
 )
-from fairlead.cel.function import LIST, TEXT, VALUE, Function, Value, free
-from fairlead.cel.url import uri_problem
+from fairlead.cel.library.function import Function, free, member
+from fairlead.cel.library.url import uri_problem
+from fairlead.cel.meter import PATTERN_COST, reading
+from fairlead.cel.value import NONE, Optional
 
-_FORMAT: Final = "kubernetes.NamedFormat"
+# The size that upstream takes the longest pattern of a format to have.
+_PATTERN_SIZE: Final = 128
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INSTANT: Final = re.compile(
@@ -85,20 +90,36 @@ _FORMATS: Final[dict[str, Problems]] = {
 }
 
 
-def _format(name: str) -> Value:
-    """The format of a name; nothing where there is none."""
-    return {_FORMAT: name} if name in _FORMATS else {}
+@dataclass(frozen=True, slots=True)
+class NamedFormat:
+    """A format by its name."""
+
+    name: str
+    type_name: ClassVar[str] = "kubernetes.NamedFormat"
 
 
-def _validated(value: Value, text: str) -> list[str]:
-    """What is wrong with a text."""
-    name = value.get(_FORMAT)
-    if name not in _FORMATS:
-        raise ValueError("no such overload")
-    return list(_FORMATS[name](text))
+def _named(name: str) -> Optional:
+    """`format.named(name)`: absent where there is no such format."""
+    return Optional(NamedFormat(name)) if name in _FORMATS else NONE
+
+
+def _validated(value: NamedFormat, text: str) -> Optional:
+    """The problems of a text; absent where there are none."""
+    problems = list(_FORMATS[value.name](text))
+    return Optional(problems) if problems else NONE
+
+
+def _validate_cost(_: NamedFormat, text: str) -> int:
+    return ceil(reading(text) * _PATTERN_SIZE * PATTERN_COST)
+
+
+def _constant(name: str) -> Function:
+    """`format.uuid()` and its like."""
+    return free(f"format.{name}", (), lambda: NamedFormat(name))
 
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
-    free("@format", VALUE, (TEXT,), _format),
-    free("@validate", LIST, (VALUE, TEXT), _validated),
+    *map(_constant, _FORMATS),
+    free("format.named", (str,), _named),
+    member("validate", (NamedFormat, str), _validated, _validate_cost),
 )

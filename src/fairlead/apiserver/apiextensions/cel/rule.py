@@ -1,7 +1,8 @@
 """Rules: what expressions in a custom resource's type say about its values.
 
 `self` is the value at the rule's place, `oldSelf` what was there before; a rule about both is
-asked of changes only. Names that are no identifiers of the language are spelled out.
+asked of changes only. Names that are no identifiers of the language are spelled out. Texts whose
+type says that they are instants or durations are such values to rules.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 """
@@ -13,31 +14,31 @@ from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.apiextensions.cel.escaped_name import spelled
 from fairlead.apiserver.apiextensions.cel.named_format import FUNCTIONS
-from fairlead.apiserver.apiextensions.cel.temporal import with_times
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.custom.checking import is_same, items_before, member_path
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.meta.field import duplicate, forbidden, invalid, required
-from fairlead.cel.asking import OUT_OF_BUDGET, Budget, OutOfBudgetError, Program, Seen, program
-from fairlead.cel.expansion import ExpressionError
-from fairlead.cel.library import KEPT_CHARACTERS_MAX, environment
-from fairlead.cel.problem import CALL_LIMIT
-
-if TYPE_CHECKING:
-    from cel_expr_python import cel
-
+from fairlead.cel.error import CALL_LIMIT, ExpressionError
+from fairlead.cel.meter import Budget, OutOfBudgetError
+from fairlead.cel.program import (
+    KEPT_CHARACTERS_MAX,
+    OUT_OF_BUDGET,
+    Answer,
+    Environment,
+    Program,
+)
+from fairlead.cel.value import NONE, Optional, duration_of, timestamp_of
 
 RULES_CACHED_MAX: Final = 1_024
 MESSAGE_MAX: Final = 5 * 1024
 _OLD: Final = re.compile(r"\boldSelf\b")
-# What was there before is an optional value where the rule says so.
-_OPTIONAL: Final = "cel.bind(oldSelf, oldSelf == null ? optional.none() : optional.of(oldSelf), {})"
+_MIDNIGHT: Final = "T00:00:00Z"
 
 
 class RuleError(ValueError):
@@ -98,11 +99,9 @@ def _broken_here(
     ]
     if not asked:
         return
-    known = {"self": _seen(schema, value), "oldSelf": None}
     has_old = old is not ABSENT
-    if has_old:
-        known["oldSelf"] = _seen(schema, old)
-    place = _Place(schema, value, Seen(_environment(), known), path, has_old=has_old)
+    before = _seen(schema, old) if has_old else None
+    place = _Place(schema, value, _seen(schema, value), before, path, has_old=has_old)
     for rule in asked:
         yield from _broken(rule, place, going.budget)
 
@@ -113,9 +112,20 @@ class _Place:
 
     schema: Structural
     value: Any
-    seen: Seen
+    seen: Any
+    seen_before: Any
     path: str
     has_old: bool
+
+    def answer(self, rule: Json, expression: str, budget: Budget) -> Answer:
+        """What an expression of a rule evaluates to. Raises RuleError and OutOfBudgetError.
+
+        `oldSelf` is an optional value where the rule says so.
+        """
+        before = self.seen_before
+        if rule.get("optionalOldSelf"):
+            before = Optional(before) if self.has_old else NONE
+        return compiled(expression).evaluate({"self": self.seen, "oldSelf": before}, budget)
 
 
 def _broken(rule: Json, place: _Place, budget: Budget) -> Iterator[Cause]:
@@ -124,7 +134,7 @@ def _broken(rule: Json, place: _Place, budget: Budget) -> Iterator[Cause]:
     if _OLD.search(expression) and not place.has_old and not rule.get("optionalOldSelf"):
         return
     try:
-        answer = place.seen.ask(_program(rule, schema, expression), budget)
+        answer = place.answer(rule, expression, budget)
     except OutOfBudgetError:
         yield invalid(path, schema.type, OUT_OF_BUDGET)
         raise _NoMoreRulesError from None
@@ -152,18 +162,6 @@ def _failed(rule: Json, problem: str) -> str:
     return f"{problem} evaluating rule: {told}"
 
 
-def _program(rule: Json, schema: Structural, expression: str) -> Program:
-    """`expression` as the library is to answer it. Raises RuleError."""
-    text = _OPTIONAL.format(expression) if rule.get("optionalOldSelf") else expression
-    made = with_times(schema, text)
-    wrapped = (
-        (made != text)
-        + (text != expression)
-        + made.startswith("cel.bind(oldSelf, oldSelf == null ? null")
-    )
-    return compiled(made, wrapped)
-
-
 def _message(rule: Json, place: _Place, budget: Budget) -> str:
     expression = str(rule.get("messageExpression") or "")
     if expression:
@@ -177,7 +175,7 @@ def _message(rule: Json, place: _Place, budget: Budget) -> str:
 def _text_of(rule: Json, expression: str, place: _Place, budget: Budget) -> str:
     """The text that an expression makes, "" where it makes none."""
     try:
-        answer = place.seen.ask(_program(rule, place.schema, expression), budget)
+        answer = place.answer(rule, expression, budget)
     except (OutOfBudgetError, RuleError):
         return ""
     return answer.value if isinstance(answer.value, str) else ""
@@ -211,9 +209,28 @@ def _seen(schema: Structural, value: Any) -> Any:
         return [_seen(schema.items, item) for item in value]
     if schema.type == "number" and isinstance(value, int):
         return float(value)
-    if schema.raw.get("format") == "byte" and isinstance(value, str):
-        return b64decode(value)
-    return value
+    return _read_text(schema.raw.get("format"), value) if isinstance(value, str) else value
+
+
+def _read_text(form: Any, text: str) -> Any:
+    """A text as the value that its format says.
+
+    upstream: apiserver/pkg/cel/common/values.go:UnstructuredToVal
+    """
+    try:
+        match form:
+            case "byte":
+                return b64decode(text)
+            case "date-time":
+                return timestamp_of(text)
+            case "date":
+                return timestamp_of(text + _MIDNIGHT)
+            case "duration":
+                return duration_of(text)
+            case _:
+                return text
+    except ValueError:
+        return text
 
 
 def _seen_fields(schema: Structural, value: Json) -> Iterator[tuple[str, Any]]:
@@ -226,14 +243,14 @@ def _seen_fields(schema: Structural, value: Json) -> Iterator[tuple[str, Any]]:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> cel.Env:
-    return environment({"self": "dyn", "oldSelf": "dyn"}, FUNCTIONS)
+def _environment() -> Environment:
+    return Environment(("self", "oldSelf"), FUNCTIONS)
 
 
 @text_cache(maxsize=RULES_CACHED_MAX, characters_max=KEPT_CHARACTERS_MAX)
-def compiled(expression: str, wrapped: int = 0) -> Program:
-    """The program of an expression with so many names around it. Raises RuleError."""
+def compiled(expression: str) -> Program:
+    """The program of an expression. Raises RuleError."""
     try:
-        return program(_environment(), expression, wrapped=wrapped)
+        return _environment().program(expression)
     except ExpressionError as cause:
         raise RuleError(str(cause)) from None

@@ -16,7 +16,7 @@ from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.place import Place
 from fairlead.apiserver.validation.meta.field import bounded, invalid
-from fairlead.cel.asking import OUT_OF_BUDGET
+from fairlead.cel.program import OUT_OF_BUDGET
 
 
 def wrong_defaults(raw: Json, field: str) -> Iterator[Cause]:

@@ -18,10 +18,10 @@ from fairlead.apiserver.apiextensions.definition.rule_cost import Bill, repeated
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.gotext.definition import shown_rule
 from fairlead.apiserver.validation.meta.field import invalid, not_supported, required
-from fairlead.cel.estimate import estimated
-from fairlead.cel.expansion import ExpressionError
+from fairlead.cel.compiler import compiled
+from fairlead.cel.cost_estimate import estimated
+from fairlead.cel.error import ExpressionError
 from fairlead.cel.kind import BOOL, STRING
-from fairlead.cel.reading import read
 
 _REASONS: Final = (
     "FieldValueDuplicate",
@@ -75,7 +75,7 @@ def _wrong_expressions(rule: Json, known: Declared, place: str, asking: Asking) 
         yield from too_much
         return
     try:
-        asked = read(text, variables, known.structures())
+        asked = compiled(text, variables, known.structures())
         problem = "" if asked.kind == BOOL else "cel expression must evaluate to a bool"
     except ExpressionError as cause:
         asked, problem = None, cause.whole
@@ -99,7 +99,7 @@ def _wrong_message(rule: Json, known: Declared, place: str, asking: Asking) -> I
     if not expression.strip():
         return
     try:
-        asked = read(expression, variables_of(known, rule), known.structures())
+        asked = compiled(expression, variables_of(known, rule), known.structures())
     except ExpressionError as cause:
         yield _about(name, rule, f"messageExpression {cause.whole.removeprefix('program ')}")
         return

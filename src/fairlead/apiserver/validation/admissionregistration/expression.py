@@ -11,10 +11,11 @@ from typing import Final
 
 from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.validation.meta.field import Causes, invalid
-from fairlead.cel.expansion import ExpressionError
-from fairlead.cel.kind import DYN, STRING, Kind, kind_of
-from fairlead.cel.library import KEPT_CHARACTERS_MAX
-from fairlead.cel.reading import read
+from fairlead.cel.compiler import compiled
+from fairlead.cel.error import ExpressionError
+from fairlead.cel.kind import DYN, Kind, kind_of
+from fairlead.cel.mutation import ObjectTypes
+from fairlead.cel.program import KEPT_CHARACTERS_MAX
 
 CACHE_SIZE: Final = 1_024
 BOOLEAN: Final = ("bool",)
@@ -72,10 +73,6 @@ _FIELDS: Final = {
     f"kubernetes.{name}": {own: kind_of(kind) for own, kind in fields.items()}
     for name, fields in _STRUCTURES.items()
 }
-_OPERATION: Final = {
-    **dict.fromkeys(("op", "from", "path"), STRING),
-    "value": DYN,
-}
 _ALWAYS: Final = {
     "object": DYN,
     "oldObject": DYN,
@@ -86,37 +83,6 @@ _RIGHTS: Final = {
     "authorizer": kind_of("kubernetes.authorization.Authorizer"),
     "authorizer.requestResource": kind_of("kubernetes.authorization.ResourceCheck"),
 }
-
-
-class _AnyFields(dict[str, Kind]):
-    """Fields of all names, of which nothing else is known."""
-
-    def __contains__(self, name: object) -> bool:
-        """There is such a field."""
-        return True
-
-    def get(self, name: str, otherwise: object = None) -> Kind:
-        """It may be anything."""
-        del name, otherwise
-        return DYN
-
-
-class _WithObjects(dict[str, dict[str, Kind]]):
-    """The types of what mutations make: operations of patches, and objects with any fields.
-
-    upstream: apiserver/pkg/cel/mutation/typeresolver.go
-    """
-
-    def __contains__(self, name: object) -> bool:
-        """Whether a type has this name."""
-        return self.get(str(name)) is not None
-
-    def get(self, name: str, otherwise: object = None) -> dict[str, Kind] | None:  # type: ignore[override]
-        """The fields of a type."""
-        del otherwise
-        if name == "Object" or name.startswith("Object."):
-            return _AnyFields()
-        return _OPERATION if name == "JSONPatch" else super().get(name)
 
 
 @dataclass(slots=True)
@@ -192,10 +158,10 @@ def _read(
     makes_objects: bool,
 ) -> tuple[str, Kind]:
     variables = {**_ALWAYS, **dict(others)}
-    fields = _WithObjects(_FIELDS) if makes_objects else dict(_FIELDS)
+    fields = ObjectTypes(_FIELDS) if makes_objects else dict(_FIELDS)
     if named is not None:
         variables["variables"], fields[_VARIABLES] = Kind(_VARIABLES), dict(named)
     try:
-        return "", read(expression, variables, fields).kind
+        return "", compiled(expression, variables, fields).kind
     except ExpressionError as cause:
         return cause.whole, DYN

@@ -12,9 +12,9 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.meta.format import too_long, too_many
+from fairlead.cel.cost_estimate import estimated
 from fairlead.cel.device_language import device_size, read_selector
-from fairlead.cel.estimate import estimated
-from fairlead.cel.expansion import ExpressionError
+from fairlead.cel.error import ExpressionError
 
 LENGTH_MAX: Final = 10 * 1024
 SELECTORS_MAX: Final = 32

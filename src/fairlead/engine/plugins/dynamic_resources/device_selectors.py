@@ -9,26 +9,21 @@ upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, Devi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fairlead.api.objects import DeviceAttribute
-from fairlead.cel.amount import quantity_value, version_value
-from fairlead.cel.asking import Budget, OutOfBudgetError, Program, Seen, program
-from fairlead.cel.device_language import device_language, read_selector
-from fairlead.cel.expansion import ExpressionError
-from fairlead.cel.problem import CALL_LIMIT
+from fairlead.cel.device_language import device_environment, read_selector
+from fairlead.cel.error import CALL_LIMIT, ExpressionError
+from fairlead.cel.library.quantity import quantity_value
+from fairlead.cel.library.semver import version_value
+from fairlead.cel.meter import Budget, OutOfBudgetError
+from fairlead.cel.program import Program
+from fairlead.cel.value import DefaultMap
 from fairlead.engine.state.devices.device_pools import PoolDevice
-
-if TYPE_CHECKING:
-    from cel_expr_python import cel
 
 LENGTH_MAX: Final = 10 * 1024  # CELSelectorExpressionMaxLength
 _ANSWERS_MAX: Final = 1 << 18
-# Domains that an expression names; upstream's maps have an empty entry for every domain.
-_NAMED: Final = re.compile(r"""\b(?:attributes|capacity)\s*\[\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*\]""")
-_NOISE: Final = re.compile(r"^[A-Z_]+: (?:ERROR: <input>:)?|\s*\[[A-Z_]+\]$")
+_NOISE: Final = re.compile(r"^ERROR: <input>:")
 
 Maps = dict[str, dict[str, Any]]
 
@@ -41,19 +36,12 @@ class EvaluationError(Exception):
     """An expression that says nothing about some device; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
-    asked: Program
-    domains: tuple[str, ...]
-
-
 class DeviceSelectors:
     """Everything asked so far."""
 
     def __init__(self) -> None:
         """Nothing has been asked."""
-        self._environment: cel.Env | None = None
-        self._programs: dict[str, _Program | str] = {}
+        self._programs: dict[str, Program | str] = {}
         self._answers: dict[tuple[str, bytes], bool | str] = {}
 
     def matches(self, expression: str, device: PoolDevice) -> bool:
@@ -64,59 +52,58 @@ class DeviceSelectors:
             program = self._program(expression)
             if len(self._answers) >= _ANSWERS_MAX:
                 self._answers.clear()
-            answer = self._answers[key] = _evaluate(self._language(), program, device)
+            answer = self._answers[key] = _evaluate(program, device)
         if isinstance(answer, str):
             raise EvaluationError(answer)
         return answer
 
-    def _program(self, expression: str) -> _Program:
+    def _program(self, expression: str) -> Program:
         program = self._programs.get(expression)
         if program is None:
-            program = self._programs[expression] = self._compile(expression)
+            program = self._programs[expression] = _compiled(expression)
         if isinstance(program, str):
             raise CompileError(program)
         return program
 
-    def _language(self) -> cel.Env:
-        if self._environment is None:
-            self._environment = device_language()
-        return self._environment
 
-    def _compile(self, expression: str) -> _Program | str:
-        if len(expression) > LENGTH_MAX:
-            return f"may not be longer than {LENGTH_MAX}"
-        try:
-            kind = read_selector(expression).kind
-            asked = program(self._language(), expression)
-        except ExpressionError as cause:
-            return f"compilation failed: {_one_line(str(cause))}"
-        if kind.name not in ("bool", "any"):
-            return f"must evaluate to bool or the unknown type, not {kind.named}"
-        return _Program(asked, tuple(a or b for a, b in _NAMED.findall(expression)))
-
-
-def _evaluate(environment: cel.Env, program: _Program, device: PoolDevice) -> bool | str:
+def _compiled(expression: str) -> Program | str:
+    """The program of an expression, or why it has none."""
+    if len(expression) > LENGTH_MAX:
+        return f"may not be longer than {LENGTH_MAX}"
     try:
-        described = _described(device, program.domains)
+        kind = read_selector(expression).kind
+        program = device_environment().program(expression)
+    except ExpressionError as cause:
+        return f"compilation failed: {_one_line(str(cause))}"
+    if kind.name not in ("bool", "any"):
+        return f"must evaluate to bool or the unknown type, not {kind.named}"
+    return program
+
+
+def _evaluate(program: Program, device: PoolDevice) -> bool | str:
+    try:
+        described = _described(device)
     except ValueError as cause:
         return str(cause)
-    named = {f"device.{name}": value for name, value in described.items()}
     try:
-        answer = Seen(environment, {"device": described}, named).ask(program.asked, Budget())
+        answer = program.evaluate({"device": described}, Budget())
     except OutOfBudgetError:
         return CALL_LIMIT
     if answer.problem:
         return _one_line(answer.problem)
     if not isinstance(answer.value, bool):
-        return f"CEL result of type {answer.kind.lower()} could not be converted to bool"
+        return f"CEL result of type {answer.type_name} could not be converted to bool"
     return answer.value
 
 
-def _described(one: PoolDevice, domains: Iterable[str]) -> dict[str, Any]:
-    """The device as expressions see it. Raises ValueError for values that are none."""
+def _described(one: PoolDevice) -> dict[str, Any]:
+    """The device as expressions see it. Raises ValueError for values that are none.
+
+    Both maps have an empty entry for every domain that the device does not have.
+    """
     driver = one.id[0]
-    attributes: Maps = {domain: {} for domain in domains}
-    capacity: Maps = {domain: {} for domain in domains}
+    attributes: Maps = {}
+    capacity: Maps = {}
     for name, attribute in one.device.attributes.items():
         domain, own_name = qualified(name, driver)
         attributes.setdefault(domain, {})[own_name] = _value(name, attribute)
@@ -126,8 +113,8 @@ def _described(one: PoolDevice, domains: Iterable[str]) -> dict[str, Any]:
     return {
         "driver": driver,
         "allowMultipleAllocations": bool(one.device.allow_multiple_allocations),
-        "attributes": attributes,
-        "capacity": capacity,
+        "attributes": DefaultMap(attributes, {}),
+        "capacity": DefaultMap(capacity, {}),
     }
 
 

@@ -17,9 +17,9 @@ from fairlead.apiserver.apiextensions.cel.rule import broken_rules
 from fairlead.apiserver.apiextensions.definition.rule_cost import CHARACTERS_MAX, Reading
 from fairlead.apiserver.apiextensions.definition.schema_validation import wrong_schema
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
-from fairlead.cel.estimate import estimated
-from fairlead.cel.expansion import ExpressionError
-from fairlead.cel.reading import read
+from fairlead.cel.compiler import compiled
+from fairlead.cel.cost_estimate import estimated
+from fairlead.cel.error import ExpressionError
 
 RECORDED = Path(__file__).with_name("expressions.jsonl.gz")
 HEAD, *RULES = map(json.loads, gzip.decompress(RECORDED.read_bytes()).splitlines())
@@ -42,7 +42,7 @@ def judged(row):
     """What our compiler says of a rule."""
     variables = variables_of(KNOWN, {"optionalOldSelf": row.get("optional")})
     try:
-        asked = read(row["rule"], variables, KNOWN.structures())
+        asked = compiled(row["rule"], variables, KNOWN.structures())
     except ExpressionError as cause:
         return {"error": str(cause)}
     return {"type": asked.kind.named, "cost": list(estimated(asked, KNOWN.size_of))}

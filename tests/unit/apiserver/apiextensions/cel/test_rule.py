@@ -8,8 +8,8 @@ from fairlead.apiserver.admission.cel import environment
 from fairlead.apiserver.apiextensions.cel import rule
 from fairlead.apiserver.apiextensions.cel.rule import RuleError, broken_rules, compiled
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
-from fairlead.cel.asking import OUT_OF_BUDGET
-from fairlead.cel.problem import CALL_LIMIT
+from fairlead.cel.error import CALL_LIMIT
+from fairlead.cel.program import OUT_OF_BUDGET
 
 
 def broken(schema, value, old=ABSENT):
@@ -105,7 +105,7 @@ def test_all_rules_together_are_given_up():
     rule = "self.a.all(x, self.a.exists(y, x == y))"
     schema = ruled(rule, properties={"a": {"type": "array", "items": NUMBER}})
     schema["x-kubernetes-validations"] *= 300
-    ((_, _, said),) = broken(schema, {"a": list(range(90))})
+    ((_, _, said),) = broken(schema, {"a": list(range(100))})
     assert said == f'Invalid value: "object": {OUT_OF_BUDGET}'
 
 

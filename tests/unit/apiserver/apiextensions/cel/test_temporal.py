@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.apiextensions.cel.rule import broken_rules
-from fairlead.apiserver.apiextensions.cel.temporal import with_times
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
 
 TIME = {"type": "string", "format": "date-time"}
@@ -85,6 +84,10 @@ def test_a_rule_of_the_time_itself():
     assert list(broken_rules(schema, "2026-01-01T01:00:00Z", ABSENT, "")) == []
 
 
-def test_a_rule_that_names_no_time_stays_as_it_is():
-    schema = typed("self.other == 'x'", t=TIME, other=TEXT)
-    assert with_times(schema, "self.other == 'x'") == "self.other == 'x'"
+def test_times_in_maps():
+    schema = typed(
+        "self.ends.all(k, self.ends[k] > timestamp('2026-01-01T00:00:00Z'))",
+        ends={"type": "object", "additionalProperties": TIME},
+    )
+    assert is_kept(schema, {"ends": {"a": "2026-01-02T00:00:00Z"}})
+    assert not is_kept(schema, {"ends": {"a": "2025-01-02T00:00:00Z"}})

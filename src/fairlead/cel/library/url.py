@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
-from fairlead.cel.function import TEXT, TRUTH, VALUE, Function, Value, free, is_readable, member, of
+from fairlead.cel.library.function import Function, free, is_readable, member, scan
 
-_URL: Final = "kubernetes.URL"
 _FORM: Final = re.compile(
     r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?]*))?([^?]*)(?:\?(.*))?", re.DOTALL
 )
@@ -53,19 +53,29 @@ def _no_url(text: str) -> str:
     return f"URL parse error during conversion from string: parse {shown}: {why}"
 
 
-def _url(text: str) -> Value:
+@dataclass(frozen=True, slots=True)
+class URL:
+    """A URL by its text, which has been found to be one."""
+
+    text: str
+    type_name: ClassVar[str] = "kubernetes.URL"
+
+    @property
+    def size(self) -> int:
+        """How many characters it has."""
+        return len(self.text)
+
+    @property
+    def host_and_port(self) -> tuple[str, str]:
+        """The host without brackets, and the port, which may be empty."""
+        matched = _HOST.fullmatch(_parts(self.text)[1])
+        name, port = matched.groups() if matched else ("", "")
+        return name.strip("[]"), port or ""
+
+
+def _url(text: str) -> URL:
     _parts(text)
-    return {_URL: text}
-
-
-def _of(value: Value) -> tuple[str, str, str, str]:
-    return _parts(of(value, _URL, "a URL"))
-
-
-def _host(value: Value) -> tuple[str, str]:
-    matched = _HOST.fullmatch(_of(value)[1])
-    name, port = matched.groups() if matched else ("", "")
-    return name.strip("[]"), port or ""
+    return URL(text)
 
 
 def _plain(text: str) -> str:
@@ -73,21 +83,21 @@ def _plain(text: str) -> str:
     return _CODE.sub(lambda found: bytes((int(found[1], 16),)), raw).decode(errors="replace")
 
 
-def _query(value: Value) -> dict[str, list[str]]:
+def _query(value: URL) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for pair in filter(None, _of(value)[3].partition("#")[0].split("&")):
+    for pair in filter(None, _parts(value.text)[3].partition("#")[0].split("&")):
         key, _, said = pair.partition("=")
         found.setdefault(_plain(key), []).append(_plain(said))
     return found
 
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
-    free("url", VALUE, (TEXT,), _url),
-    free("isURL", TRUTH, (TEXT,), is_readable(_url)),
-    member("getScheme", TEXT, (VALUE,), lambda value: _of(value)[0]),
-    member("getHost", TEXT, (VALUE,), lambda value: _of(value)[1]),
-    member("getHostname", TEXT, (VALUE,), lambda value: _host(value)[0]),
-    member("getPort", TEXT, (VALUE,), lambda value: _host(value)[1]),
-    member("getEscapedPath", TEXT, (VALUE,), lambda value: _of(value)[2]),
-    member("getQuery", VALUE, (VALUE,), _query),
+    free("url", (str,), _url, scan),
+    free("isURL", (str,), is_readable(_url)),
+    member("getScheme", (URL,), lambda value: _parts(value.text)[0]),
+    member("getHost", (URL,), lambda value: _parts(value.text)[1]),
+    member("getHostname", (URL,), lambda value: value.host_and_port[0]),
+    member("getPort", (URL,), lambda value: value.host_and_port[1]),
+    member("getEscapedPath", (URL,), lambda value: _parts(value.text)[2]),
+    member("getQuery", (URL,), _query),
 )

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from fairlead.cel.declarations import Signature, signatures
 from fairlead.cel.kind import (
     BOOL,
     DYN,
@@ -27,15 +28,14 @@ from fairlead.cel.kind import (
     optional_of,
     unwrapped,
 )
-from fairlead.cel.signature import Signature, signatures
-from fairlead.cel.tree import (
+from fairlead.cel.syntax_tree import (
     Call,
-    Entries,
-    Entry,
-    Items,
+    Comprehension,
+    Identifier,
+    ListLiteral,
     Literal,
-    Loop,
-    Name,
+    MapEntry,
+    MapLiteral,
     Node,
     Select,
     Tree,
@@ -114,23 +114,23 @@ class _Checker:
         match node:
             case Literal():
                 return Kind(node.kind)
-            case Name():
+            case Identifier():
                 return self._name(node)
             case Select():
                 return self._select(node)
             case Call():
                 return self._call(node)
-            case Items():
+            case ListLiteral():
                 return self._items(node)
-            case Entries():
+            case MapLiteral():
                 return self._entries(node) if not node.type_name else self._object(node)
-            case Loop():
+            case Comprehension():
                 return self._loop(node)
 
     def _problem(self, node: Node, text: str) -> None:
         self.problems.append((self.tree.places.get(node.id, 0), text))
 
-    def _name(self, node: Name) -> Kind:
+    def _name(self, node: Identifier) -> Kind:
         found = self.scope.get(node.name) or self._global(node.name)
         if found is not None:
             return found
@@ -250,7 +250,7 @@ class _Checker:
         given = f"{target}({', '.join(shown)})"
         self._problem(node, f"found no matching overload for '{name}' applied to '{given}'")
 
-    def _items(self, node: Items) -> Kind:
+    def _items(self, node: ListLiteral) -> Kind:
         found: Kind | None = None
         for at, one in enumerate(node.items):
             kind = self.check(one)
@@ -271,7 +271,7 @@ class _Checker:
             return kind
         return most_general(before, kind) if self.bound.fit([before], [kind]) else DYN
 
-    def _entries(self, node: Entries) -> Kind:
+    def _entries(self, node: MapLiteral) -> Kind:
         key: Kind | None = None
         value: Kind | None = None
         for entry in node.entries:
@@ -280,16 +280,14 @@ class _Checker:
             value = self._joined(value, self._value(entry))
         return map_of(key or self.bound.fresh(), value or self.bound.fresh())
 
-    def _value(self, entry: Entry) -> Kind:
+    def _value(self, entry: MapEntry) -> Kind:
         kind = self.check(entry.value)
         return self._unwrapped(entry.value, kind) if entry.is_optional else kind
 
-    def _object(self, node: Entries) -> Kind:
+    def _object(self, node: MapLiteral) -> Kind:
         known = self.fields.get(node.type_name)
         if known is None:
-            brace = self.tree.places.get(node.id, 0) + len(node.type_name)
-            text = f"undeclared reference to '{node.type_name}' (in container '')"
-            self.problems.append((brace, text))
+            self._problem(node, f"undeclared reference to '{node.type_name}' (in container '')")
             return ERROR
         for entry in node.entries:
             kind = self._value(entry)
@@ -302,7 +300,7 @@ class _Checker:
                 self.problems.append((place, f"{text} '{kind}'"))
         return Kind(node.type_name)
 
-    def _loop(self, node: Loop) -> Kind:
+    def _loop(self, node: Comprehension) -> Kind:
         ranged = self.bound.filled(self.check(node.range))
         made = self.check(node.initial)
         names = self._names(node, ranged)
@@ -314,7 +312,7 @@ class _Checker:
                 self._assert(node.step, made)
             return self.bound.filled(self.check(node.result))
 
-    def _names(self, node: Loop, ranged: Kind) -> dict[str, Kind]:
+    def _names(self, node: Comprehension, ranged: Kind) -> dict[str, Kind]:
         """What the variables of a loop over `ranged` are."""
         if ranged.name == "list":
             first, second = (INT if node.second else ranged.made_of[0]), ranged.made_of[0]

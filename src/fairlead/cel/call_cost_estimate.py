@@ -13,7 +13,7 @@ from typing import Final
 
 from fairlead.cel.kind import Kind
 from fairlead.cel.span import ENDLESS, ONE, UNKNOWN, Span, fixed
-from fairlead.cel.tree import Literal, Node
+from fairlead.cel.syntax_tree import Literal, Node
 
 TRAVERSAL: Final = 0.1
 PATTERN: Final = 0.25

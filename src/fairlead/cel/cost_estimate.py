@@ -12,11 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.cel.call_cost import Operand, call_cost
-from fairlead.cel.checking import Checked
+from fairlead.cel.call_cost_estimate import Operand, call_cost
+from fairlead.cel.checker import Checked
 from fairlead.cel.kind import DYN, Kind
 from fairlead.cel.span import ENDLESS, NOTHING, ONE, UNKNOWN, Span, fixed
-from fairlead.cel.tree import Call, Entries, Items, Literal, Loop, Name, Node, Select
+from fairlead.cel.syntax_tree import (
+    Call,
+    Comprehension,
+    Identifier,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Node,
+    Select,
+)
 
 Path = tuple[str, ...]
 SizeOf = Callable[[Path], Span | None]
@@ -68,7 +77,7 @@ class _Estimate:
         match node:
             case Literal():
                 return NOTHING
-            case Name():
+            case Identifier():
                 local = self._local(node.name)
                 self.paths[node.id] = local.path if local else (node.name,)
                 return ONE
@@ -76,11 +85,11 @@ class _Estimate:
                 return self._select(node)
             case Call():
                 return self._call(node)
-            case Items():
+            case ListLiteral():
                 return self._items(node)
-            case Entries():
+            case MapLiteral():
                 return self._entries(node)
-            case Loop():
+            case Comprehension():
                 return self._bind(node) if _is_bind(node) else self._loop(node)
 
     def _select(self, node: Select) -> Span:
@@ -158,7 +167,7 @@ class _Estimate:
         within = self._within(one)
         return within.union(self._within(other)) if within else None
 
-    def _items(self, node: Items) -> Span:
+    def _items(self, node: ListLiteral) -> Span:
         cost, item = _LIST, Span(ENDLESS if node.items else 0, 0)
         for one in node.items:
             cost = cost.plus(self.cost(one))
@@ -166,7 +175,7 @@ class _Estimate:
         self.within[node.id] = _Within(is_list=True, key=ONE, value=item)
         return cost
 
-    def _entries(self, node: Entries) -> Span:
+    def _entries(self, node: MapLiteral) -> Span:
         if node.type_name:
             cost = _OBJECT
             for entry in node.entries:
@@ -183,7 +192,7 @@ class _Estimate:
         self.within[node.id] = _Within(is_list=False, key=key, value=value)
         return cost
 
-    def _loop(self, node: Loop) -> Span:
+    def _loop(self, node: Comprehension) -> Span:
         cost = self.cost(node.range).plus(self.cost(node.initial))
         self._push_value(node.accumulator, node.initial)
         names = self._push_names(node)
@@ -196,14 +205,14 @@ class _Estimate:
         self._set_loop_size(node, rounds)
         return cost.plus(rounds.times(one_round))
 
-    def _set_loop_size(self, node: Loop, rounds: Span) -> None:
+    def _set_loop_size(self, node: Comprehension, rounds: Span) -> None:
         if isinstance(node.initial, Literal):
             self._set_size(node, self._size(node.initial))
-        elif isinstance(node.initial, Items | Entries):
+        elif isinstance(node.initial, ListLiteral | MapLiteral):
             self.sizes[node.id] = rounds
             self._set_within(node, self._within(node.step))
 
-    def _bind(self, node: Loop) -> Span:
+    def _bind(self, node: Comprehension) -> Span:
         cost = self.cost(node.range).plus(self.cost(node.initial))
         self._push_value(node.accumulator, node.initial)
         cost = cost.plus(self.cost(node.result))
@@ -211,8 +220,8 @@ class _Estimate:
         self._copy(node, node.result)
         return cost
 
-    def _push_names(self, node: Loop) -> tuple[str, ...]:
-        """Name what a loop goes over; gives the names."""
+    def _push_names(self, node: Comprehension) -> tuple[str, ...]:
+        """Identifier what a loop goes over; gives the names."""
         within, path = self._within(node.range), self._path(node.range)
         is_list = within.is_list if within else self._kind(node.range).name == "list"
         keys = within.key if within else None
@@ -237,7 +246,7 @@ class _Estimate:
         return stack[-1] if stack else None
 
     def _local_of(self, node: Node) -> _Local | None:
-        return self._local(node.name) if isinstance(node, Name) else None
+        return self._local(node.name) if isinstance(node, Identifier) else None
 
     def _kind(self, node: Node) -> Kind:
         return self.checked.kinds.get(node.id, DYN)
@@ -290,8 +299,8 @@ class _Estimate:
         self._set_within(node, self._within(source))
 
 
-def _is_bind(node: Loop) -> bool:
-    is_empty = isinstance(node.range, Items) and not node.range.items
+def _is_bind(node: Comprehension) -> bool:
+    is_empty = isinstance(node.range, ListLiteral) and not node.range.items
     return is_empty and isinstance(node.condition, Literal) and node.condition.value is False
 
 
@@ -308,9 +317,9 @@ def _written_size(node: Node) -> Span | None:
             return fixed(len(value))
         case Literal():
             return ONE
-        case Items():
+        case ListLiteral():
             return fixed(len(node.items))
-        case Entries(type_name=""):
+        case MapLiteral(type_name=""):
             return fixed(len(node.entries))
         case _:
             return None

@@ -1,6 +1,6 @@
 """Tree: an expression as its parser has read it.
 
-Macros are spelled out already: what goes over lists and maps is a `Loop`.
+Macros are spelled out already: what goes over lists and maps is a `Comprehension`.
 
 upstream: cel-spec's proto/cel/expr/syntax.proto
 """
@@ -22,7 +22,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Identifier:
     """A variable."""
 
     id: int
@@ -50,7 +50,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class ListLiteral:
     """A list; those at the places `optional` may be absent."""
 
     id: int
@@ -59,7 +59,7 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MapEntry:
     """An entry of a map, or a field of an object."""
 
     id: int
@@ -69,16 +69,16 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class MapLiteral:
     """A map, or an object where it has the name of a type."""
 
     id: int
     type_name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[MapEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class Comprehension:
     """A fold over `range`, whose items are called `name`, or `name` and `second`."""
 
     id: int
@@ -92,7 +92,7 @@ class Loop:
     result: Node
 
 
-Node = Literal | Name | Select | Call | Items | Entries | Loop
+Node = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | Comprehension
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +121,14 @@ def below(node: Node) -> Iterator[Node]:
             yield from node.arguments
             if node.target is not None:
                 yield node.target
-        case Items():
+        case ListLiteral():
             yield from node.items
-        case Entries():
+        case MapLiteral():
             for entry in node.entries:
                 if not isinstance(entry.key, str):
                     yield entry.key
                 yield entry.value
-        case Loop():
+        case Comprehension():
             yield from (node.range, node.initial, node.condition, node.step, node.result)
         case _:
             return
@@ -136,7 +136,7 @@ def below(node: Node) -> Iterator[Node]:
 
 def path_of(node: Node) -> str:
     """`a.b.c`; nothing where a node is no such path."""
-    if isinstance(node, Name):
+    if isinstance(node, Identifier):
         return node.name
     if isinstance(node, Select) and not node.is_test:
         inner = path_of(node.operand)

@@ -1,0 +1,175 @@
+"""Compiles an expression for the API server's checks: parses it, checks its types and constants.
+
+Beyond types, upstream refuses three kinds of expressions:
+
+    duration("x")       a constant argument that cannot be read
+    [1, "a"]            a list or a map whose items are of different types
+    int("x") == 1       a constant that cannot be converted when the program is made
+
+upstream: cel-go's cel/{env,validator}.go, interpreter/decorators.go:decOptimize
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from fairlead.api.text.pattern import compiled_pattern
+from fairlead.cel.checker import Checked, Fields, checked
+from fairlead.cel.error import (
+    ConstantError,
+    EvaluationError,
+    ExpressionError,
+    shown_problems,
+)
+from fairlead.cel.kind import Kind
+from fairlead.cel.library import regex, standard
+from fairlead.cel.parser import parsed
+from fairlead.cel.syntax_tree import (
+    Call,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Node,
+    below,
+    nodes,
+)
+
+# Functions that read a constant, with the place of the constant among the arguments.
+_READERS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
+    "duration": (standard.to_duration, 0),
+    "timestamp": (standard.to_timestamp, 0),
+    "matches": (compiled_pattern, -1),
+}
+_CONVERSIONS: Final[dict[str, Callable[[Any], Any]]] = {
+    "bool": standard.to_bool,
+    "bytes": standard.to_bytes,
+    "double": standard.to_double,
+    "int": standard.to_int,
+    "string": standard.to_string,
+    "uint": standard.to_uint,
+}
+_SEARCHES: Final = ("find", "findAll")
+_NONE: Final = object()
+
+
+def compiled(
+    expression: str, variables: Mapping[str, Kind], fields: Fields, *, has_bindings: bool = False
+) -> Checked:
+    """A checked expression over `variables`. Raises ExpressionError.
+
+    `fields` are those of the types that have some. Only some expressions know `cel.bind`.
+    """
+    tree = parsed(expression, has_bindings=has_bindings)
+    try:
+        found = checked(tree, variables, fields)
+    except RecursionError:
+        raise ExpressionError("ERROR: <input>:-1:0: expression recursion limit exceeded") from None
+    problems = found.problems or sorted(
+        (tree.places.get(node.id, 0), text) for node, text in (*_unreadable(found), *_mixed(found))
+    )
+    if problems:
+        raise ExpressionError(shown_problems(expression, problems))
+    _require_constants(found)
+    return found
+
+
+def _unreadable(found: Checked) -> Iterator[tuple[Node, str]]:
+    """Constants that the function they are given to cannot read."""
+    for node in nodes(found.root):
+        if not isinstance(node, Call) or node.function not in _READERS or not node.arguments:
+            continue
+        read, at = _READERS[node.function]
+        constant = node.arguments[at]
+        if isinstance(constant, Literal) and _problem_of(read, constant.value):
+            yield constant, f"invalid {node.function} argument"
+
+
+def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
+    """Why a value cannot be converted; "" if it can be."""
+    try:
+        convert(value)
+    except (ValueError, EvaluationError) as cause:
+        return str(cause) or "unreadable"
+    return ""
+
+
+def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
+    """Items of lists and maps that are of another type than those before them.
+
+    What `format` prints may be of any types.
+    """
+    due: list[Node] = [found.root]
+    while due:
+        node = due.pop()
+        if isinstance(node, Call) and node.function == "format":
+            continue
+        if isinstance(node, ListLiteral):
+            yield from _mixed_items(node, found)
+        elif isinstance(node, MapLiteral) and not node.type_name:
+            yield from _mixed_entries(node, found)
+        due.extend(below(node))
+
+
+def _mixed_items(node: ListLiteral, found: Checked) -> Iterator[tuple[Node, str]]:
+    first: Kind | None = None
+    for at, one in enumerate(node.items):
+        kind = _unwrapped(found.kinds[one.id], is_optional=at in node.optional)
+        first = first or kind
+        if kind != first:
+            yield one, _mismatch(first, kind)
+            return
+
+
+def _mixed_entries(node: MapLiteral, found: Checked) -> Iterator[tuple[Node, str]]:
+    first_key: Kind | None = None
+    first_value: Kind | None = None
+    for entry in node.entries:
+        if isinstance(entry.key, str):
+            continue
+        key = found.kinds[entry.key.id]
+        value = _unwrapped(found.kinds[entry.value.id], is_optional=entry.is_optional)
+        first_key, first_value = first_key or key, first_value or value
+        if key != first_key:
+            yield entry.key, _mismatch(first_key, key)
+        if value != first_value:
+            yield entry.value, _mismatch(first_value, value)
+
+
+def _unwrapped(kind: Kind, *, is_optional: bool) -> Kind:
+    return kind.made_of[0] if is_optional and kind.made_of else kind
+
+
+def _mismatch(wanted: Kind, kind: Kind) -> str:
+    return f"expected type '{wanted}' but found '{kind}'"
+
+
+def _require_constants(found: Checked) -> None:
+    """Raises ConstantError where a constant cannot be converted."""
+    for node in nodes(found.root):
+        _constant(node)
+        if isinstance(node, Call) and node.function in _SEARCHES and node.arguments:
+            _require_pattern(node.arguments[0])
+
+
+def _require_pattern(node: Node) -> None:
+    if isinstance(node, Literal) and isinstance(node.value, str):
+        problem = _problem_of(compiled_pattern, node.value)
+        if problem:
+            raise ConstantError(regex.pattern_problem(problem))
+
+
+def _constant(node: Node) -> Any:
+    """The value of a constant, also of one that is converted."""
+    if isinstance(node, Literal):
+        return node.value
+    convert = _CONVERSIONS.get(node.function) if isinstance(node, Call) else None
+    if convert is None or not isinstance(node, Call) or node.target is not None:
+        return _NONE
+    value = _constant(node.arguments[0]) if len(node.arguments) == 1 else _NONE
+    if value is _NONE:
+        return _NONE
+    try:
+        return convert(value)
+    except (ValueError, EvaluationError) as cause:
+        raise ConstantError(str(cause)) from None

@@ -1,0 +1,252 @@
+"""Evaluates loops over lists and maps: what `all`, `exists`, `map` and the other macros become.
+
+In upstream's tree a loop has an accumulator, which each round makes anew. Only macros make loops,
+and these have few shapes, which are recognised and evaluated without one, at the same cost:
+
+    accumulator && test, || test                      `_quantified`: ends at the first answer
+    accumulator + [value], test ? … : accumulator     `_collected`: appends to one list
+    cel.@mapInsert(accumulator, …)                    `_inserted`: adds to one map
+    test ? accumulator + 1 : accumulator              `_counted`
+    a loop over [] that names a value                 `_bound`
+
+An error in one round does not end a loop: a later round may decide it all the same, or fail with
+another error. Where nothing decides it, the error that the accumulator would hold is raised.
+
+upstream: cel-go's interpreter/interpretable.go:evalFold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.cel.error import EvaluationError, no_overload
+from fairlead.cel.macro import MAP_INSERT
+from fairlead.cel.run import Evaluate, Run, Scope, raised
+from fairlead.cel.syntax_tree import (
+    Call,
+    Comprehension,
+    Identifier,
+    ListLiteral,
+    Literal,
+    Node,
+)
+from fairlead.cel.value import Duration, Timestamp, TypeValue, Uint
+
+Compile = Callable[[Node, Scope], Evaluate]
+
+# What upstream adds up for the accumulator in one round: reading it, and what is done with it.
+_ALL_COST, _EXISTS_COST = 3, 4
+_APPEND_COST, _INSERT_COST = 12, 2
+_GO_NAMES: Final = {
+    bool: "types.Bool",
+    int: "types.Int",
+    Uint: "types.Uint",
+    float: "types.Double",
+    str: "types.String",
+    bytes: "types.Bytes",
+    type(None): "types.Null",
+    Timestamp: "types.Timestamp",
+    Duration: "types.Duration",
+    TypeValue: "*types.Type",
+}
+
+
+def compiled_comprehension(node: Comprehension, scope: Scope, compile_: Compile) -> Evaluate:
+    """The closure of a loop; `compile_` makes those of its parts."""
+    if _is_bind(node):
+        inner = scope.with_names(node.accumulator)
+        slot = inner.slot(node.accumulator) or 0
+        return _bound(slot, compile_(node.initial, scope), compile_(node.result, inner))
+    inner = scope.with_names(*((node.name, node.second) if node.second else (node.name,)))
+    rounds = _Rounds(
+        compile_(node.range, scope), inner.slot(node.name) or 0, inner.slot(node.second)
+    )
+    is_plain = isinstance(node.result, Identifier) and node.result.name == node.accumulator
+    if is_plain and _is_quantifier(node):
+        step = node.step
+        (_, decided) = step.arguments if isinstance(step, Call) else (step, step)
+        is_all = isinstance(node.initial, Literal) and node.initial.value is True
+        return _quantified(rounds, compile_(decided, inner), is_all=is_all)
+    test, addition = _addition(node)
+    condition = None if test is None else compile_(test, inner)
+    if isinstance(addition, ListLiteral):
+        return _collected(rounds, condition, compile_(addition.items[0], inner))
+    if isinstance(addition, Call):
+        new = [compile_(one, inner) for one in addition.arguments[1:]]
+        return _inserted(rounds, condition, new)
+    if condition is None:
+        raise ValueError("a loop that no macro makes")
+    return _counted(rounds, condition)
+
+
+def _is_bind(node: Comprehension) -> bool:
+    is_empty = isinstance(node.range, ListLiteral) and not node.range.items
+    return is_empty and isinstance(node.condition, Literal) and node.condition.value is False
+
+
+def _is_quantifier(node: Comprehension) -> bool:
+    is_checked = isinstance(node.condition, Call)
+    return is_checked and isinstance(node.step, Call) and node.step.function in ("_&&_", "_||_")
+
+
+def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | None]:
+    """The test of a round, and the list or the call that adds to the accumulator.
+
+    A round of `exists_one` adds a number, which is neither.
+    """
+    step = node.step
+    test: Node | None = None
+    if isinstance(step, Call) and step.function == "_?_:_":
+        test, step = step.arguments[:2]
+    if not isinstance(step, Call):
+        return test, None
+    if step.function == MAP_INSERT:
+        return test, step
+    added = step.arguments[-1]
+    return test, added if isinstance(added, ListLiteral) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """What a loop goes over, and the slots of its variables."""
+
+    range: Evaluate
+    first: int
+    second: int | None
+
+    def of(self, run: Run) -> Iterator[None]:
+        """Goes from round to round; the variables are set before each."""
+        whole, slots = self.range(run), run.slots
+        if isinstance(whole, list):
+            if self.second is None:
+                for slots[self.first] in whole:
+                    if run.cost > run.limit:
+                        run.charge(0)
+                    yield
+            else:
+                for slots[self.first], slots[self.second] in enumerate(whole):
+                    run.charge(0)
+                    yield
+        elif isinstance(whole, dict):
+            for key in tuple(whole):
+                slots[self.first] = key
+                if self.second is not None:
+                    slots[self.second] = whole[key]
+                run.charge(0)
+                yield
+        else:
+            name = _GO_NAMES.get(type(whole), f"types.{type(whole).__name__}")
+            raise EvaluationError(f"got '{name}', expected iterable type")
+
+
+def _bound(slot: int, initial: Evaluate, result: Evaluate) -> Evaluate:
+    def bound(run: Run) -> Any:
+        try:
+            run.slots[slot] = initial(run)
+        except EvaluationError as cause:
+            run.slots[slot] = cause
+        return result(run)
+
+    return bound
+
+
+def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
+    """`all`, which a false decides, or `exists`, which a true does."""
+    cost = _ALL_COST if is_all else _EXISTS_COST
+
+    def quantified(run: Run) -> bool:
+        problem: EvaluationError | None = None
+        for _ in rounds.of(run):
+            run.cost += cost
+            try:
+                answer = test(run)
+            except EvaluationError as cause:
+                problem = problem or cause
+                continue
+            if answer is (not is_all):
+                return not is_all
+            if answer is not is_all:
+                problem = problem or no_overload()
+        run.cost += 1
+        if problem is not None:
+            raise raised(problem)
+        return is_all
+
+    return quantified
+
+
+def _collected(rounds: _Rounds, test: Evaluate | None, value: Evaluate) -> Evaluate:
+    """A list of `value`, for the items that pass the test."""
+
+    def collected(run: Run) -> list[Any]:
+        found: list[Any] = []
+        problem: EvaluationError | None = None
+        for _ in rounds.of(run):
+            try:
+                if test is not None and not _is_passed(test(run)):
+                    run.cost += 1
+                elif problem is None:
+                    run.cost += _APPEND_COST
+                    found.append(value(run))
+            except EvaluationError as cause:
+                problem = cause
+        run.cost += 1
+        if problem is not None:
+            raise raised(problem)
+        return found
+
+    return collected
+
+
+def _is_passed(answer: Any) -> bool:
+    if answer is True or answer is False:
+        return answer is True
+    raise no_overload()
+
+
+def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Evaluate:
+    """A map of a key and a value in each round, or of all entries of a map in each."""
+
+    def inserted(run: Run) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for _ in rounds.of(run):
+            if test is not None and not _is_passed(test(run)):
+                run.cost += 1
+                continue
+            run.cost += _INSERT_COST
+            values = [one(run) for one in new]
+            entries = values[0] if len(values) == 1 else {values[0]: values[1]}
+            if not isinstance(entries, dict):
+                raise no_overload()
+            for key, value in entries.items():
+                if key in found:
+                    raise EvaluationError(f"insert failed: key {key} already exists")
+                found[key] = value
+        run.cost += 1
+        return found
+
+    return inserted
+
+
+def _counted(rounds: _Rounds, test: Evaluate) -> Evaluate:
+    """`exists_one`: whether exactly one item passes the test."""
+
+    def counted(run: Run) -> bool:
+        count = 0
+        problem: EvaluationError | None = None
+        for _ in rounds.of(run):
+            run.cost += 1
+            try:
+                if _is_passed(test(run)):
+                    run.cost += 1
+                    count += 1
+            except EvaluationError as cause:
+                problem = cause
+        run.cost += 2
+        if problem is not None:
+            raise raised(problem)
+        return count == 1
+
+    return counted

@@ -1,0 +1,83 @@
+"""What is wrong with an expression, or with its evaluation, in the words of upstream's compiler.
+
+upstream: cel-go's common/{error,errors}.go, common/types/err.go, cel/program.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+PROBLEMS_MAX: Final = 100
+# upstream: cel-go's cel/program.go, interpreter/runtimecost.go
+CALL_LIMIT: Final = "operation cancelled: actual cost limit exceeded"
+NO_OVERLOAD: Final = "no such overload"
+
+
+class ExpressionError(ValueError):
+    """An expression that does not compile; the text is the compiler's output.
+
+    `stage` is the step that failed.
+    """
+
+    stage = "compilation"
+
+    @property
+    def whole(self) -> str:
+        """The failed step and the compiler's output."""
+        return f"{self.stage} failed: {self}"
+
+
+class ConstantError(ExpressionError):
+    """An expression with a constant that cannot be converted as it demands: `int('x')`."""
+
+    stage = "program instantiation"
+
+
+class EvaluationError(Exception):
+    """An error value of the language: `&&`, `||`, `all` and `exists` may absorb it."""
+
+    def __init__(self, message: str) -> None:
+        """`message` is what the API server prints."""
+        super().__init__(message)
+        self.message = message
+
+
+class CostLimitError(Exception):
+    """An evaluation cost more than one call may. Nothing in the language absorbs this."""
+
+
+def no_overload() -> EvaluationError:
+    """The error of a function or operator that does not take values of these types."""
+    return EvaluationError(NO_OVERLOAD)
+
+
+def no_such_key(key: Any) -> EvaluationError:
+    """The error of a key that a map does not have."""
+    shown = {True: "true", False: "false", None: "null"}.get(key) if _is_word(key) else key
+    return EvaluationError(f"no such key: {shown}")
+
+
+def _is_word(key: Any) -> bool:
+    return key is None or isinstance(key, bool)
+
+
+def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
+    """Problems, each at a character's place, as the compiler prints them."""
+    shown = [_shown(expression, place, text) for place, text in problems[:PROBLEMS_MAX]]
+    if len(problems) > PROBLEMS_MAX:
+        shown.append(f"{len(problems) - PROBLEMS_MAX} more errors were truncated")
+    return "\n".join(shown)
+
+
+def _shown(expression: str, place: int, text: str) -> str:
+    """A problem with a picture: the line of the expression, and a mark below the character.
+
+    Below characters that take more than one byte stand wide dots and a wide mark.
+    """
+    before = expression[:place].split("\n")
+    column, line = len(before[-1]), expression.split("\n")[len(before) - 1].replace("\t", " ")
+    wide = [len(one.encode()) > 1 for one in line[: column + 1]]
+    dots = "".join("\uff0e" if one else "." for one in wide[:column])
+    mark = "\uff3e" if wide[column:] == [True] else "^"
+    return f"ERROR: <input>:{len(before)}:{column + 1}: {text}\n | {line}\n | {dots}{mark}"

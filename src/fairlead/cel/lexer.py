@@ -1,0 +1,148 @@
+"""Splits the text of an expression into tokens, and reads literals.
+
+Upstream generates its lexer from a grammar. A lexer of this kind takes the longest token; where no
+token fits, it reports all characters up to and including the first that fits no token, skips them
+and goes on. The messages therefore depend on how far a token got.
+
+upstream: cel-go's parser/gen/CEL.g4, parser/unescape.go
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+END: Final = "<EOF>"
+FLOAT, INT, UINT = "NUM_FLOAT", "NUM_INT", "NUM_UINT"
+STRING, BYTES, IDENTIFIER, ESCAPED = "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"
+
+_WORDS: Final = frozenset({"in", "true", "false", "null"})
+_ESCAPE: Final = (
+    r"\\(?:[abfnrtv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"
+)
+_STRING: Final = rf'''
+    (?:[rR](?:"""(?s:.*?)"""|\'\'\'(?s:.*?)\'\'\'|"[^"\n\r]*"|'[^'\n\r]*')
+    |"""(?:{_ESCAPE}|[^\\])*?"""|\'\'\'(?:{_ESCAPE}|[^\\])*?\'\'\'
+    |"(?:{_ESCAPE}|[^\\"\n\r])*"|'(?:{_ESCAPE}|[^\\'\n\r])*')
+'''
+_TOKEN: Final = re.compile(
+    rf"""
+    (?P<skipped>[\t\r\n\f\ ]+|//[^\n]*)
+    |(?P<NUM_FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+
+        |\.[0-9]+(?:[eE][+-]?[0-9]+)?)
+    |(?P<NUM_UINT>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])
+    |(?P<NUM_INT>0x[0-9a-fA-F]+|[0-9]+)
+    |(?P<BYTES>[bB]{_STRING})
+    |(?P<STRING>{_STRING})
+    |(?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/\ ]+`)
+    |(?P<mark>==|!=|<=|>=|&&|\|\||[<>\[\]{{}}().,\-!?:+*/%])
+    """,
+    re.VERBOSE,
+)
+# How far a token may get that never ends: a text, a quoted name, half of an operator.
+_BEGINNING: Final = re.compile(
+    rf"""
+    (?:"(?:{_ESCAPE}|[^\\"\n\r])*|'(?:{_ESCAPE}|[^\\'\n\r])*)
+        (?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{{0,3}}|U[0-9a-fA-F]{{0,7}}|[0-3][0-7]?)?)?
+    |`[A-Za-z0-9_.\-/\ ]*|[&|=]|
+    """,
+    re.VERBOSE,
+)
+_SHOWN: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_SIMPLE: Final = {
+    "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+}  # fmt: skip
+_ESCAPED: Final = re.compile(
+    r"\\(?:[xX](?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})"
+    r"|(?P<o>[0-3][0-7]{2})|(?P<simple>.))|(?P<other>[^\\]+)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`kind` is the mark or word itself, or one of the names above; `start` a character's place."""
+
+    kind: str
+    text: str
+    start: int
+
+
+def tokens_of(expression: str, report: Callable[[int, str], None]) -> list[Token]:
+    """The tokens, the last of which is END; `report` takes the characters that are in none."""
+    found: list[Token] = []
+    at = 0
+    while at < len(expression):
+        matched = _TOKEN.match(expression, at)
+        if matched is None:
+            at = _unknown(expression, at, report)
+            continue
+        kind, text = matched.lastgroup or "", matched.group()
+        if kind != "skipped":
+            is_itself = kind == "mark" or text in _WORDS
+            found.append(Token(text if is_itself else kind, text, at))
+        at = matched.end()
+    found.append(Token(END, END, len(expression)))
+    return found
+
+
+def _unknown(expression: str, at: int, report: Callable[[int, str], None]) -> int:
+    """Report what begins no token; returns the place after it."""
+    matched = _BEGINNING.match(expression, at)
+    end = (matched.end() if matched else at) + 1
+    shown = "".join(_SHOWN.get(one, one) for one in expression[at:end])
+    report(at, f"Syntax error: token recognition error at: '{shown}'")
+    return end
+
+
+def text_of(token: Token) -> str:
+    """The text that a string literal stands for. Raises ValueError."""
+    return "".join(_characters(token.text))
+
+
+def bytes_of(token: Token) -> bytes:
+    """The bytes that a literal stands for; hexadecimal and octal escapes are one byte each.
+
+    Raises ValueError.
+    """
+    body, is_raw = _body(token.text[1:])
+    if is_raw:
+        return body.encode()
+    return b"".join(map(_bytes, _ESCAPED.finditer(body)))
+
+
+def _characters(literal: str) -> list[str]:
+    body, is_raw = _body(literal)
+    return [body] if is_raw else [_character(one) for one in _ESCAPED.finditer(body)]
+
+
+def _body(literal: str) -> tuple[str, bool]:
+    """What is between the quotes, and whether backslashes stand for themselves."""
+    is_raw = literal[0] in "rR"
+    text = literal[is_raw:].replace("\r\n", "\n").replace("\r", "\n")
+    width = 3 if text[:3] in ('"""', "'''") and len(text) >= 6 else 1
+    return text[width:-width], is_raw
+
+
+def _character(matched: re.Match[str]) -> str:
+    if matched["other"] is not None:
+        return matched["other"]
+    if matched["simple"] is not None:
+        return _SIMPLE.get(matched["simple"], matched["simple"])
+    code = int(matched["o"], 8) if matched["o"] else int(matched[matched.lastgroup or 0], 16)
+    if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+        raise ValueError("invalid unicode code point")
+    return chr(code)
+
+
+def _bytes(matched: re.Match[str]) -> bytes:
+    if matched["x"]:
+        return bytes((int(matched["x"], 16),))
+    if matched["o"]:
+        return bytes((int(matched["o"], 8),))
+    if matched["u"] or matched["U"]:
+        raise ValueError("unable to unescape string")
+    return _character(matched).encode()

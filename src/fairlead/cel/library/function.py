@@ -1,0 +1,164 @@
+"""A function of the language as it is implemented: the types it takes, what it costs and does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Final
+
+from fairlead.cel.meter import PATTERN_COST, TEXT_COST, reading, size_of
+from fairlead.cel.value import DefaultMap, Uint
+
+ANY: Final = object
+NUMBERS: Final = (int, Uint, float)
+
+Cost = Callable[..., int]
+Types = tuple[type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One overload.
+
+    `does` raises ValueError where there is no answer; where `is_metered`, it takes the meter before
+    the arguments. `cost` has the arguments as well, and is one unit where it is None.
+    """
+
+    name: str
+    taken: Types
+    does: Callable[..., Any]
+    cost: Cost | None = None
+    is_member: bool = False
+    is_metered: bool = False
+
+
+def free(
+    name: str,
+    taken: Types,
+    does: Callable[..., Any],
+    cost: Cost | None = None,
+    *,
+    is_metered: bool = False,
+) -> Function:
+    """`name(taken…)`."""
+    return Function(name, taken, does, cost, is_metered=is_metered)
+
+
+def member(
+    name: str,
+    taken: Types,
+    does: Callable[..., Any],
+    cost: Cost | None = None,
+    *,
+    is_metered: bool = False,
+) -> Function:
+    """`taken[0].name(taken[1:]…)`."""
+    return Function(name, taken, does, cost, is_member=True, is_metered=is_metered)
+
+
+class Overloads:
+    """The functions of one name, found by the types of their arguments."""
+
+    __slots__ = ("_found", "_functions")
+
+    def __init__(self, functions: Iterable[Function]) -> None:
+        """`functions` differ in the types that they take."""
+        self._functions = tuple(functions)
+        self._found: dict[Types, Function | None] = {}
+
+    def of(self, types: Types) -> Function | None:
+        """The one that takes arguments of these types; None if there is none."""
+        try:
+            return self._found[types]
+        except KeyError:
+            found = next((one for one in self._functions if _takes(one, types)), None)
+            self._found[types] = found
+            return found
+
+
+def _takes(function: Function, types: Types) -> bool:
+    taken = function.taken
+    return len(taken) == len(types) and all(map(_is_taken, taken, types))
+
+
+def _is_taken(wanted: type, given: type) -> bool:
+    return wanted is ANY or wanted is given or (wanted is dict and given is DefaultMap)
+
+
+def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
+    """Whether `read` makes something of a text."""
+
+    def answer(text: str) -> bool:
+        try:
+            read(text)
+        except ValueError:
+            return False
+        return True
+
+    return answer
+
+
+# Costs of calls, by their arguments.
+# upstream: interpreter/runtimecost.go:costCall, apiserver/pkg/cel/library/cost.go:CallCost
+
+
+def scan(value: Any, *_: Any) -> int:
+    """Going through the first argument once."""
+    return reading(value)
+
+
+def scan_twice(value: Any, *_: Any) -> int:
+    """Going through the first argument, and writing a result of its size."""
+    return reading(value, 2 * TEXT_COST)
+
+
+def scan_second(_: Any, value: Any, *__: Any) -> int:
+    """Going through the second argument once."""
+    return reading(value)
+
+
+def search(text: str, pattern: str, *_: Any) -> int:
+    """Matching a pattern, which upstream takes to have a state for each four characters."""
+    return ceil((1 + len(text)) * TEXT_COST) * reading(pattern, PATTERN_COST)
+
+
+def traverse(value: Any, *_: Any) -> int:
+    """Going through all that is in a value.
+
+    upstream: apiserver/pkg/cel/library/cost.go:traversalCost
+    """
+    if isinstance(value, str | bytes):
+        return reading(value)
+    if isinstance(value, list):
+        return sum(map(traverse, value))
+    if isinstance(value, dict):
+        return sum(traverse(key) + traverse(item) for key, item in value.items())
+    return 1
+
+
+def list_made(size: int, factor: float = 1) -> int:
+    """Making a list in so many steps.
+
+    upstream: cel-go's ext/lists.go:trackAllocatingListCall
+    """
+    return ceil(size * factor) + 11
+
+
+def list_copied(items: list[Any], *_: Any) -> int:
+    """Making a list of the same size."""
+    return list_made(len(items))
+
+
+def list_compared(items: list[Any], *_: Any) -> int:
+    """Comparing each item with each."""
+    is_text = bool(items) and isinstance(items[0], str | bytes)
+    return list_made(len(items) ** 2, 2 + TEXT_COST if is_text else 2)
+
+
+def pairs(one: Any, other: Any, factor: int = 1) -> int:
+    """Comparing each item of one list with each of another.
+
+    upstream: cel-go's ext/sets.go
+    """
+    return size_of(one) * size_of(other) * factor + 1

@@ -1,0 +1,102 @@
+"""Regular expressions, and what they find in texts.
+
+upstream: apiserver/pkg/cel/library/regex.go, Go's regexp/syntax/parse.go
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Any, Final
+
+from fairlead.api.text.pattern import compiled_pattern
+from fairlead.api.text.text_cache import text_cache
+from fairlead.cel.library.function import Function, member, search
+from fairlead.cel.meter import Meter
+
+_MESSAGES: Final = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+}
+_PATTERNS_CACHED_MAX: Final = 256
+_CACHED_CHARACTERS_MAX: Final = 1_000
+_REPEATED: Final = re.compile(r"\{(\d+)?,?(\d+)?\}")
+_STATES_MAX: Final = 400_000  # the matcher's own bound, by the memory that it takes
+_STATES_A_STEP: Final = 10
+_COMPILED_STEPS: Final = 5  # for each state
+_FOUND_STEPS: Final = 150  # for each match of many
+
+
+def compiled(meter: Meter, text: str, pattern: str) -> Any:
+    """A pattern that is to be matched with a text. Raises ValueError if it is none.
+
+    At worst a match tries each state of the pattern at each character; upstream takes a pattern to
+    have as many states as a quarter of its length, whatever it repeats.
+    """
+    states, made = _read(pattern)
+    if states > len(pattern) + 1 or len(text) > 1_000:
+        meter.strain((len(text) // _STATES_A_STEP + _COMPILED_STEPS) * states)
+    if isinstance(made, str):
+        raise ValueError(made)  # noqa: TRY004 - what is wrong with the pattern
+    return made
+
+
+@text_cache(maxsize=_PATTERNS_CACHED_MAX, characters_max=_CACHED_CHARACTERS_MAX)
+def _read(pattern: str) -> tuple[int, Any]:
+    """How many states a pattern has at most, and the pattern, or why it is none."""
+    try:
+        return _states_of(pattern), compiled_pattern(pattern)
+    except ValueError as cause:
+        return 0, pattern_problem(str(cause))
+
+
+def pattern_problem(said: str) -> str:
+    """Why a text is no pattern: the words of RE2 in those of Go's library."""
+    what, _, where = said.partition(": ")
+    return f"error parsing regexp: {_MESSAGES.get(what, what)}: `{where}`"
+
+
+def _states_of(pattern: str) -> int:
+    """How many states a pattern has at most: what is repeated counts so often."""
+    times = 1
+    for low, high in _REPEATED.findall(pattern):
+        times *= max(int((high or low or "1")[:6]), 1)
+    return min(len(pattern) * min(times, 1_000) + 1, _STATES_MAX)
+
+
+def is_found(meter: Meter, text: str, pattern: str) -> bool:
+    """Whether a text has a match."""
+    return compiled(meter, text, pattern).search(text) is not None
+
+
+def _first_found(meter: Meter, text: str, pattern: str) -> str:
+    matched = _legal(meter, text, pattern).search(text)
+    return str(matched[0]) if matched else ""
+
+
+def _all_found(meter: Meter, text: str, pattern: str, limit: int = -1) -> list[str]:
+    """As many matches as `limit` says, all where it is negative."""
+    found = []
+    matches = _legal(meter, text, pattern).finditer(text)
+    for one in islice(matches, limit if limit >= 0 else None):
+        meter.strain(_FOUND_STEPS)
+        found.append(one[0])
+    return found
+
+
+def _legal(meter: Meter, text: str, pattern: str) -> Any:
+    try:
+        return compiled(meter, text, pattern)
+    except ValueError as cause:
+        raise ValueError(f"Illegal regex: {cause}") from None
+
+
+FUNCTIONS: Final[tuple[Function, ...]] = (
+    member("find", (str, str), _first_found, search, is_metered=True),
+    member("findAll", (str, str), _all_found, search, is_metered=True),
+    member("findAll", (str, str, int), _all_found, search, is_metered=True),
+)

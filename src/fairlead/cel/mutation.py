@@ -1,0 +1,47 @@
+"""The types of what mutations make: objects with any fields, and operations of JSON patches.
+
+    Object{spec: Object.spec{replicas: 3}}
+    JSONPatch{op: "remove", path: "/spec"}
+
+upstream: apiserver/pkg/cel/mutation/{typeresolver,jsonpatch}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.cel.kind import DYN, STRING, Kind
+
+_OPERATION: Final = {
+    **dict.fromkeys(("op", "from", "path"), STRING),
+    "value": DYN,
+}
+
+
+class _AnyFields(dict[str, Kind]):
+    """Fields of all names, which may hold anything."""
+
+    def __contains__(self, name: object) -> bool:
+        """There is such a field."""
+        return True
+
+    def get(self, name: str, otherwise: object = None) -> Kind:
+        """It may be anything."""
+        del name, otherwise
+        return DYN
+
+
+class ObjectTypes(dict[str, Mapping[str, Kind]]):
+    """Types with fields, among them those of mutations: `Object`, `Object.spec`, `JSONPatch`."""
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a type has this name."""
+        return self.get(str(name)) is not None
+
+    def get(self, name: str, otherwise: object = None) -> Mapping[str, Kind] | None:  # type: ignore[override]
+        """The fields of a type."""
+        del otherwise
+        if name == "Object" or name.startswith("Object."):
+            return _AnyFields()
+        return _OPERATION if name == "JSONPatch" else super().get(name)

@@ -1,0 +1,352 @@
+"""The operators, and reading fields and items.
+
+An operator is a function that makes the closure of a call from those of its operands. Whole numbers
+have 64 bits: what does not fit is an error, never a longer number. Division goes towards zero.
+
+upstream: cel-go's common/types/{int,uint,double,overflow,list,map,optional}.go
+"""
+
+from __future__ import annotations
+
+import operator as python
+from collections.abc import Callable
+from math import ceil, fmod, inf, nan
+from typing import Any, Final
+
+from fairlead.cel.error import EvaluationError, no_overload, no_such_key
+from fairlead.cel.meter import TEXT_COST, size_of
+from fairlead.cel.run import Evaluate, Run
+from fairlead.cel.value import (
+    INT_MAX,
+    INT_MIN,
+    NONE,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    UINT_MAX,
+    DefaultMap,
+    Duration,
+    Optional,
+    Timestamp,
+    Uint,
+    is_equal,
+    is_ordered,
+    type_name,
+    work_of,
+)
+
+Make = Callable[..., Evaluate]
+
+_EQUAL_STRAIN: Final = 30  # steps for comparing two values within lists or maps
+_PLAIN: Final = frozenset({str, int, bool, float, Uint, bytes, type(None)})
+
+
+# Equality and order.
+
+
+def _equality(one: Evaluate, other: Evaluate, *, is_wanted: bool) -> Evaluate:
+    def equality(run: Run) -> bool:
+        left, right = one(run), other(run)
+        kind = type(left)
+        if kind is type(right) and kind in _PLAIN:
+            size = min(len(left), len(right)) if kind is str or kind is bytes else 1
+            run.cost += 1 if size <= 10 and size else ceil(size * TEXT_COST)
+            return (left == right) is is_wanted
+        run.charge(ceil(min(size_of(left), size_of(right)) * TEXT_COST))
+        if isinstance(left, list | dict):
+            run.strain(_EQUAL_STRAIN * work_of(left, run.limit))
+        return is_equal(left, right) is is_wanted
+
+    return equality
+
+
+def _comparison(compare: Callable[[Any, Any], bool]) -> Make:
+    def made(one: Evaluate, other: Evaluate) -> Evaluate:
+        def comparison(run: Run) -> bool:
+            left, right = one(run), other(run)
+            kind = type(left)
+            if kind is not type(right) or kind is not int:
+                if not is_ordered(left, right):
+                    raise no_overload()
+                if kind is str or kind is bytes:
+                    run.charge(ceil(min(len(left), len(right)) * TEXT_COST))
+                    return compare(left, right)
+            run.cost += 1
+            return compare(left, right)
+
+        return comparison
+
+    return made
+
+
+# Arithmetic.
+
+
+def checked_int(number: int) -> int:
+    """A number, if it fits into 64 bits with a sign."""
+    if INT_MIN <= number <= INT_MAX:
+        return number
+    raise EvaluationError("integer overflow")
+
+
+def checked_uint(number: int) -> Uint:
+    """A number, if it fits into 64 bits without a sign."""
+    if 0 <= number <= UINT_MAX:
+        return Uint(number)
+    raise EvaluationError("unsigned integer overflow")
+
+
+def checked_duration(nanos: int) -> Duration:
+    """A duration, if its nanoseconds fit."""
+    if INT_MIN <= nanos <= INT_MAX:
+        return Duration(nanos)
+    raise EvaluationError("duration overflow")
+
+
+def checked_timestamp(nanos: int) -> Timestamp:
+    """An instant, if it is in the years 1 to 9999."""
+    if TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX:
+        return Timestamp(nanos)
+    raise EvaluationError("timestamp overflow")
+
+
+def sum_of(one: Any, other: Any) -> Any:
+    """`one + other`; lists and texts are not here, for what they cost."""
+    match one, other:
+        case Duration(), Duration():
+            return checked_duration(one.nanos + other.nanos)
+        case (Timestamp(), Duration()) | (Duration(), Timestamp()):
+            return checked_timestamp(one.nanos + other.nanos)
+        case _:
+            return _number(one, other, python.add)
+
+
+def _number(one: Any, other: Any, operate: Callable[[Any, Any], Any]) -> Any:
+    """An operation on two numbers of the same type."""
+    kind = type(one)
+    if kind is type(other):
+        if kind is int:
+            return checked_int(operate(one, other))
+        if kind is float:
+            return operate(one, other)
+        if kind is Uint:
+            return checked_uint(operate(int(one), int(other)))
+    raise no_overload()
+
+
+def _addition(one: Evaluate, other: Evaluate) -> Evaluate:
+    def addition(run: Run) -> Any:
+        left, right = one(run), other(run)
+        kind = type(left)
+        if kind is type(right):
+            if kind is str or kind is bytes:
+                run.charge(ceil((len(left) + len(right)) * TEXT_COST))
+                return left + right
+            if kind is list:
+                run.charge(1)
+                run.strain(len(left) + len(right))
+                return left + right
+        run.cost += 1
+        return sum_of(left, right)
+
+    return addition
+
+
+def _difference(one: Any, other: Any) -> Any:
+    match one, other:
+        case Duration(), Duration():
+            return checked_duration(one.nanos - other.nanos)
+        case Timestamp(), Duration():
+            return checked_timestamp(one.nanos - other.nanos)
+        case Timestamp(), Timestamp():
+            return checked_duration(one.nanos - other.nanos)
+        case _:
+            return _number(one, other, python.sub)
+
+
+def _product(one: Any, other: Any) -> Any:
+    return _number(one, other, python.mul)
+
+
+def _quotient(one: Any, other: Any) -> Any:
+    return _number(one, other, _divided)
+
+
+def _divided(one: Any, other: Any) -> Any:
+    if type(one) is float:
+        if other:
+            return one / other
+        if not one or one != one:  # noqa: PLR0124 - not a number
+            return nan
+        is_negative = (one < 0) != (str(other)[0] == "-")
+        return -inf if is_negative else inf
+    if not other:
+        raise EvaluationError("division by zero")
+    quotient = abs(one) // abs(other)
+    return quotient if (one < 0) == (other < 0) else -quotient
+
+
+def _remainder(one: Any, other: Any) -> Any:
+    if type(one) is float:
+        raise no_overload()
+    return _number(one, other, _modulo)
+
+
+def _modulo(one: int, other: int) -> int:
+    if not other:
+        raise EvaluationError("modulus by zero")
+    if one == INT_MIN and other == -1:
+        raise EvaluationError("integer overflow")
+    rest = abs(one) % abs(other)
+    return -rest if one < 0 else rest
+
+
+def _plain(operate: Callable[[Any, Any], Any]) -> Make:
+    """The closure of an operator that costs one unit."""
+
+    def made(one: Evaluate, other: Evaluate) -> Evaluate:
+        def operation(run: Run) -> Any:
+            left, right = one(run), other(run)
+            run.cost += 1
+            return operate(left, right)
+
+        return operation
+
+    return made
+
+
+def _negation(one: Evaluate) -> Evaluate:
+    def negation(run: Run) -> Any:
+        value = one(run)
+        run.cost += 1
+        if type(value) is int:
+            return checked_int(-value)
+        if type(value) is float:
+            return -value
+        raise no_overload()
+
+    return negation
+
+
+def _logical_not(one: Evaluate) -> Evaluate:
+    def logical_not(run: Run) -> bool:
+        value = one(run)
+        run.cost += 1
+        if type(value) is bool:
+            return not value
+        raise no_overload()
+
+    return logical_not
+
+
+def _not_strictly_false(one: Evaluate) -> Evaluate:
+    """False for false alone: an error, or another value, is true."""
+
+    def not_strictly_false(run: Run) -> bool:
+        run.cost += 1
+        try:
+            return one(run) is not False
+        except EvaluationError:
+            return True
+
+    return not_strictly_false
+
+
+# Fields and items.
+
+
+def _membership(one: Evaluate, other: Evaluate) -> Evaluate:
+    def membership(run: Run) -> bool:
+        sought, whole = one(run), other(run)
+        if isinstance(whole, list):
+            run.charge(len(whole))
+            if type(sought) is str:
+                return sought in whole
+            if isinstance(sought, list | dict):
+                run.strain(_EQUAL_STRAIN * sum(work_of(item, run.limit) for item in whole))
+            return any(is_equal(sought, item) for item in whole)
+        if isinstance(whole, dict):
+            run.cost += 1
+            return _found(whole, sought) is not _ABSENT
+        raise no_overload()
+
+    return membership
+
+
+_ABSENT: Final = object()
+
+
+def _found(whole: dict[Any, Any], key: Any) -> Any:
+    """The value of a key; numbers find each other, but a bool is none."""
+    if type(key) is str:
+        return whole.get(key, whole.default if type(whole) is DefaultMap else _ABSENT)
+    if type(key) not in (int, Uint, float, bool):
+        return _ABSENT
+    if key in whole:
+        wants_bool = type(key) is bool
+        for own, value in whole.items():
+            if own == key and (type(own) is bool) is wants_bool:
+                return value
+    return _ABSENT
+
+
+def element(whole: Any, key: Any) -> Any:
+    """`whole[key]`."""
+    if isinstance(whole, dict):
+        found = _found(whole, key)
+        if found is _ABSENT:
+            raise no_such_key(key)
+        return found
+    if isinstance(whole, list):
+        at = _place(key)
+        if 0 <= at < len(whole):
+            return whole[at]
+        raise EvaluationError(f"index out of bounds: {at}")
+    if type(whole) is Optional:
+        return optional_element(whole, key)
+    raise no_such_key(key)
+
+
+def optional_element(whole: Any, key: Any) -> Optional:
+    """`whole[?key]`, or `whole.?key`: absent where there is none."""
+    if type(whole) is Optional:
+        if not whole.is_present:
+            return NONE
+        whole = whole.value
+    if isinstance(whole, dict):
+        found = _found(whole, key)
+        return NONE if found is _ABSENT else Optional(found)
+    if isinstance(whole, list):
+        at = _place(key)
+        return Optional(whole[at]) if 0 <= at < len(whole) else NONE
+    return NONE
+
+
+def _place(key: Any) -> int:
+    if type(key) is int or type(key) is Uint:
+        return int(key)
+    if type(key) is float:
+        if key == fmod(key, INT_MAX) and key.is_integer():
+            return int(key)
+        raise EvaluationError(f"unsupported index value {key} in list")
+    raise EvaluationError(f"unsupported index type '{type_name(key)}' in list")
+
+
+UNARY: Final[dict[str, Make]] = {
+    "!_": _logical_not,
+    "-_": _negation,
+    "@not_strictly_false": _not_strictly_false,
+}
+BINARY: Final[dict[str, Make]] = {
+    "_==_": lambda one, other: _equality(one, other, is_wanted=True),
+    "_!=_": lambda one, other: _equality(one, other, is_wanted=False),
+    "_<_": _comparison(python.lt),
+    "_<=_": _comparison(python.le),
+    "_>_": _comparison(python.gt),
+    "_>=_": _comparison(python.ge),
+    "_+_": _addition,
+    "_-_": _plain(_difference),
+    "_*_": _plain(_product),
+    "_/_": _plain(_quotient),
+    "_%_": _plain(_remainder),
+    "@in": _membership,
+}

@@ -1,0 +1,108 @@
+"""Programs: expressions that are compiled once and evaluated about many values.
+
+    language = Environment({"self"})
+    program = language.program("self.replicas <= 5")
+    program.evaluate({"self": {"replicas": 3}}, Budget()).value     True
+
+What one evaluation may cost, and all those about one object together, is limited (`meter`).
+
+upstream: cel-go's cel/{env,program}.go, apiserver/pkg/apis/cel/config.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.cel.checker import checked
+from fairlead.cel.error import (
+    CALL_LIMIT,
+    CostLimitError,
+    EvaluationError,
+    ExpressionError,
+    shown_problems,
+)
+from fairlead.cel.evaluator import Planner, overloads_of
+from fairlead.cel.kind import DYN, Kind
+from fairlead.cel.library import FUNCTIONS
+from fairlead.cel.library.function import Function
+from fairlead.cel.meter import CALL_COST_MAX, Budget
+from fairlead.cel.mutation import ObjectTypes
+from fairlead.cel.parser import parsed
+from fairlead.cel.run import Evaluate, Run, Scope
+from fairlead.cel.value import type_name
+
+# Programs of longer expressions are not kept: one may take fifty times the room of its text.
+KEPT_CHARACTERS_MAX: Final = 2_048
+OUT_OF_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an expression evaluates to, or the problem in place of a value."""
+
+    value: Any = None
+    problem: str = ""
+    cost: int = 0
+
+    @property
+    def type_name(self) -> str:
+        """The name of the value's type."""
+        return type_name(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An expression that can be evaluated."""
+
+    evaluate_root: Evaluate
+    slots: int
+
+    def evaluate(self, known: Mapping[str, Any], budget: Budget) -> Answer:
+        """What it comes to about these values. Raises OutOfBudgetError.
+
+        An evaluation that would exceed what is left of the budget ends there.
+        """
+        run = Run(known, self.slots, min(CALL_COST_MAX, budget.left))
+        value, problem = None, ""
+        try:
+            value = self.evaluate_root(run)
+        except EvaluationError as cause:
+            problem = cause.message
+        except (CostLimitError, RecursionError):
+            problem = CALL_LIMIT
+        if run.cost > run.limit:
+            value, problem = None, CALL_LIMIT
+        if problem == CALL_LIMIT:
+            # Also where the strain or the stack ended it: the whole call counts as used up.
+            run.cost = CALL_COST_MAX
+        budget.take(run.cost)
+        return Answer(value, problem, run.cost)
+
+
+class Environment:
+    """The variables and functions that expressions know."""
+
+    def __init__(self, variables: Iterable[str], more: Iterable[Function] = ()) -> None:
+        """`more` are functions besides those of the library."""
+        self._variables: dict[str, Kind] = dict.fromkeys(variables, DYN)
+        functions = overloads_of((*FUNCTIONS, *more))
+        self._planner = Planner(frozenset(self._variables), functions)
+
+    def program(self, expression: str) -> Program:
+        """The program of an expression. Raises ExpressionError."""
+        tree = parsed(expression)
+        try:
+            problems = checked(tree, self._variables, ObjectTypes()).problems
+            if problems:
+                raise ExpressionError(shown_problems(expression, problems))
+            scope = Scope()
+            root = self._planner.compile(tree.root, scope)
+        except RecursionError:
+            raise ExpressionError(
+                "ERROR: <input>:-1:0: expression recursion limit exceeded"
+            ) from None
+        return Program(root, scope.size)

@@ -1,0 +1,61 @@
+"""What one evaluation has at hand: the values that are known, and the meter.
+
+A closure of the evaluator takes a `Run`. Variables of loops have slots, which are given out when
+an expression is compiled (`Scope`), so that no names are looked up while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fairlead.cel.error import EvaluationError
+from fairlead.cel.meter import CALL_COST_MAX, Meter
+
+
+class Run(Meter):
+    """One evaluation."""
+
+    __slots__ = ("known", "slots")
+
+    def __init__(self, known: Mapping[str, Any], slots: int, limit: int = CALL_COST_MAX) -> None:
+        """`known` are the values of the variables by their names."""
+        super().__init__(limit)
+        self.known = known
+        self.slots: list[Any] = [None] * slots
+
+
+Evaluate = Callable[[Run], Any]
+
+
+class Scope:
+    """The variables of the loops around a node, and the slots that they stand for."""
+
+    __slots__ = ("_counter", "_names")
+
+    def __init__(
+        self, names: Mapping[str, int] | None = None, counter: list[int] | None = None
+    ) -> None:
+        """A scope of no names; a nested one shares the counter of slots."""
+        self._names = dict(names or {})
+        self._counter = counter if counter is not None else [0]
+
+    @property
+    def size(self) -> int:
+        """How many slots the whole expression needs."""
+        return self._counter[0]
+
+    def slot(self, name: str) -> int | None:
+        """The slot of a name, None where it is no variable of a loop."""
+        return self._names.get(name)
+
+    def with_names(self, *names: str) -> Scope:
+        """The scope inside a loop with these variables; each has a new slot."""
+        slots = range(self._counter[0], self._counter[0] + len(names))
+        self._counter[0] += len(names)
+        return Scope({**self._names, **dict(zip(names, slots, strict=True))}, self._counter)
+
+
+def raised(problem: EvaluationError) -> EvaluationError:
+    """An error value that is raised once more, without the frames of the first time."""
+    return EvaluationError(problem.message)

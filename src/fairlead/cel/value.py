@@ -1,0 +1,266 @@
+"""The values of expressions: their types in Python, their equality and their order.
+
+    bool int uint double    bool, int, Uint, float
+    string bytes null       str, bytes, None
+    list map                list, dict: JSON values are values of the language as they are
+    timestamp duration      Timestamp, Duration: whole nanoseconds
+    optional_type type      Optional, TypeValue
+    quantities, addresses   frozen dataclasses of `library`, each with a `type_name`
+
+Python takes True for 1; the language does not. Code here therefore asks for `type(value)`, never
+for `isinstance`, where a bool could stand in for an int.
+
+upstream: cel-go's common/types
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from math import isfinite
+from typing import Any, ClassVar, Final
+
+INT_MAX: Final = (1 << 63) - 1
+INT_MIN: Final = -(1 << 63)
+UINT_MAX: Final = (1 << 64) - 1
+NANOS: Final = 1_000_000_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# upstream: common/types/timestamp.go: minUnixTime, maxUnixTime
+TIMESTAMP_MIN: Final = -62_135_596_800 * NANOS
+TIMESTAMP_MAX: Final = 253_402_300_800 * NANOS - 1
+
+
+class Uint(int):
+    """An unsigned integer of 64 bits."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """An instant, in nanoseconds since 1970."""
+
+    nanos: int
+    type_name: ClassVar[str] = "google.protobuf.Timestamp"
+
+    @property
+    def seconds(self) -> int:
+        """Whole seconds since 1970."""
+        return self.nanos // NANOS
+
+    @property
+    def as_datetime(self) -> datetime:
+        """The instant, without what is finer than a microsecond."""
+        return _EPOCH + timedelta(seconds=self.seconds, microseconds=self.nanos % NANOS // 1_000)
+
+    def __str__(self) -> str:
+        """As RFC 3339 writes it, with as many digits of a second as it takes."""
+        at = _EPOCH + timedelta(seconds=self.seconds)
+        return f"{at.year:04}-{at:%m-%dT%H:%M:%S}{_fraction(self.nanos % NANOS)}Z"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time in nanoseconds, which fit into 64 bits."""
+
+    nanos: int
+    type_name: ClassVar[str] = "google.protobuf.Duration"
+
+    def __str__(self) -> str:
+        """In seconds: `90s`, `-0.5s`."""
+        whole, rest = divmod(abs(self.nanos), NANOS)
+        return f"{'-' if self.nanos < 0 else ''}{whole}{_fraction(rest)}s"
+
+
+def _fraction(nanos: int) -> str:
+    return f".{nanos:09}".rstrip("0") if nanos else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may be absent."""
+
+    value: Any = None
+    is_present: bool = True
+    type_name: ClassVar[str] = "optional_type"
+
+
+NONE: Final = Optional(is_present=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value: what `type(x)` returns."""
+
+    name: str
+    type_name: ClassVar[str] = "type"
+
+
+class DefaultMap(dict[str, Any]):
+    """A map in which every key is found; `default` is the value of those that it does not have."""
+
+    __slots__ = ("default",)
+
+    def __init__(self, entries: dict[str, Any], default: Any) -> None:
+        """`entries` are those that it has."""
+        super().__init__(entries)
+        self.default = default
+
+    def __missing__(self, key: str) -> Any:
+        return self.default
+
+
+_NAMES: Final = {
+    bool: "bool",
+    int: "int",
+    Uint: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    list: "list",
+    dict: "map",
+    DefaultMap: "map",
+}
+_NUMBERS: Final = frozenset({int, Uint, float})
+_ORDERED: Final = frozenset({bool, str, bytes, Timestamp, Duration})
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type."""
+    return _NAMES.get(type(value)) or str(value.type_name)
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal; values of different types are not, but numbers may be."""
+    kind, other_kind = type(one), type(other)
+    if kind in _NUMBERS:
+        return other_kind in _NUMBERS and bool(one == other)
+    if isinstance(one, list):
+        same_size = isinstance(other, list) and len(one) == len(other)
+        return same_size and all(map(is_equal, one, other))
+    if isinstance(one, dict):
+        return (
+            isinstance(other, dict)
+            and len(one) == len(other)
+            and all(key in other and is_equal(item, other[key]) for key, item in one.items())
+        )
+    if kind is Optional and other_kind is Optional:
+        is_same = one.is_present == other.is_present
+        return is_same and (not one.is_present or is_equal(one.value, other.value))
+    return kind is other_kind and bool(one == other)
+
+
+def is_ordered(one: Any, other: Any) -> bool:
+    """Whether `<` compares these values."""
+    kind, other_kind = type(one), type(other)
+    if kind in _NUMBERS:
+        return other_kind in _NUMBERS
+    return kind is other_kind and kind in _ORDERED
+
+
+def double_text(value: float) -> str:
+    """The shortest text of a double, as Go's strconv.FormatFloat(value, 'g', -1, 64) writes it."""
+    if not isfinite(value):
+        return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"  # noqa: PLR0124
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    text, minus = "".join(map(str, digits)), "-" if sign else ""
+    power = len(text) + int(exponent) - 1
+    if not value or -4 <= power < 6:
+        return f"{minus}{Decimal(repr(abs(value))).normalize():f}"
+    fraction = f".{text[1:]}" if text[1:] else ""
+    return f"{minus}{text[0]}{fraction}e{power:+03}"
+
+
+def work_of(value: Any, limit: int) -> int:
+    """How many values there are in a value; counting ends beyond `limit`.
+
+    Lists may hold the same list many times: `[[x, x], [x, x]]` has few lists and many places.
+    """
+    due, count = [value], 0
+    while due and count <= limit:
+        here = due.pop()
+        if isinstance(here, list):
+            count += len(here)
+            due.extend(one for one in here if isinstance(one, list | dict))
+        elif isinstance(here, dict):
+            count += len(here)
+            due.extend(one for one in here.values() if isinstance(one, list | dict))
+    return count
+
+
+# `2026-01-02T03:04:05.678Z`, as Go's time.RFC3339 reads it.
+_INSTANT: Final = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))",
+    re.ASCII,
+)
+
+
+def timestamp_of(text: str) -> Timestamp:
+    """The instant that a text says. Raises ValueError."""
+    matched = _INSTANT.fullmatch(text)
+    if matched is None:
+        raise ValueError(text)
+    year, month, day, hour, minute, second = map(int, matched.groups()[:6])
+    at = datetime(year or 1, month, day, hour, minute, second, tzinfo=UTC)
+    seconds = (at - _EPOCH) // timedelta(seconds=1)
+    if matched[8]:
+        offset = int(matched[9]) * 3_600 + int(matched[10]) * 60
+        seconds -= -offset if matched[8] == "-" else offset
+    fraction = (matched[7] or "").ljust(9, "0")[:9]
+    nanos = seconds * NANOS + int(fraction)
+    if not year or not TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX:
+        raise ValueError(text)
+    return Timestamp(nanos)
+
+
+_UNITS: Final = {
+    "ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000,
+    "s": NANOS, "m": 60 * NANOS, "h": 3_600 * NANOS,
+}  # fmt: skip
+_PART: Final = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+
+
+def duration_of(text: str) -> Duration:
+    """The duration that a text says, as Go's time.ParseDuration reads it. Raises ValueError."""
+    sign = -1 if text.startswith("-") else 1
+    rest = text[1:] if text[:1] in ("-", "+") else text
+    if rest == "0":
+        return Duration(0)
+    at = total = 0
+    while at < len(rest):
+        matched = _PART.match(rest, at)
+        if matched is None or not (matched[1] or matched[2]):
+            raise ValueError(text)
+        unit, digits = _UNITS[matched[3]], matched[2] or ""
+        total += int(matched[1] or 0) * unit + int(digits or 0) * unit // 10 ** len(digits)
+        at = matched.end()
+    if not rest or total > INT_MAX + (sign < 0):
+        raise ValueError(text)
+    return Duration(sign * total)
+
+
+def as_json(value: Any) -> Any:
+    """A copy of a value in JSON's types: times become texts, bytes base64."""
+    match value:
+        case dict():
+            return {_key(key): as_json(one) for key, one in value.items()}
+        case list():
+            return [as_json(one) for one in value]
+        case Uint():
+            return int(value)
+        case bytes():
+            return b64encode(value).decode()
+        case Timestamp() | Duration():
+            return str(value)
+        case Optional():
+            return as_json(value.value)
+        case _:
+            return value
+
+
+def _key(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
