@@ -17,7 +17,11 @@ from fairlead.apiserver.apiextensions.json_path import JsonPath
 from fairlead.apiserver.apiextensions.schema.embedded_object import wrong_embedded
 from fairlead.apiserver.apiextensions.schema.pruning import IDENTITY, shaped
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
-from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
+from fairlead.apiserver.apiextensions.schema.value_validation import (
+    NOWHERE,
+    checked,
+    repeated_items,
+)
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.printers.column import Printer
 from fairlead.apiserver.schema.decoding import read

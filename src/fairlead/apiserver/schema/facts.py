@@ -13,10 +13,11 @@ upstream's defaults.go and validation.go.
     +default, default    what an absent field becomes, as JSON; `unfilled`: published only
     required             must say something; ="..." is the explanation in the refusal
     listed               an empty text is refused as a value that is not in `enum`
-    pointer              an empty text counts as a value
+    empty                an empty text counts as a value
     minimum, maximum     bounds of a number; words="..." replaces the standard explanation
+    zero                 an absent number counts as 0
     format               the form of a text, see `validation.meta.format`
-    maxLength, maxItems  bounds of a text in bytes, and of a list
+    maxLength, maxItems  how long a text or a list may be
 
 upstream: staging/src/k8s.io/api/*/*/types.go, pkg/apis/*/*/defaults.go,
 pkg/apis/*/validation/validation.go
@@ -35,23 +36,32 @@ import msgspec
 
 _WORD: Final = re.compile(r'(\+?[A-Za-z]+)(?:=("(?:[^"\\]|\\.)*"|\S+))?')
 _LISTS: Final = ("+enum", "enum")
+_KEYWORDS: Final = ("enum", "minimum", "maximum", "maxLength", "maxItems")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldFacts:
-    """The facts about one field; `values` are those that validation takes, in its order."""
+    """The facts about one field.
 
-    values: tuple[str, ...] = ()
+    `keywords` are OpenAPI's: enum with the values that validation takes, in its order, minimum,
+    maximum, maxLength and maxItems. `required` is the explanation of a refusal, None if the field
+    may be absent.
+    """
+
+    keywords: Mapping[str, Any]
     published_values: tuple[str, ...] = ()
     required: str | None = None
     is_listed: bool = False
-    is_pointer: bool = False
-    minimum: int | None = None
-    maximum: int | None = None
+    checks_empty: bool = False
+    is_zero: bool = False
     words: str = ""
     format: str = ""
-    max_length: int | None = None
-    max_items: int | None = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values that validation takes; empty where any will do."""
+        values: tuple[str, ...] = self.keywords.get("enum", ())
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,11 @@ def values_of(type_name: str, name: str) -> tuple[str, ...]:
 def default_of(type_name: str, name: str) -> Any:
     """What the absent field `name` of that type becomes. Raises KeyError."""
     return _all_facts()[type_name].defaults[name]
+
+
+def known_types() -> tuple[str, ...]:
+    """The types that have facts."""
+    return tuple(_all_facts())
 
 
 @cache
@@ -115,16 +130,16 @@ def _add(facts: TypeFacts, name: str, words: dict[str, Any]) -> None:
     if "+default" in words:
         facts.published_defaults[name] = stated
     needed = words.get("required")
+    keywords: dict[str, Any] = {word: words[word] for word in _KEYWORDS if word in words}
+    if "+enum" in words:
+        keywords.setdefault("enum", words["+enum"])
     facts.fields[name] = FieldFacts(
-        values=words.get("enum", words.get("+enum", ())),
+        keywords=keywords,
         published_values=tuple(sorted(words.get("+enum", ()))),
         required="" if needed is True else needed,
         is_listed="listed" in words,
-        is_pointer="pointer" in words,
-        minimum=words.get("minimum"),
-        maximum=words.get("maximum"),
+        checks_empty="empty" in words,
+        is_zero="zero" in words,
         words=words.get("words", ""),
         format=words.get("format", ""),
-        max_length=words.get("maxLength"),
-        max_items=words.get("maxItems"),
     )

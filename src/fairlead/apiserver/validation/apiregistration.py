@@ -6,19 +6,15 @@ upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go
 from __future__ import annotations
 
 import base64
-from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.validation.meta.field import Causes, invalid, required
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
-    PORT_MAX,
     check_subdomain,
     dns_1035_problems,
     path_segment_problems,
 )
-
-GROUP_PRIORITY_MAX: Final = 20_000
-VERSION_PRIORITY_MAX: Final = 1000
 
 
 def check_api_service(obj: Json) -> Causes:
@@ -36,13 +32,8 @@ def check_api_service(obj: Json) -> Causes:
         yield from check_subdomain("spec.group", group)
     for problem in dns_1035_problems(version):
         yield invalid("spec.version", version, problem)
-    for key, most in (
-        ("groupPriorityMinimum", GROUP_PRIORITY_MAX),
-        ("versionPriority", VERSION_PRIORITY_MAX),
-    ):
-        if not 0 < spec.get(key, 0) <= most:
-            why = f"must be positive and less than {most}"
-            yield invalid(f"spec.{key}", spec.get(key, 0), why)
+    names = ("groupPriorityMinimum", "versionPriority")
+    yield from check_fields("spec", "apiregistration.v1.APIServiceSpec", spec, *names)
     yield from _check_backend(spec, spec.get("service"))
 
 
@@ -56,12 +47,7 @@ def _check_backend(spec: Json, service: Json | None) -> Causes:
             why = "local APIServices may not have insecureSkipTLSVerify"
             yield invalid("spec.insecureSkipTLSVerify", blind, why)
         return
-    for key in ("namespace", "name"):
-        if not service.get(key):
-            yield required(f"spec.service.{key}")
-    port = service.get("port", 0)
-    if not 1 <= port <= PORT_MAX:
-        why = f"port is not valid: must be between 1 and {PORT_MAX}, inclusive"
-        yield invalid("spec.service.port", port, why)
+    names = ("namespace", "name", "port")
+    yield from check_fields("spec.service", "apiregistration.v1.ServiceReference", service, *names)
     if blind and bundle:
         yield invalid("spec.insecureSkipTLSVerify", blind, "may not be true if caBundle is present")

@@ -18,15 +18,13 @@ from fairlead.apiserver.validation.meta.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
-    check_at_least,
     check_dns_label,
-    path_segment_problems,
 )
 
 METRICS: Final = ("ContainerResource", "External", "Object", "Pods", "Resource")
-SELECT_POLICIES: Final = ("Disabled", "Max", "Min")
-POLICY_TYPES: Final = ("Percent", "Pods")
+_SPEC: Final = "autoscaling.v2.HorizontalPodAutoscalerSpec"
 TARGETS: Final = ("Utilization", "Value", "AverageValue")
 WINDOW_MAX_S: Final = 3600
 PERIOD_MAX_S: Final = 1800
@@ -43,7 +41,7 @@ def check_autoscaler(obj: Json) -> Causes:
     """A HorizontalPodAutoscaler of either version."""
     spec = obj["spec"]
     least, most = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
-    yield from check_at_least("spec.minReplicas", least, 1)
+    yield from check_fields("spec", _SPEC, spec, "minReplicas")
     if most < 1:
         yield required("spec.maxReplicas", "must be set and greater than 0")
     if most < least:
@@ -66,12 +64,8 @@ def check_autoscaler(obj: Json) -> Causes:
 
 
 def _check_reference(field: str, reference: Json) -> Causes:
-    for key in ("kind", "name"):
-        text = reference.get(key, "")
-        if not text:
-            yield required(f"{field}.{key}")
-        for problem in path_segment_problems(text):
-            yield invalid(f"{field}.{key}", text, problem)
+    kind = "autoscaling.v2.CrossVersionObjectReference"
+    yield from check_fields(field, kind, reference, "kind", "name")
 
 
 def _check_rules(field: str, rules: Json) -> Causes:
@@ -81,20 +75,11 @@ def _check_rules(field: str, rules: Json) -> Causes:
         yield invalid(where, window_s, "must be greater than or equal to zero")
     if window_s is not None and window_s > WINDOW_MAX_S:
         yield invalid(where, window_s, f"must be less than or equal to {WINDOW_MAX_S}")
-    chosen = rules.get("selectPolicy")
-    if chosen is not None and chosen not in SELECT_POLICIES:
-        yield not_supported(f"{field}.selectPolicy", chosen, SELECT_POLICIES)
-    policies = rules.get("policies") or []
-    if not policies:
-        yield required(f"{field}.policies", "must specify at least one Policy")
-    for place, policy in enumerate(policies):
-        at = f"{field}.policies[{place}]"
-        sort, period_s = policy.get("type", ""), policy.get("periodSeconds", 0)
-        if sort not in POLICY_TYPES:
-            yield not_supported(f"{at}.type", sort, POLICY_TYPES)
-        for key in ("value", "periodSeconds"):
-            if policy.get(key, 0) <= 0:
-                yield invalid(f"{at}.{key}", policy.get(key, 0), "must be greater than zero")
+    yield from check_fields(field, "autoscaling.v2.HPAScalingRules", rules)
+    for index, policy in enumerate(rules.get("policies") or []):
+        at = f"{field}.policies[{index}]"
+        period_s = policy.get("periodSeconds", 0)
+        yield from check_fields(at, "autoscaling.v2.HPAScalingPolicy", policy)
         if period_s > PERIOD_MAX_S:
             why = f"must be less than or equal to {PERIOD_MAX_S}"
             yield invalid(f"{at}.periodSeconds", period_s, why)
@@ -121,11 +106,7 @@ def _check_metric(field: str, metric: Json) -> Causes:
 
 
 def _check_name(field: str, metric: Json) -> Causes:
-    name = metric.get("name", "")
-    if not name:
-        yield required(f"{field}.name", "must specify a metric name")
-    for problem in path_segment_problems(name):
-        yield invalid(f"{field}.name", name, problem)
+    yield from check_fields(field, "autoscaling.v2.MetricIdentifier", metric, "name")
 
 
 def _check_target(field: str, target: Json) -> Causes:
@@ -139,9 +120,7 @@ def _check_target(field: str, target: Json) -> Causes:
         if target.get(key) is not None and parse_quantity(target[key]).nano <= 0:
             shown = canonical(parse_quantity(target[key]))
             yield invalid(f"{field}.{key}", shown, "must be positive")
-    share = target.get("averageUtilization")
-    if share is not None and share < 1:
-        yield invalid(f"{field}.averageUtilization", share, "must be greater than 0")
+    yield from check_fields(field, "autoscaling.v2.MetricTarget", target, "averageUtilization")
 
 
 def _check_object(field: str, source: Json) -> Causes:
@@ -177,8 +156,7 @@ def _check_pods(field: str, source: Json) -> Causes:
 
 
 def _check_resource(field: str, source: Json) -> Causes:
-    if not source.get("name"):
-        yield required(f"{field}.name", "must specify a resource name")
+    yield from check_fields(field, "autoscaling.v2.ResourceMetricSource", source, "name")
     yield from _check_use(f"{field}.target", source.get("target") or {})
 
 

@@ -24,9 +24,10 @@ from fairlead.apiserver.validation.meta.field import (
     repeated_indexes,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 
-LIFE_MIN_S: Final = 600
+_SPEC: Final = "certificates.v1.CertificateSigningRequestSpec"
 SIGNER_LENGTH_MAX: Final = 571
 LEGACY: Final = "kubernetes.io/legacy-unknown"
 USAGES: Final = (
@@ -55,18 +56,14 @@ def check_request(obj: Json) -> Causes:
     if problem:
         yield invalid("spec.request", spec.get("request") or "", problem)
     usages = spec.get("usages") or []
-    if not usages:
-        yield required("spec.usages")
+    yield from check_fields("spec", _SPEC, spec, "usages")
     for place, usage in enumerate(usages):
         if usage not in USAGES:
             yield not_supported(f"spec.usages[{place}]", usage, USAGES)
     for place in sorted(repeated_indexes(usages)):
         yield duplicate(f"spec.usages[{place}]", usages[place])
     yield from _check_signer("spec.signerName", spec.get("signerName", ""))
-    life_s = spec.get("expirationSeconds")
-    if life_s is not None and life_s < LIFE_MIN_S:
-        why = f"may not specify a duration less than {LIFE_MIN_S} seconds (10 minutes)"
-        yield invalid("spec.expirationSeconds", life_s, why)
+    yield from check_fields("spec", _SPEC, spec, "expirationSeconds")
 
 
 def _check_signer(field: str, name: str) -> Causes:

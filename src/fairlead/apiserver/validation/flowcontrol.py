@@ -15,6 +15,7 @@ from fairlead.apiserver.validation.meta.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
     check_subdomain,
@@ -24,7 +25,6 @@ from fairlead.apiserver.validation.meta.format import (
 PRECEDENCE_MAX: Final = 10_000
 EXEMPT: Final = "exempt"
 METHODS: Final = ("ByNamespace", "ByUser")
-SUBJECTS: Final = ("Group", "ServiceAccount", "User")
 VERBS: Final = (
     "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch",
 )  # fmt: skip
@@ -48,21 +48,16 @@ def check_schema(obj: Json) -> Causes:
     if method is not None and method.get("type") not in METHODS:
         shown = {"Type": method.get("type", "")}
         yield not_supported("spec.distinguisherMethod.type", shown, METHODS)
-    level = (spec.get("priorityLevelConfiguration") or {}).get("name", "")
-    field = "spec.priorityLevelConfiguration.name"
-    if level:
-        yield from check_subdomain(field, level)
-    else:
-        yield required(field, "must reference a priority level")
+    reference = "flowcontrol.v1.PriorityLevelConfigurationReference"
+    level = spec.get("priorityLevelConfiguration") or {}
+    yield from check_fields("spec.priorityLevelConfiguration", reference, level, "name")
     for place, rule in enumerate(spec.get("rules") or ()):
         yield from _check_rule(f"spec.rules[{place}]", rule)
 
 
 def _check_rule(field: str, rule: Json) -> Causes:
-    subjects = rule.get("subjects") or []
-    if not subjects:
-        yield required(f"{field}.subjects", "subjects must contain at least one value")
-    for place, subject in enumerate(subjects):
+    yield from check_fields(field, "flowcontrol.v1.PolicyRulesWithSubjects", rule, "subjects")
+    for place, subject in enumerate(rule.get("subjects") or []):
         yield from _check_subject(f"{field}.subjects[{place}]", subject)
     resources, paths = rule.get("resourceRules") or [], rule.get("nonResourceRules") or []
     if not resources and not paths:
@@ -76,8 +71,8 @@ def _check_rule(field: str, rule: Json) -> Causes:
 
 def _check_subject(field: str, subject: Json) -> Causes:
     kind = subject.get("kind", "")
-    if kind not in SUBJECTS:
-        yield not_supported(f"{field}.kind", kind, SUBJECTS)
+    yield from check_fields(field, "flowcontrol.v1.Subject", subject, "kind")
+    if kind not in _KEYS:
         return
     key = _KEYS[kind]
     yield from _check_named(f"{field}.{key}", key, subject.get(key))
@@ -193,19 +188,11 @@ def check_level(obj: Json) -> Causes:
 
 
 def _check_limited(field: str, limited: Json) -> Causes:
-    shares = limited.get("nominalConcurrencyShares", 0)
-    if shares < 0:
-        where = f"{field}.nominalConcurrencyShares"
-        yield invalid(where, shares, "must be a non-negative integer")
-    lendable, borrowed = limited.get("lendablePercent"), limited.get("borrowingLimitPercent")
+    limits = "flowcontrol.v1.LimitedPriorityLevelConfiguration"
+    yield from check_fields(field, limits, limited, "nominalConcurrencyShares")
     response = limited.get("limitResponse") or {}
     yield from _check_response(f"{field}.limitResponse", response)
-    if lendable is not None and not 0 <= lendable <= 100:
-        why = "must be between 0 and 100, inclusive"
-        yield invalid(f"{field}.lendablePercent", lendable, why)
-    if borrowed is not None and borrowed < 0:
-        why = "if specified, must be a non-negative integer"
-        yield invalid(f"{field}.borrowingLimitPercent", borrowed, why)
+    yield from check_fields(field, limits, limited, "lendablePercent", "borrowingLimitPercent")
 
 
 def _check_response(field: str, response: Json) -> Causes:

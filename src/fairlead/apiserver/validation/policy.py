@@ -12,10 +12,10 @@ from fairlead.api.json import Json
 from fairlead.api.objects import IntOrString, PodDisruptionBudget
 from fairlead.api.text.integer import capped_integer
 from fairlead.apiserver.validation.meta.change_text import internal_of
-from fairlead.apiserver.validation.meta.field import Causes, invalid, non_negative, not_supported
+from fairlead.apiserver.validation.meta.field import Causes, invalid, non_negative
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.selector import check_label_selector
 
-EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _PERCENT_FORM: Final = "[0-9]+%"
 _PERCENT: Final = re.compile(_PERCENT_FORM)
 _PERCENT_RULE: Final = (
@@ -39,9 +39,8 @@ def check_disruption_budget(manifest: Json, budget: PodDisruptionBudget) -> Caus
         if amount is not None:
             yield from _check_amount(f"spec.{key}", amount)
     yield from check_label_selector("spec.selector", spec.selector)
-    policy = manifest.get("spec", {}).get("unhealthyPodEvictionPolicy")
-    if policy is not None and policy not in EVICTION_POLICIES:
-        yield not_supported("spec.unhealthyPodEvictionPolicy", policy, EVICTION_POLICIES)
+    kind, name = "policy.v1.PodDisruptionBudgetSpec", "unhealthyPodEvictionPolicy"
+    yield from check_fields("spec", kind, manifest.get("spec", {}), name)
 
 
 def _check_amount(field: str, amount: IntOrString) -> Causes:

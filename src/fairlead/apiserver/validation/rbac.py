@@ -8,16 +8,17 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.meta.field import Causes, invalid, not_supported, required
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_subdomain,
     label_selector,
-    path_segment_problems,
 )
 from fairlead.apiserver.validation.meta.selector import check_label_selector
 
 RBAC: Final = "rbac.authorization.k8s.io"
-SUBJECTS: Final = ("ServiceAccount", "User", "Group")
+SUBJECTS: Final = values_of("rbac.v1.Subject", "kind")
 
 
 def check_role(obj: Json) -> Causes:
@@ -44,8 +45,7 @@ def check_cluster_role(obj: Json) -> Causes:
 def _check_rules(obj: Json, *, namespaced: bool) -> Causes:
     for place, rule in enumerate(obj.get("rules") or ()):
         field = f"rules[{place}]"
-        if not rule.get("verbs"):
-            yield required(f"{field}.verbs", "verbs must contain at least one value")
+        yield from check_fields(field, "rbac.v1.PolicyRule", rule, "verbs")
         paths = rule.get("nonResourceURLs")
         if paths:
             if namespaced:
@@ -55,12 +55,7 @@ def _check_rules(obj: Json, *, namespaced: bool) -> Causes:
                 why = "rules cannot apply to both regular resources and non-resource URLs"
                 yield invalid(f"{field}.nonResourceURLs", paths, why)
             continue
-        if not rule.get("apiGroups"):
-            why = "resource rules must supply at least one api group"
-            yield required(f"{field}.apiGroups", why)
-        if not rule.get("resources"):
-            why = "resource rules must supply at least one resource"
-            yield required(f"{field}.resources", why)
+        yield from check_fields(field, "rbac.v1.PolicyRule", rule, "apiGroups", "resources")
 
 
 def check_role_binding(obj: Json) -> Causes:
@@ -79,20 +74,15 @@ def _check_binding(obj: Json, kinds: tuple[str, ...], *, namespaced: bool) -> Ca
         yield not_supported("roleRef.apiGroup", role.get("apiGroup", ""), (RBAC,))
     if role.get("kind") not in kinds:
         yield not_supported("roleRef.kind", role.get("kind", ""), kinds)
-    if not role.get("name"):
-        yield required("roleRef.name")
-    for problem in path_segment_problems(role.get("name", "")):
-        yield invalid("roleRef.name", role["name"], problem)
+    yield from check_fields("roleRef", "rbac.v1.RoleRef", role, "name")
     for place, subject in enumerate(obj.get("subjects") or ()):
         yield from _check_subject(f"subjects[{place}]", subject, namespaced=namespaced)
 
 
 def _check_subject(field: str, subject: Json, *, namespaced: bool) -> Causes:
     name, kind = subject.get("name", ""), subject.get("kind", "")
-    if not name:
-        yield required(f"{field}.name")
+    yield from check_fields(field, "rbac.v1.Subject", subject, "name", "kind")
     if kind not in SUBJECTS:
-        yield not_supported(f"{field}.kind", kind, SUBJECTS)
         return
     group = subject.get("apiGroup", "")
     expected = "" if kind == "ServiceAccount" else RBAC

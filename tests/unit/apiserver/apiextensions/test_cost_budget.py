@@ -7,7 +7,7 @@ import pytest
 from fairlead.apiserver.apiextensions.cost_budget import TooMuchWorkError, Work
 from fairlead.apiserver.apiextensions.definition.default_validation import wrong_defaults
 from fairlead.apiserver.apiextensions.schema.structural import structural
-from fairlead.apiserver.custom.checking import checked
+from fairlead.apiserver.apiextensions.schema.value_validation import checked
 from fairlead.cel.program import OUT_OF_BUDGET
 
 TEXT = {"type": "string"}

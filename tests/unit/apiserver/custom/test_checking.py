@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.apiextensions.schema.structural import structural
-from fairlead.apiserver.custom.checking import checked
+from fairlead.apiserver.apiextensions.schema.value_validation import checked
 
 NOWHERE = "<nil>"
 TWO = "schema (oneOf). Found 2 valid alternatives"

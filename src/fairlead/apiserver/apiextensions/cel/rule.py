@@ -21,18 +21,16 @@ from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.apiextensions.cel.escaped_name import spelled
 from fairlead.apiserver.apiextensions.cel.named_format import FUNCTIONS
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
-from fairlead.apiserver.custom.checking import is_same, items_before, member_path
+from fairlead.apiserver.apiextensions.schema.value_validation import (
+    is_same,
+    items_before,
+    member_path,
+)
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.meta.field import duplicate, forbidden, invalid, required
 from fairlead.cel.error import CALL_LIMIT, ExpressionError
 from fairlead.cel.meter import Budget, OutOfBudgetError
-from fairlead.cel.program import (
-    KEPT_CHARACTERS_MAX,
-    OUT_OF_BUDGET,
-    Answer,
-    Environment,
-    Program,
-)
+from fairlead.cel.program import KEPT_CHARACTERS_MAX, OUT_OF_BUDGET, Answer, Environment, Program
 from fairlead.cel.value import NONE, Optional, duration_of, timestamp_of
 
 RULES_CACHED_MAX: Final = 1_024

@@ -12,7 +12,11 @@ from fairlead.apiserver.apiextensions.cel.rule import broken_rules
 from fairlead.apiserver.apiextensions.cost_budget import TooMuchWorkError
 from fairlead.apiserver.apiextensions.schema.pruning import shaped_value
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
-from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
+from fairlead.apiserver.apiextensions.schema.value_validation import (
+    NOWHERE,
+    checked,
+    repeated_items,
+)
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.place import Place
 from fairlead.apiserver.validation.meta.field import bounded, invalid

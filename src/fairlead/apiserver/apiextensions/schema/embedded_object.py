@@ -10,7 +10,7 @@ from typing import Any
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.schema.structural import Structural
-from fairlead.apiserver.custom.checking import member_path
+from fairlead.apiserver.apiextensions.schema.value_validation import member_path
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.meta.field import invalid, required
 from fairlead.apiserver.validation.meta.format import dns_1035_problems, path_segment_problems

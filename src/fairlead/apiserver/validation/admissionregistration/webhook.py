@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.admissionregistration.expression import (
     BOOLEAN,
     Known,
@@ -24,8 +25,8 @@ from fairlead.apiserver.validation.meta.field import (
     repeated_indexes,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
-    PORT_MAX,
     check_qualified_name,
     dns_1035_problems,
     dns_subdomain_problems,
@@ -34,12 +35,11 @@ from fairlead.apiserver.validation.meta.format import (
 )
 from fairlead.apiserver.validation.meta.selector import check_label_selector
 
-FAILURE_POLICIES: Final = ("Fail", "Ignore")
-MATCH_POLICIES: Final = ("Equivalent", "Exact")
-SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
-REINVOCATIONS: Final = ("IfNeeded", "Never")
+_WEBHOOK: Final = "admissionregistration.v1.MutatingWebhook"
+FAILURE_POLICIES: Final = values_of(_WEBHOOK, "failurePolicy")
+MATCH_POLICIES: Final = values_of(_WEBHOOK, "matchPolicy")
+REINVOCATIONS: Final = values_of(_WEBHOOK, "reinvocationPolicy")
 OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-SCOPES: Final = ("*", "Cluster", "Namespaced")
 REVIEWS: Final = ("v1", "v1beta1")
 CONDITIONS_MAX: Final = 64
 _URL: Final = re.compile(  # of RFC 3986, the parts that are told apart here
@@ -69,21 +69,11 @@ def _check_webhook(field: str, hook: Json) -> Causes:
     yield from _check_full_name(f"{field}.name", hook.get("name", ""))
     for place, rule in enumerate(hook.get("rules") or ()):
         yield from check_rule(f"{field}.rules[{place}]", rule)
-    yield from check_word(f"{field}.failurePolicy", hook.get("failurePolicy"), FAILURE_POLICIES)
-    yield from check_word(f"{field}.matchPolicy", hook.get("matchPolicy"), MATCH_POLICIES)
-    if hook.get("sideEffects"):
-        yield from check_word(f"{field}.sideEffects", hook["sideEffects"], SIDE_EFFECTS)
-    else:
-        yield required(f"{field}.sideEffects", f"must specify one of {', '.join(SIDE_EFFECTS)}")
-    limit_s = hook.get("timeoutSeconds")
-    if limit_s is not None and not 1 <= limit_s <= 30:
-        why = "the timeout value must be between 1 and 30 seconds"
-        yield invalid(f"{field}.timeoutSeconds", limit_s, why)
+    names = ("failurePolicy", "matchPolicy", "sideEffects", "timeoutSeconds")
+    yield from check_fields(field, _WEBHOOK, hook, *names)
     for key in ("namespaceSelector", "objectSelector"):
         yield from check_label_selector(f"{field}.{key}", label_selector(hook.get(key)))
-    yield from check_word(
-        f"{field}.reinvocationPolicy", hook.get("reinvocationPolicy"), REINVOCATIONS
-    )
+    yield from check_fields(field, _WEBHOOK, hook, "reinvocationPolicy")
     yield from check_client(f"{field}.clientConfig", hook.get("clientConfig") or {})
     yield from check_conditions(f"{field}.matchConditions", hook.get("matchConditions") or [])
 
@@ -145,7 +135,7 @@ def check_rule(field: str, rule: Json) -> Causes:
         if not version:
             yield required(f"{field}.apiVersions[{place}]")
     yield from _check_resources(f"{field}.resources", rule.get("resources") or [])
-    yield from check_word(f"{field}.scope", rule.get("scope"), SCOPES)
+    yield from check_fields(field, "admissionregistration.v1.RuleWithOperations", rule, "scope")
 
 
 def _check_resources(field: str, resources: list[str]) -> Causes:
@@ -223,13 +213,8 @@ def _not_url(text: str) -> str:
 
 def check_webhook_service(field: str, service: Json) -> Causes:
     """A Service that answers reviews, of objects or of versions of them."""
-    for key in ("name", "namespace"):
-        if not service.get(key):
-            yield required(f"{field}.{key}", f"service {key} is required")
-    port = service.get("port", 443)
-    if not 1 <= port <= PORT_MAX:
-        why = f"port is not valid: must be between 1 and {PORT_MAX}, inclusive"
-        yield invalid(f"{field}.port", port, why)
+    reference = "admissionregistration.v1.ServiceReference"
+    yield from check_fields(field, reference, service, "name", "namespace", "port")
     path, where = service.get("path") or "", f"{field}.path"
     if path in ("", "/"):
         return

@@ -39,11 +39,10 @@ from fairlead.apiserver.validation.meta.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     IMMUTABLE,
-    check_at_least,
     check_not_beyond_all,
-    check_one_of,
     check_share,
     check_unchanged,
     is_nothing,
@@ -203,10 +202,9 @@ def check_deployment(obj: Json, view: Deployment) -> Causes:
     yield from non_negative("spec.replicas", view.spec.replicas)
     yield from _check_selected_template(obj, view)
     yield from _check_strategy(spec.get("strategy") or {})
-    yield from check_at_least("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
-    yield from check_at_least("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit"), 0)
+    names = ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
+    yield from check_fields("spec", "apps.v1.DeploymentSpec", spec, *names)
     deadline_s = spec.get("progressDeadlineSeconds")
-    yield from check_at_least("spec.progressDeadlineSeconds", deadline_s, 0)
     if deadline_s is not None and deadline_s <= spec.get("minReadySeconds", 0):
         yield invalid(
             "spec.progressDeadlineSeconds", deadline_s, "must be greater than minReadySeconds"
@@ -244,13 +242,14 @@ def _check_selected_template(obj: Json, view: Replicated) -> Causes:
 def check_replica_set(obj: Json, view: ReplicaSet) -> Causes:
     """A ReplicaSet."""
     yield from non_negative("spec.replicas", view.spec.replicas)
-    yield from check_at_least("spec.minReadySeconds", obj["spec"].get("minReadySeconds"), 0)
+    yield from check_fields("spec", "apps.v1.ReplicaSetSpec", obj["spec"], "minReadySeconds")
     yield from _check_selected_template(obj, view)
 
 
 def check_replication_controller(obj: Json, view: ReplicationController) -> Causes:
     """A ReplicationController."""
-    yield from check_at_least("spec.minReadySeconds", obj["spec"].get("minReadySeconds"), 0)
+    kind_spec = "core.v1.ReplicationControllerSpec"
+    yield from check_fields("spec", kind_spec, obj["spec"], "minReadySeconds")
     yield from check_labels("spec.selector", view.spec.selector)
     yield from non_negative("spec.replicas", view.spec.replicas)
     yield from _check_controller_selector(view)
@@ -281,14 +280,14 @@ def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
         case other:
             shown = {"Type": other or "", "RollingUpdate": rolling}
             yield invalid("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'")
-    retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
-    for key in ("whenDeleted", "whenScaled"):
-        if key in retention:
-            where = f"spec.persistentVolumeClaimRetentionPolicy.{key}"
-            yield from check_one_of(where, retention[key], ("Retain", "Delete"))
+    where = "spec.persistentVolumeClaimRetentionPolicy"
+    policy = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    retention = "apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy"
+    yield from check_fields(where, retention, policy, "whenDeleted", "whenScaled")
     yield from non_negative("spec.replicas", view.spec.replicas)
-    yield from check_at_least("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
-    yield from check_at_least("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"), 0)
+    yield from check_fields("spec", "apps.v1.StatefulSetSpec", spec, "minReadySeconds")
+    ordinals = spec.get("ordinals") or {}
+    yield from check_fields("spec.ordinals", "apps.v1.StatefulSetOrdinals", ordinals, "start")
     yield from check_label_selector("spec.selector", view.spec.selector)
     yield from _check_selector(view)
     # Upstream checks the labels here and again as part of the template.
@@ -300,7 +299,8 @@ def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
 
 def _check_partition(field: str, rolling: Json) -> Causes:
     """Which pods wait, and how many of the others may be missing at a time."""
-    yield from check_at_least(f"{field}.partition", rolling.get("partition"), 0)
+    strategy = "apps.v1.RollingUpdateStatefulSetStrategy"
+    yield from check_fields(field, strategy, rolling, "partition")
     unavailable = rolling.get("maxUnavailable")
     if unavailable is None:
         return
@@ -336,7 +336,7 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
     """A DaemonSet."""
     spec = obj["spec"]
     yield from _check_selected_template(obj, view)
-    yield from check_at_least("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
+    yield from check_fields("spec", "apps.v1.DaemonSetSpec", spec, "minReadySeconds")
     update = spec.get("updateStrategy") or {}
     match update.get("type"):
         case "RollingUpdate":
@@ -347,7 +347,7 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
         case other:
             shown = {"Type": other or "", "RollingUpdate": update.get("rollingUpdate")}
             yield not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete"))
-    yield from check_at_least("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit"), 0)
+    yield from check_fields("spec", "apps.v1.DaemonSetSpec", spec, "revisionHistoryLimit")
 
 
 def _check_replacement(field: str, rolling: Json) -> Causes:
@@ -368,7 +368,7 @@ def check_revision(obj: Json) -> Causes:
     """A ControllerRevision."""
     if obj.get("data") is None:
         yield required("data", "data is mandatory")
-    yield from check_at_least("revision", obj.get("revision"), 0)
+    yield from check_fields("", "apps.v1.ControllerRevision", obj, "revision")
 
 
 def check_revision_update(old: Json, new: Json) -> Causes:

@@ -24,16 +24,15 @@ from fairlead.apiserver.validation.meta.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
-    check_at_least,
     check_domain_path,
     check_one_of,
     dns_label_problems,
     too_long,
 )
 
-CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
-MODES: Final = ("NonIndexed", "Indexed")
+_CRON_JOB: Final = "batch.v1.CronJobSpec"
 REPLACEMENTS: Final = ("Failed", "TerminatingOrFailed")
 RESTART_POLICY_REQUIRED: Final = 'valid values: "OnFailure", "Never"'
 NAME_MAX: Final = 52
@@ -79,8 +78,7 @@ def check_new_scheduled_job(job: Job) -> Causes:
 
 def check_job_spec(field: str, spec: Json) -> Causes:
     """The spec of a Job; `field` is where it stands."""
-    for key in _NOT_NEGATIVE:
-        yield from check_at_least(f"{field}.{key}", spec.get(key), 0)
+    yield from check_fields(field, "batch.v1.JobSpec", spec, *_NOT_NEGATIVE)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(f"{field}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
     manager = spec.get("managedBy")
@@ -112,8 +110,7 @@ def _check_restart(field: str, spec: Json) -> Causes:
 
 def _check_mode(field: str, spec: Json) -> Causes:
     mode = spec.get("completionMode")
-    if mode is not None and mode not in MODES:
-        yield not_supported(f"{field}.completionMode", mode, MODES)
+    yield from check_fields(field, "batch.v1.JobSpec", spec, "completionMode")
     if mode == "Indexed":
         yield from _check_indexed(field, spec)
     if mode in (None, "NonIndexed"):
@@ -161,21 +158,19 @@ def check_cron_job(obj: Json) -> Causes:
     """A CronJob."""
     spec = obj["spec"]
     yield from _check_schedule("spec.schedule", spec.get("schedule", ""))
-    deadline_s = spec.get("startingDeadlineSeconds")
-    yield from check_at_least("spec.startingDeadlineSeconds", deadline_s, 0)
+    yield from check_fields("spec", _CRON_JOB, spec, "startingDeadlineSeconds")
     zone = spec.get("timeZone")
     if zone is not None and (problem := time_zone_problem(zone)):
         yield invalid("spec.timeZone", zone, problem)
-    policy = spec.get("concurrencyPolicy", "")
-    yield from check_one_of("spec.concurrencyPolicy", policy, CONCURRENCY)
+    yield from check_fields("spec", _CRON_JOB, spec, "concurrencyPolicy")
     field, job = "spec.jobTemplate.spec", spec["jobTemplate"]["spec"]
     yield from check_job_spec(field, job)
     if job.get("selector") is not None:
         yield invalid(f"{field}.selector", job["selector"], "`selector` will be auto-generated")
     if job.get("manualSelector"):
         yield not_supported(f"{field}.manualSelector", job["manualSelector"], ("nil", "false"))
-    for key in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        yield from check_at_least(f"spec.{key}", spec.get(key), 0)
+    limits = ("successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+    yield from check_fields("spec", _CRON_JOB, spec, *limits)
 
 
 def _check_schedule(field: str, text: str) -> Causes:

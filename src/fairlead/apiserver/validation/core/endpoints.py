@@ -14,26 +14,20 @@ from fairlead.apiserver.validation.meta.field import (
     Causes,
     duplicate,
     invalid,
-    not_supported,
     repeated_indexes,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
     check_domain_name,
     check_label_value,
     check_not_special,
-    check_one_of,
-    check_port_number,
-    check_qualified_name,
-    check_subdomain,
     too_many,
 )
 from fairlead.apiserver.validation.meta.ip import check_ip
 from fairlead.apiserver.validation.meta.object_meta import check_labels
 
-PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
 ENDPOINTS_MAX: Final = 1000
 ADDRESSES_MAX: Final = 100
 PORTS_MAX: Final = 20_000
@@ -59,10 +53,7 @@ def check_endpoints(obj: Json) -> Causes:
 def _check_address(field: str, address: Json) -> Causes:
     text = address.get("ip", "")
     yield from check_ip(f"{field}.ip", text)
-    if address.get("hostname"):
-        yield from check_dns_label(f"{field}.hostname", address["hostname"])
-    if address.get("nodeName") is not None:
-        yield from check_subdomain(f"{field}.nodeName", address["nodeName"])
+    yield from check_fields(field, "core.v1.EndpointAddress", address, "hostname", "nodeName")
     yield from check_not_special(f"{field}.ip", text)
 
 
@@ -72,19 +63,14 @@ def _check_port(field: str, port: Json, *, is_only: bool) -> Causes:
         yield from check_dns_label(f"{field}.name", name)
     elif not is_only:
         yield required(f"{field}.name")
-    yield from check_port_number(f"{field}.port", port["port"])
-    yield from check_one_of(f"{field}.protocol", port.get("protocol", ""), PROTOCOLS)
-    if port.get("appProtocol") is not None:
-        yield from check_qualified_name(f"{field}.appProtocol", port["appProtocol"])
+    names = ("port", "protocol", "appProtocol")
+    yield from check_fields(field, "core.v1.EndpointPort", port, *names)
 
 
 def check_endpoint_slice(obj: Json) -> Causes:
     """An EndpointSlice."""
     sort = obj.get("addressType", "")
-    if not sort:
-        yield required("addressType")
-    elif sort not in ADDRESS_TYPES:
-        yield not_supported("addressType", sort, ADDRESS_TYPES)
+    yield from check_fields("", "discovery.v1.EndpointSlice", obj, "addressType")
     yield from _check_slice_endpoints(sort, obj.get("endpoints") or [])
     yield from _check_slice_ports(obj.get("ports") or [])
 
@@ -121,14 +107,12 @@ def _check_slice_address(field: str, sort: str, address: str) -> Causes:
 
 def _check_place(field: str, endpoint: Json) -> Causes:
     """On which node the endpoint is, what it is called there, and whom it should serve."""
-    if endpoint.get("nodeName") is not None:
-        yield from check_subdomain(f"{field}.nodeName", endpoint["nodeName"])
+    yield from check_fields(field, "discovery.v1.Endpoint", endpoint, "nodeName")
     topology = endpoint.get("deprecatedTopology") or {}
     if len(topology) > TOPOLOGY_MAX:
         yield too_many(f"{field}.deprecatedTopology", len(topology), TOPOLOGY_MAX)
     yield from check_labels(f"{field}.deprecatedTopology", topology)
-    if endpoint.get("hostname") is not None:
-        yield from check_dns_label(f"{field}.hostname", endpoint["hostname"])
+    yield from check_fields(field, "discovery.v1.Endpoint", endpoint, "hostname")
     zones = (endpoint.get("hints") or {}).get("forZones") or []
     where = f"{field}.hints.forZones"
     if len(zones) > HINTS_MAX:
@@ -154,6 +138,5 @@ def _check_slice_ports(ports: list[Json]) -> Causes:
         if name in names:
             yield duplicate(f"ports[{place}].name", name)
         names[name] = None
-        yield from check_one_of(f"ports[{place}].protocol", port.get("protocol", ""), PROTOCOLS)
-        if port.get("appProtocol") is not None:
-            yield from check_qualified_name(f"ports[{place}].appProtocol", port["appProtocol"])
+        where = f"ports[{place}]"
+        yield from check_fields(where, "discovery.v1.EndpointPort", port, "protocol", "appProtocol")

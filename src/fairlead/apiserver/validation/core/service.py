@@ -17,11 +17,11 @@ from fairlead.apiserver.validation.meta.field import (
     repeated_indexes,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     IMMUTABLE,
     check_dns_label,
     check_not_special,
-    check_one_of,
     check_port,
     check_port_number,
     check_qualified_name,
@@ -30,11 +30,8 @@ from fairlead.apiserver.validation.meta.format import (
 from fairlead.apiserver.validation.meta.ip import check_cidr, check_ip
 from fairlead.apiserver.validation.meta.object_meta import check_labels
 
-TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 FAMILIES: Final = ("IPv4", "IPv6")
-FAMILY_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
-DISTRIBUTIONS: Final = ("PreferClose", "PreferSameNode", "PreferSameZone")
+_SPEC: Final = "core.v1.ServiceSpec"
 NONE: Final = "None"
 EXTERNAL_NAME: Final = "ExternalName"
 BALANCED: Final = "LoadBalancer"
@@ -65,8 +62,7 @@ def check_service(obj: Json) -> Causes:
         problems = list(check_ip(where, address))
         yield from problems or check_not_special(where, address)
     sort = spec.get("type", "")
-    if sort not in TYPES:
-        yield not_supported("spec.type", sort, TYPES)
+    yield from check_fields("spec", _SPEC, spec, "type")
     yield from _check_node_ports(sort, ports)
     yield from _check_repeated(ports)
     yield from _check_balancing(obj, spec, sort)
@@ -124,16 +120,14 @@ def _check_ports(ports: list[Json]) -> Causes:
             if name in names:
                 yield duplicate(f"{field}.name", name)
         names[name] = None
-        yield from check_port_number(f"{field}.port", port["port"])
-        yield from check_one_of(f"{field}.protocol", port.get("protocol", ""), PROTOCOLS)
+        yield from check_fields(field, "core.v1.ServicePort", port, "port", "protocol")
         yield from check_port(f"{field}.targetPort", port["targetPort"])
-        if port.get("appProtocol") is not None:
-            yield from check_qualified_name(f"{field}.appProtocol", port["appProtocol"])
+        yield from check_fields(field, "core.v1.ServicePort", port, "appProtocol")
 
 
 def _check_affinity(spec: Json) -> Causes:
     sort, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
-    yield from check_one_of("spec.sessionAffinity", sort, ("ClientIP", NONE))
+    yield from check_fields("spec", _SPEC, spec, "sessionAffinity")
     field = "spec.sessionAffinityConfig"
     if sort == NONE and config is not None:
         yield forbidden(field, "must not be set when session affinity is None")
@@ -165,9 +159,7 @@ def check_cluster_ips(spec: Json) -> Causes:
             yield not_supported(f"spec.ipFamilies[{place}]", family, FAMILIES)
         if place in again:
             yield duplicate(f"spec.ipFamilies[{place}]", family)
-    policy = spec.get("ipFamilyPolicy")
-    if policy is not None and policy not in FAMILY_POLICIES:
-        yield not_supported("spec.ipFamilyPolicy", policy, FAMILY_POLICIES)
+    yield from check_fields("spec", _SPEC, spec, "ipFamilyPolicy")
     malformed = list(_check_forms(sent))
     yield from malformed
     if len(sent) > 2:
@@ -257,20 +249,15 @@ def _check_policies(spec: Json, sort: str) -> Causes:
     is_outward = sort in _OUTWARD or (sort == "ClusterIP" and spec.get("externalIPs"))
     if outside and not is_outward:
         yield invalid("spec.externalTrafficPolicy", outside, ONLY_OUTWARD)
-    elif outside:
-        yield from check_one_of("spec.externalTrafficPolicy", outside, ("Cluster", "Local"))
+    else:
+        yield from check_fields("spec", _SPEC, spec, "externalTrafficPolicy")
     port = spec.get("healthCheckNodePort") or 0
     if port and not (sort == BALANCED and outside == "Local"):
         why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         yield invalid("spec.healthCheckNodePort", port, why)
     elif port:
         yield from check_port_number("spec.healthCheckNodePort", port)
-    inside = spec.get("internalTrafficPolicy")
-    if inside is not None:
-        yield from check_one_of("spec.internalTrafficPolicy", inside, ("Cluster", "Local"))
-    spread = spec.get("trafficDistribution")
-    if spread is not None:
-        yield from check_one_of("spec.trafficDistribution", spread, DISTRIBUTIONS)
+    yield from check_fields("spec", _SPEC, spec, "internalTrafficPolicy", "trafficDistribution")
 
 
 def check_service_update(old: Json, new: Json) -> Causes:

@@ -10,7 +10,9 @@ import re
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_domain_path,
     check_one_of,
@@ -28,10 +30,8 @@ from fairlead.apiserver.validation.meta.selector import check_label_selector
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 CONTROLLER_LENGTH_MAX: Final = 250
-PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
+PATH_TYPES: Final = values_of("networking.v1.HTTPIngressPath", "pathType")
 POLICY_TYPES: Final = ("Egress", "Ingress")
-PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-SCOPES: Final = ("Cluster", "Namespace")
 NOT_WITHIN_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
 NOT_AT_ENDS_OF_PATHS: Final = ("/..", "/.")
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -68,9 +68,7 @@ def check_ingress(ingress: Json) -> Causes:
             yield from _check_paths("spec.rules[0].http.paths", rule["http"].get("paths") or [])
     for place, tls in enumerate(spec.get("tls") or []):
         yield from _check_tls(f"spec.tls[{place}]", tls)
-    name = spec.get("ingressClassName")
-    for problem in dns_subdomain_problems(name) if name is not None else ():
-        yield invalid("spec.ingressClassName", name, problem)
+    yield from check_fields("spec", "networking.v1.IngressSpec", spec, "ingressClassName")
 
 
 def _check_host(field: str, host: str) -> Causes:
@@ -90,9 +88,7 @@ def _check_domain(field: str, host: str) -> Causes:
 def _check_tls(field: str, tls: Json) -> Causes:
     for place, host in enumerate(tls.get("hosts") or []):
         yield from _check_domain(f"{field}.hosts[{place}]", host)
-    secret = tls.get("secretName")
-    for problem in dns_subdomain_problems(secret) if secret else ():
-        yield invalid(f"{field}.secretName", secret, problem)
+    yield from check_fields(field, "networking.v1.IngressTLS", tls, "secretName")
 
 
 def _check_paths(field: str, paths: list[Json]) -> Causes:
@@ -104,10 +100,9 @@ def _check_paths(field: str, paths: list[Json]) -> Causes:
 
 def _check_path(field: str, rule: Json) -> Causes:
     kind, path = rule.get("pathType"), rule.get("path", "")
+    yield from check_fields(field, "networking.v1.HTTPIngressPath", rule, "pathType")
     if not kind:
-        yield required(f"{field}.pathType", "pathType must be specified")
         return
-    yield from check_one_of(f"{field}.pathType", kind, PATH_TYPES)
     is_literal = kind in ("Exact", "Prefix")
     if not path.startswith("/") and (is_literal or path) and kind in PATH_TYPES:
         yield invalid(f"{field}.path", path, "must be an absolute path")
@@ -187,7 +182,8 @@ def _check_parameters(field: str, parameters: Json) -> Causes:
     elif scope == "Namespace":
         yield required(f"{field}.namespace", "`parameters.scope` is set to 'Namespace'")
     else:
-        yield from check_one_of(f"{field}.scope", scope, SCOPES)
+        reference = "networking.v1.IngressClassParametersReference"
+        yield from check_fields(field, reference, parameters, "scope")
 
 
 def check_network_policy(policy: Json) -> Causes:
@@ -210,9 +206,8 @@ def check_network_policy(policy: Json) -> Causes:
 
 
 def _check_policy_port(field: str, rule: Json) -> Causes:
-    protocol, port, end = rule.get("protocol"), rule.get("port"), rule.get("endPort")
-    if protocol is not None:
-        yield from check_one_of(f"{field}.protocol", protocol, PROTOCOLS)
+    port, end = rule.get("port"), rule.get("endPort")
+    yield from check_fields(field, "networking.v1.NetworkPolicyPort", rule, "protocol")
     if port is None and end is not None:
         why = "may not be specified when `port` is not specified"
         yield invalid(f"{field}.endPort", end, why)

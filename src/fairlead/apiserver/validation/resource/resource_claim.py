@@ -18,16 +18,14 @@ from fairlead.apiserver.validation.meta.field import (
     repeated_indexes,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
     check_label_value,
-    check_qualified_name,
-    check_subdomain,
     too_many,
 )
 from fairlead.apiserver.validation.resource.device_selector import check_selectors
 from fairlead.apiserver.validation.resource.resource_slice import (
-    EFFECTS,
     check_driver,
     check_label,
     check_trait_name,
@@ -105,11 +103,7 @@ def _check_request(field: str, request: Json) -> Causes:
 
 
 def _check_wish(field: str, wish: Json) -> Causes:
-    name = wish.get("deviceClassName", "")
-    if not name:
-        yield required(f"{field}.deviceClassName")
-    else:
-        yield from check_subdomain(f"{field}.deviceClassName", name)
+    yield from check_fields(field, "resource.v1.ExactDeviceRequest", wish, "deviceClassName")
     yield from check_selectors(f"{field}.selectors", wish.get("selectors") or [])
     mode, count = wish.get("allocationMode", ""), wish.get("count", 0)
     if mode == "All" and count:
@@ -124,9 +118,8 @@ def _check_wish(field: str, wish: Json) -> Causes:
 
 
 def _check_toleration(field: str, toleration: Json) -> Causes:
-    if toleration.get("key"):
-        yield from check_qualified_name(f"{field}.key", toleration["key"])
-    value, effect = toleration.get("value", ""), toleration.get("effect", "")
+    yield from check_fields(field, "resource.v1.DeviceToleration", toleration, "key")
+    value = toleration.get("value", "")
     match toleration.get("operator", ""):
         case "Exists":
             if value:
@@ -137,8 +130,7 @@ def _check_toleration(field: str, toleration: Json) -> Causes:
             yield required(f"{field}.operator")
         case other:
             yield not_supported(f"{field}.operator", other, ("Equal", "Exists"))
-    if effect and effect not in EFFECTS:
-        yield not_supported(f"{field}.effect", effect, EFFECTS)
+    yield from check_fields(field, "resource.v1.DeviceToleration", toleration, "effect")
 
 
 def check_reference(field: str, name: str, known: AbstractSet[str]) -> Causes:

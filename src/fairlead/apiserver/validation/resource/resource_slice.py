@@ -13,13 +13,12 @@ from fairlead.apiserver.validation.meta.field import (
     Causes,
     duplicate,
     invalid,
-    not_supported,
     repeated_indexes,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
-    check_label_value,
     check_qualified_name,
     check_subdomain,
     node_selector,
@@ -34,7 +33,6 @@ DRIVER_LENGTH_MAX: Final = 63
 NAME_LENGTH_MAX: Final = 32
 TEXT_LENGTH_MAX: Final = 64
 TRAITS_MAX: Final = 32
-EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_PLACE: Final = f"exactly one of {', '.join(f'`{key}`' for key in _PLACES)} is required"
 _IDENTIFIER_FORM: Final = "[A-Za-z_][A-Za-z0-9_]*"
@@ -92,12 +90,8 @@ def check_pool_name(field: str, name: str) -> Causes:
 
 def _check_pool(field: str, pool: Json) -> Causes:
     yield from check_pool_name(f"{field}.name", pool.get("name", ""))
-    count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
-    if count <= 0:
-        yield invalid(f"{field}.resourceSliceCount", count, "must be greater than zero")
-    if generation < 0:
-        why = "must be greater than or equal to zero"
-        yield invalid(f"{field}.generation", generation, why)
+    kind = "resource.v1.ResourcePool"
+    yield from check_fields(field, kind, pool, "resourceSliceCount", "generation")
 
 
 def _check_place(spec: Json) -> Causes:
@@ -190,10 +184,4 @@ def _check_attribute(field: str, attribute: Json) -> Causes:
 
 def _check_taint(field: str, taint: Json) -> Causes:
     yield from check_qualified_name(f"{field}.key", taint.get("key", ""))
-    if taint.get("value"):
-        yield from check_label_value(f"{field}.value", taint["value"])
-    effect = taint.get("effect", "")
-    if not effect:
-        yield required(f"{field}.effect")
-    elif effect not in EFFECTS:
-        yield not_supported(f"{field}.effect", effect, EFFECTS)
+    yield from check_fields(field, "resource.v1.DeviceTaint", taint, "value", "effect")

@@ -24,9 +24,8 @@ from fairlead.apiserver.validation.meta.field import (
     repeated_indexes,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
-    check_at_least,
-    check_one_of,
     check_qualified_name,
     check_subdomain,
     check_unchanged,
@@ -34,10 +33,8 @@ from fairlead.apiserver.validation.meta.format import (
 )
 from fairlead.apiserver.validation.meta.selector import check_label_selector
 
-FS_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLES: Final = ("Persistent", "Ephemeral")
 NODE_ID_MAX: Final = 256
-UPDATE_PERIOD_MIN_S: Final = 10
 _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
@@ -48,12 +45,13 @@ def check_node(obj: Json) -> Causes:
         field = f"spec.drivers[{place}]"
         name, node = driver.get("name", ""), driver.get("nodeID", "")
         yield from check_driver_name(f"{field}.name", name)
-        if not node:
-            yield required(f"{field}.nodeID")
+        yield from check_fields(field, "storage.v1.CSINodeDriver", driver, "nodeID")
         if len(node) > NODE_ID_MAX:
             yield invalid(f"{field}.nodeID", node, f"must be {NODE_ID_MAX} characters or less")
-        count = (driver.get("allocatable") or {}).get("count")
-        yield from check_at_least(f"{field}.allocatable.count", count, 0)
+        room = driver.get("allocatable") or {}
+        yield from check_fields(
+            f"{field}.allocatable", "storage.v1.VolumeNodeResources", room, "count"
+        )
         if name in names:
             yield duplicate(f"{field}.name", name)
         names[name] = None
@@ -70,17 +68,13 @@ def check_node(obj: Json) -> Causes:
 def check_driver(obj: Json) -> Causes:
     """A CSIDriver."""
     spec = obj.get("spec") or {}
-    policy = spec.get("fsGroupPolicy")
-    if policy is not None:
-        yield from check_one_of("spec.fsGroupPolicy", policy, FS_GROUP_POLICIES)
+    yield from check_fields("spec", "storage.v1.CSIDriverSpec", spec, "fsGroupPolicy")
     yield from _check_tokens("spec.tokenRequests", spec.get("tokenRequests") or [])
     for mode in spec.get("volumeLifecycleModes") or ():
         if mode not in LIFECYCLES:
             yield not_supported("spec.volumeLifecycleModes", mode, LIFECYCLES)
-    period_s = spec.get("nodeAllocatableUpdatePeriodSeconds")
-    if period_s is not None and period_s < UPDATE_PERIOD_MIN_S:
-        why = f"must be greater than or equal to {UPDATE_PERIOD_MIN_S} seconds"
-        yield invalid("spec.nodeAllocatableUpdatePeriodSeconds", period_s, why)
+    period = "nodeAllocatableUpdatePeriodSeconds"
+    yield from check_fields("spec", "storage.v1.CSIDriverSpec", spec, period)
 
 
 def _check_tokens(field: str, requests: list[Json]) -> Causes:
@@ -121,9 +115,8 @@ def check_attributes_class(obj: Json) -> Causes:
 def check_attachment(obj: Json) -> Causes:
     """A VolumeAttachment, new or changed."""
     spec = obj["spec"]
-    attacher, source = spec.get("attacher", ""), spec.get("source") or {}
-    if not attacher:
-        yield required("spec.attacher")
+    source = spec.get("source") or {}
+    yield from check_fields("spec", "storage.v1.VolumeAttachmentSpec", spec, "attacher")
     named, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
     if named is None and inline is None:
         yield required("spec.source", _ONE_SOURCE)

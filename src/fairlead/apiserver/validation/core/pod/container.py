@@ -18,6 +18,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.objects import Container, ContainerPort
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.schema.facts import facts_of, values_of
 from fairlead.apiserver.validation.core.pod.environment import (
     check_environment,
     check_environment_sources,
@@ -34,6 +35,7 @@ from fairlead.apiserver.validation.meta.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_field, check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
     check_port_number,
@@ -41,14 +43,9 @@ from fairlead.apiserver.validation.meta.format import (
     port_name_problems,
 )
 
-PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
-PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
-MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
-RESIZABLE: Final = ("cpu", "memory")
-RESIZE_POLICIES: Final = ("NotRequired", "RestartContainer")
-RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
-RULES_MAX: Final = 20
+_PROTOCOLS: Final = values_of("core.v1.ContainerPort", "protocol")
+_RESTART_POLICIES: Final = values_of("core.v1.Container", "restartPolicy")
+_RESIZE_POLICY: Final = facts_of("core.v1.ContainerResizePolicy").fields
 _CLAIMS_SHOWN_MAX: Final = 64
 _SIDECARS_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
 
@@ -112,8 +109,7 @@ def check_init_containers(
 
 def check_container(field: str, container: Json, view: Container | None, pod: PodContext) -> Causes:
     """What holds for any container; ephemeral ones have no `view`."""
-    said = container.get("terminationMessagePolicy", "")
-    yield from _check_word(f"{field}.terminationMessagePolicy", said, MESSAGE_POLICIES)
+    yield from check_fields(field, "core.v1.Container", container, "terminationMessagePolicy")
     yield from _check_port_names(f"{field}.ports", container.get("ports") or [])
     for index, port in enumerate(view.ports if view else ()):
         yield from _check_port(f"{field}.ports[{index}]", port, host_network=pod.host_network)
@@ -121,8 +117,7 @@ def check_container(field: str, container: Json, view: Container | None, pod: Po
     yield from check_environment_sources(f"{field}.envFrom", container.get("envFrom") or [])
     yield from check_mounts(f"{field}.volumeMounts", container, pod.volumes)
     yield from check_devices(f"{field}.volumeDevices", container, pod.volumes)
-    policy = container.get("imagePullPolicy", "")
-    yield from _check_word(f"{field}.imagePullPolicy", policy, PULL_POLICIES)
+    yield from check_fields(field, "core.v1.Container", container, "imagePullPolicy")
     if view:
         yield from check_requirements(f"{field}.resources", view.resources)
     claims = (container.get("resources") or {}).get("claims") or []
@@ -131,13 +126,6 @@ def check_container(field: str, container: Json, view: Container | None, pod: Po
     context = container.get("securityContext") or {}
     where = f"{field}.securityContext"
     yield from check_container_security(where, context, host_users=pod.host_users)
-
-
-def _check_word(field: str, word: str, known: tuple[str, ...]) -> Causes:
-    if not word:
-        yield required(field)
-    elif word not in known:
-        yield not_supported(field, word, known)
 
 
 def _check_port_names(field: str, ports: list[Json]) -> Causes:
@@ -211,8 +199,8 @@ def _check_resizing(field: str, policies: list[Json], pod: PodContext) -> Causes
         if name in seen:
             yield duplicate(f"{field}[{place}]", name)
         seen[name] = None
-        yield from _check_word(field, name, RESIZABLE)
-        yield from _check_word(field, restart, RESIZE_POLICIES)
+        yield from check_field(field, _RESIZE_POLICY["resourceName"], name)
+        yield from check_field(field, _RESIZE_POLICY["restartPolicy"], restart)
         if pod.restart_policy == "Never" and restart != "NotRequired":
             why = "must be 'NotRequired' when `restartPolicy` is 'Never'"
             yield invalid(field, restart, why)
@@ -225,19 +213,16 @@ def _check_restart(field: str, container: Json) -> Causes:
     if rules and container.get("restartPolicy") is None:
         why = "must specify restartPolicy when restart rules are used"
         yield required(f"{field}.restartPolicy", why)
-    if len(rules) > RULES_MAX:
-        text = f"Too many: {len(rules)}: must have at most {RULES_MAX} items"
-        yield Cause("FieldValueTooMany", text, f"{field}.restartPolicyRules")
+    yield from check_fields(field, "core.v1.Container", container, "restartPolicyRules")
     for place, rule in enumerate(rules):
         where = f"{field}.restartPolicyRules[{place}]"
-        if rule.get("action") not in RESTART_ACTIONS:
-            yield not_supported(f"{where}.action", rule.get("action", ""), RESTART_ACTIONS)
+        yield from check_fields(where, "core.v1.ContainerRestartRule", rule, "action")
         codes = rule.get("exitCodes")
         if codes is None:
             yield required(f"{where}.exitCodes", "must be specified")
-        elif codes.get("operator") not in ("In", "NotIn"):
-            operator = codes.get("operator", "")
-            yield not_supported(f"{where}.exitCodes.operator", operator, ("In", "NotIn"))
+        else:
+            on_exit = "core.v1.ContainerRestartRuleOnExitCodes"
+            yield from check_fields(f"{where}.exitCodes", on_exit, codes, "operator")
 
 
 def check_scheduled_containers(
@@ -296,10 +281,10 @@ def _check_port(field: str, port: ContainerPort, *, host_network: bool) -> Cause
         if host_network and port.host_port != port.container_port:
             why = "must match `containerPort` when `hostNetwork` is true"
             yield invalid(f"{field}.hostPort", port.host_port, why)
-    if port.protocol not in PROTOCOLS:
-        yield not_supported(f"{field}.protocol", port.protocol, PROTOCOLS)
+    if port.protocol not in _PROTOCOLS:
+        yield not_supported(f"{field}.protocol", port.protocol, _PROTOCOLS)
 
 
 def _check_restart_policy(field: str, policy: str) -> Causes:
-    if policy and policy not in RESTART_POLICIES:
-        yield not_supported(f"{field}.restartPolicy", policy, RESTART_POLICIES)
+    if policy and policy not in _RESTART_POLICIES:
+        yield not_supported(f"{field}.restartPolicy", policy, _RESTART_POLICIES)

@@ -10,11 +10,9 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
-    check_at_least,
-    check_one_of,
     check_port,
-    check_port_number,
 )
 
 NO_HANDLER: Final = "must specify a handler type"
@@ -25,7 +23,7 @@ _OF_PROBES: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _OF_HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
 _COUNTS: Final = (
     "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold",
-    "failureThreshold",
+    "failureThreshold", "terminationGracePeriodSeconds",
 )  # fmt: skip
 _HEADER_FORM: Final = "[-A-Za-z0-9]+"
 _HEADER: Final = re.compile(_HEADER_FORM)
@@ -49,11 +47,8 @@ def check_probes(field: str, container: Json, grace_period_s: int | None) -> Cau
 
 def _check_probe(field: str, probe: Json) -> Causes:
     yield from _check_handler(field, probe, _OF_PROBES, None)
-    for key in _COUNTS:
-        yield from check_at_least(f"{field}.{key}", probe.get(key), 0)
+    yield from check_fields(field, "core.v1.Probe", probe, *_COUNTS)
     grace_s, where = probe.get("terminationGracePeriodSeconds"), "terminationGracePeriodSeconds"
-    if grace_s is not None and grace_s <= 0:
-        yield invalid(f"{field}.{where}", grace_s, "must be greater than 0")
     if field.endswith("readinessProbe"):
         if grace_s is not None:
             yield invalid(f"{field}.{where}", grace_s, "must not be set for readinessProbes")
@@ -77,14 +72,13 @@ def _check_handler(
 def _check_action(field: str, key: str, action: Json, grace_period_s: int | None) -> Causes:
     match key:
         case "exec":
-            if not action.get("command"):
-                yield required(f"{field}.command")
+            yield from check_fields(field, "core.v1.ExecAction", action, "command")
         case "httpGet":
             yield from _check_get(field, action)
         case "tcpSocket":
             yield from check_port(f"{field}.port", action["port"])
         case "grpc":
-            yield from check_port_number(f"{field}.port", action["port"])
+            yield from check_fields(field, "core.v1.GRPCAction", action, "port")
         case _:
             pause_s = action.get("seconds", 0)
             if grace_period_s is not None and not 0 <= pause_s <= grace_period_s:
@@ -96,10 +90,9 @@ def _check_action(field: str, key: str, action: Json, grace_period_s: int | None
 
 
 def _check_get(field: str, action: Json) -> Causes:
-    if not action.get("path"):
-        yield required(f"{field}.path")
+    yield from check_fields(field, "core.v1.HTTPGetAction", action, "path")
     yield from check_port(f"{field}.port", action["port"])
-    yield from check_one_of(f"{field}.scheme", action.get("scheme", ""), ("HTTP", "HTTPS"))
+    yield from check_fields(field, "core.v1.HTTPGetAction", action, "scheme")
     for header in action.get("httpHeaders") or ():
         name = header.get("name", "")
         if not _HEADER.fullmatch(name):

@@ -15,21 +15,15 @@ from fairlead.apiserver.validation.meta.field import (
     duplicate,
     forbidden,
     invalid,
-    not_supported,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     INT32_MAX,
     check_local_path,
-    check_subdomain,
     too_long,
 )
 
-PROFILE_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
-PROC_MOUNTS: Final = ("Default", "Unmasked")
-GROUP_CHANGES: Final = ("Always", "OnRootMismatch")
-GROUP_POLICIES: Final = ("Merge", "Strict")
-LABEL_CHANGES: Final = ("MountOption", "Recursive")
 PROFILE_PATH_MAX: Final = 4095
 SYSCTL_LENGTH_MAX: Final = 253
 SPEC_KIB_MAX: Final = 64
@@ -61,15 +55,15 @@ _LINUX: Final = (
     "readOnlyRootFilesystem", "privileged", "allowPrivilegeEscalation", "procMount", "runAsUser",
     "runAsGroup",
 )  # fmt: skip
+_CONTEXT_OF_POD: Final = "core.v1.PodSecurityContext"
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def check_container_security(field: str, context: Json, *, host_users: bool) -> Causes:
     """Users, profiles and privileges of a container."""
-    yield from _check_ids(field, context, ("runAsUser", "runAsGroup"))
+    names = ("runAsUser", "runAsGroup", "procMount")
+    yield from check_fields(field, "core.v1.SecurityContext", context, *names)
     mount = context.get("procMount")
-    if mount is not None and mount not in PROC_MOUNTS:
-        yield not_supported(f"{field}.procMount", mount, PROC_MOUNTS)
     if mount == "Unmasked" and host_users:
         yield invalid(f"{field}.procMount", mount, "`hostUsers` must be false to use `Unmasked`")
     yield from _check_seccomp(f"{field}.seccompProfile", context.get("seccompProfile"))
@@ -96,30 +90,19 @@ def _shown(key: str) -> str:
 def check_pod_security(field: str, spec: Json) -> Causes:
     """Users, groups, profiles and kernel parameters of a pod."""
     context = spec.get("securityContext") or {}
-    yield from _check_ids(field, context, ("fsGroup", "runAsUser", "runAsGroup"))
+    yield from check_fields(field, _CONTEXT_OF_POD, context, "fsGroup", "runAsUser", "runAsGroup")
     for place, group in enumerate(context.get("supplementalGroups") or ()):
         yield from _check_id(f"{field}.supplementalGroups[{place}]", group)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         why = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{field}.shareProcessNamespace", spec["shareProcessNamespace"], why)
     yield from _check_sysctls(f"{field}.sysctls", spec, context.get("sysctls") or [])
-    yield from _check_word(field, context, "fsGroupChangePolicy", GROUP_CHANGES)
+    yield from check_fields(field, _CONTEXT_OF_POD, context, "fsGroupChangePolicy")
     yield from _check_seccomp(f"{field}.seccompProfile", context.get("seccompProfile"))
     yield from _check_windows(f"{field}.windowsOptions", context.get("windowsOptions"))
     yield from _check_app_armor(f"{field}.appArmorProfile", context.get("appArmorProfile"))
-    yield from _check_word(field, context, "supplementalGroupsPolicy", GROUP_POLICIES)
-    yield from _check_word(field, context, "seLinuxChangePolicy", LABEL_CHANGES)
-
-
-def _check_word(field: str, context: Json, key: str, known: tuple[str, ...]) -> Causes:
-    if context.get(key) is not None and context[key] not in known:
-        yield not_supported(f"{field}.{key}", context[key], known)
-
-
-def _check_ids(field: str, context: Json, keys: tuple[str, ...]) -> Causes:
-    for key in keys:
-        if context.get(key) is not None:
-            yield from _check_id(f"{field}.{key}", context[key])
+    names = ("supplementalGroupsPolicy", "seLinuxChangePolicy")
+    yield from check_fields(field, _CONTEXT_OF_POD, context, *names)
 
 
 def _check_id(field: str, number: int) -> Causes:
@@ -151,10 +134,7 @@ def _check_seccomp(field: str, profile: Json | None) -> Causes:
     if profile is None:
         return
     sort, path = profile.get("type", ""), profile.get("localhostProfile")
-    if not sort:
-        yield required(f"{field}.type", "type is required when seccompProfile is set")
-    elif sort not in PROFILE_TYPES:
-        yield not_supported(f"{field}.type", sort, PROFILE_TYPES)
+    yield from check_fields(field, "core.v1.SeccompProfile", profile, "type")
     if sort == "Localhost" and path is None:
         yield required(f"{field}.localhostProfile", "must be set when seccomp type is Localhost")
     elif sort == "Localhost":
@@ -171,11 +151,11 @@ def _check_app_armor(field: str, profile: Json | None) -> Causes:
     sort, path = profile.get("type", ""), profile.get("localhostProfile")
     where = f"{field}.localhostProfile"
     needed = "must be set when AppArmor type is Localhost"
-    if not sort:
-        yield required(f"{field}.type", "type is required when appArmorProfile is set")
-    elif sort not in PROFILE_TYPES:
-        yield not_supported(f"{field}.type", sort, PROFILE_TYPES)
-    elif sort != "Localhost":
+    problems = tuple(check_fields(field, "core.v1.AppArmorProfile", profile, "type"))
+    yield from problems
+    if problems:
+        return
+    if sort != "Localhost":
         if path is not None:
             yield invalid(where, path, "can only be set when AppArmor type is Localhost")
     elif path is None or not path:
@@ -190,9 +170,8 @@ def _check_app_armor(field: str, profile: Json | None) -> Causes:
 def _check_windows(field: str, options: Json | None) -> Causes:
     if options is None:
         return
-    name = options.get("gmsaCredentialSpecName")
-    if name is not None:
-        yield from check_subdomain(f"{field}.gmsaCredentialSpecName", name)
+    name = "gmsaCredentialSpecName"
+    yield from check_fields(field, "core.v1.WindowsSecurityContextOptions", options, name)
     credentials = options.get("gmsaCredentialSpec")
     where = f"{field}.gmsaCredentialSpec"
     if credentials == "":

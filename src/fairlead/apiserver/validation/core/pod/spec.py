@@ -19,10 +19,10 @@ from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import Pod, PodSpec, ResourceRequirements, Toleration
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.annotation import check_annotations
 from fairlead.apiserver.validation.core.pod.container import (
-    RESTART_POLICIES,
     PodContext,
     check_containers,
     check_init_containers,
@@ -42,9 +42,9 @@ from fairlead.apiserver.validation.meta.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
-    check_qualified_name,
     check_subdomain,
     dns_subdomain_problems,
 )
@@ -56,15 +56,16 @@ from fairlead.apiserver.validation.meta.object_meta import (
 )
 
 INT32_MAX: Final = 2**31 - 1
-PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
-TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+PREEMPTION_POLICIES: Final = values_of("core.v1.PodSpec", "preemptionPolicy")
+TAINT_EFFECTS: Final = values_of("core.v1.Taint", "effect")
+_RESTART_POLICIES: Final = values_of("core.v1.PodSpec", "restartPolicy")
 OPERATORS: Final = ("Equal", "Exists")
 COMPARISONS: Final = ("Lt", "Gt")
-DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-SYSTEMS: Final = ("linux", "windows")
+SYSTEMS: Final = values_of("core.v1.PodOS", "name")
 NAMESERVERS_MAX: Final = 3
 SEARCHES_MAX: Final = 32
 SEARCH_TEXT_MAX: Final = 2048
+_POD_SPEC: Final = "core.v1.PodSpec"
 _LISTS: Final = ("containers", "initContainers")
 # In upstream's spelling.
 _HOST_SPACES: Final = (
@@ -167,28 +168,25 @@ def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") ->
     if view.resources is not None:
         yield from check_pod_level(f"{field}.resources", view, view.resources)
     yield from _check_restart_policy(field, view)
-    yield from _check_dns_policy(field, spec)
+    yield from check_fields(field, _POD_SPEC, spec, "dnsPolicy")
     yield from check_labels(f"{field}.nodeSelector", view.node_selector)
     yield from check_pod_security(f"{field}.securityContext", spec)
     yield from check_affinity(f"{field}.affinity", view.affinity)
     yield from _check_dns(f"{field}.dnsConfig", spec)
     for index, gate in enumerate(spec.get("readinessGates") or ()):
-        where = f"{field}.readinessGates[{index}].conditionType"
-        yield from check_qualified_name(where, gate.get("conditionType", ""))
+        where = f"{field}.readinessGates[{index}]"
+        yield from check_fields(where, "core.v1.PodReadinessGate", gate, "conditionType")
     yield from _check_gates(f"{field}.schedulingGates", view)
     yield from check_spread(f"{field}.topologySpreadConstraints", view.topology_spread_constraints)
     if not context.host_users:
         yield from _check_own_users(field, spec)
-    if spec.get("serviceAccountName"):
-        yield from check_subdomain(f"{field}.serviceAccountName", spec["serviceAccountName"])
+    yield from check_fields(field, _POD_SPEC, spec, "serviceAccountName")
     yield from _check_node_name(field, view)
     yield from _check_deadline(field, view)
-    yield from _check_host_names(field, spec)
+    yield from check_fields(field, _POD_SPEC, spec, "hostname", "subdomain", "hostnameOverride")
     yield from check_tolerations(f"{field}.tolerations", view.tolerations)
     yield from _check_aliases(f"{field}.hostAliases", spec.get("hostAliases") or [])
-    for key in ("priorityClassName", "runtimeClassName"):
-        if spec.get(key):
-            yield from check_subdomain(f"{field}.{key}", spec[key])
+    yield from check_fields(field, _POD_SPEC, spec, "priorityClassName", "runtimeClassName")
     yield from _check_priority(field, view)
     yield from check_requirements(f"{field}.overhead", ResourceRequirements(limits=view.overhead))
     yield from _check_system(field, spec)
@@ -240,8 +238,8 @@ def _check_gated_node_name(field: str, spec: PodSpec) -> Causes:
 
 
 def _check_restart_policy(field: str, spec: PodSpec) -> Causes:
-    if spec.restart_policy not in RESTART_POLICIES:
-        yield not_supported(f"{field}.restartPolicy", spec.restart_policy, RESTART_POLICIES)
+    if spec.restart_policy not in _RESTART_POLICIES:
+        yield not_supported(f"{field}.restartPolicy", spec.restart_policy, _RESTART_POLICIES)
 
 
 def _check_node_name(field: str, spec: PodSpec) -> Causes:
@@ -328,14 +326,6 @@ def _check_own_users(field: str, spec: Json) -> Causes:
             yield forbidden(f"{field}.{shown}", "when `hostUsers` is false")
 
 
-def _check_dns_policy(field: str, spec: Json) -> Causes:
-    policy = spec.get("dnsPolicy", "")
-    if not policy:
-        yield required(f"{field}.dnsPolicy")
-    elif policy not in DNS_POLICIES:
-        yield not_supported(f"{field}.dnsPolicy", policy, DNS_POLICIES)
-
-
 def _check_dns(field: str, spec: Json) -> Causes:
     config = spec.get("dnsConfig")
     if spec.get("dnsPolicy") == "None":
@@ -372,14 +362,6 @@ def _check_searches(field: str, searches: list[str]) -> Causes:
         domain = search.removesuffix(".")
         if search != "." and not _SEARCH.fullmatch(domain):
             yield invalid(f"{field}[{place}]", domain, _SEARCH_RULE)
-
-
-def _check_host_names(field: str, spec: Json) -> Causes:
-    for key in ("hostname", "subdomain"):
-        if spec.get(key):
-            yield from check_dns_label(f"{field}.{key}", spec[key])
-    if spec.get("hostnameOverride"):
-        yield from check_subdomain(f"{field}.hostnameOverride", spec["hostnameOverride"])
 
 
 def _check_aliases(field: str, aliases: list[Json]) -> Causes:

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, not_supported
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.object_meta import check_timestamp
 
-PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+PHASES: Final = values_of("core.v1.PodStatus", "phase")
 CHECKED_FIELDS: Final = frozenset({"phase", "nominatedNodeName", "startTime"})
 ALREADY_BOUND: Final = "may not be set on pods that are already bound to a node"
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from fairlead.api.label import label_key_problems
 from fairlead.api.objects import TopologySpreadConstraint
+from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.meta.field import (
     Causes,
     duplicate,
@@ -20,8 +21,8 @@ from fairlead.apiserver.validation.meta.field import (
 )
 from fairlead.apiserver.validation.meta.selector import check_label_selector
 
-ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
-POLICIES: Final = ("Honor", "Ignore")
+ACTIONS: Final = values_of("core.v1.TopologySpreadConstraint", "whenUnsatisfiable")
+POLICIES: Final = values_of("core.v1.TopologySpreadConstraint", "nodeTaintsPolicy")
 POSITIVE: Final = "must be greater than zero"
 
 

@@ -17,8 +17,8 @@ from fairlead.apiserver.validation.meta.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
-    check_one_of,
     check_subdomain,
     dns_label_problems,
     label_selector,
@@ -27,7 +27,7 @@ from fairlead.apiserver.validation.meta.object_meta import check_labels
 from fairlead.apiserver.validation.meta.selector import check_label_selector
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-VOLUME_MODES: Final = ("Block", "Filesystem")
+_SPEC: Final = "core.v1.PersistentVolumeClaimSpec"
 CLAIM: Final = "PersistentVolumeClaim"
 _SOURCES: Final = (("", CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 # What metadata of a template may have.
@@ -37,20 +37,13 @@ _TEMPLATE_METADATA: Final = ("annotations", "labels")
 def check_claim_spec(field: str, spec: Json) -> Causes:
     """The spec of a claim; `field` is where it stands."""
     modes = spec.get("accessModes") or []
-    if not modes:
-        yield required(f"{field}.accessModes", "at least 1 access mode is required")
+    yield from check_fields(field, _SPEC, spec, "accessModes")
     yield from check_label_selector(f"{field}.selector", label_selector(spec.get("selector")))
     yield from check_modes(field, modes)
     yield from _check_size(f"{field}.resources[storage]", spec)
-    if spec.get("storageClassName"):
-        yield from check_subdomain(f"{field}.storageClassName", spec["storageClassName"])
-    mode = spec.get("volumeMode")
-    if mode is not None:
-        yield from check_one_of(f"{field}.volumeMode", mode, VOLUME_MODES)
+    yield from check_fields(field, _SPEC, spec, "storageClassName", "volumeMode")
     yield from _check_data(field, spec)
-    if spec.get("volumeAttributesClassName"):
-        where = f"{field}.volumeAttributesClassName"
-        yield from check_subdomain(where, spec["volumeAttributesClassName"])
+    yield from check_fields(field, _SPEC, spec, "volumeAttributesClassName")
 
 
 def check_modes(field: str, modes: list[str]) -> Causes:

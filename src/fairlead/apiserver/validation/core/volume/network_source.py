@@ -11,6 +11,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.validation.meta.field import Causes, invalid, not_supported, required
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import check_dns_label, dns_label_problems
 
 Check = Callable[[str, Json], Causes]
@@ -21,8 +22,6 @@ _INITIATORS: Final[Mapping[str, re.Pattern[str]]] = {
     "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
     "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
 }
-_CACHING: Final = ("None", "ReadOnly", "ReadWrite")
-_DISKS: Final = ("Dedicated", "Managed", "Shared")
 _MANAGED: Final = (
     "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/"
     "{disk-id}"
@@ -47,9 +46,6 @@ def disk(name: str, shown: str = "") -> Check:
 
 def check_nfs(field: str, source: Json) -> Causes:
     """A folder of an NFS server."""
-    for key in ("server", "path"):
-        if not source.get(key):
-            yield required(f"{field}.{key}")
     path = source.get("path", "")
     if not path.startswith("/"):
         yield invalid(f"{field}.path", path, "must be an absolute path")
@@ -57,16 +53,9 @@ def check_nfs(field: str, source: Json) -> Causes:
 
 def check_iscsi(field: str, source: Json) -> Causes:
     """A disk by iSCSI."""
-    if not source.get("targetPortal"):
-        yield required(f"{field}.targetPortal")
-    name = source.get("iqn", "")
-    if not name:
-        yield required(f"{field}.iqn")
-    else:
-        yield from _check_initiator(f"{field}.iqn", name)
-    unit = source.get("lun", 0)
-    if not 0 <= unit <= 255:
-        yield invalid(f"{field}.lun", unit, "must be between 0 and 255, inclusive")
+    if source.get("iqn"):
+        yield from _check_initiator(f"{field}.iqn", source["iqn"])
+    yield from check_fields(field, "core.v1.ISCSIVolumeSource", source, "lun")
     if any(source.get(f"chapAuth{key}") for key in ("Discovery", "Session")) and (
         source.get("secretRef") is None
     ):
@@ -99,8 +88,6 @@ def cinder(*, is_persistent: bool) -> Check:
     """A disk of OpenStack."""
 
     def check(field: str, source: Json) -> Causes:
-        if not source.get("volumeID"):
-            yield required(f"{field}.volumeID")
         yield from _check_secret_reference(field, source, is_persistent=is_persistent)
 
     return check
@@ -147,8 +134,6 @@ def check_fibre(field: str, source: Json) -> Causes:
 
 def check_flex(field: str, source: Json) -> Causes:
     """A volume that a driver mounts."""
-    if not source.get("driver"):
-        yield required(f"{field}.driver")
     for key in source.get("options") or {}:
         domain = key.partition("/")[0]
         if f".{domain.lower()}".endswith(_RESERVED):
@@ -158,12 +143,7 @@ def check_flex(field: str, source: Json) -> Causes:
 
 def check_azure_disk(field: str, source: Json) -> Causes:
     """A disk of Azure."""
-    for key in ("diskName", "diskURI"):
-        if not source.get(key):
-            yield required(f"{field}.{key}")
-    for key, known in (("cachingMode", _CACHING), ("kind", _DISKS)):
-        if source.get(key) is not None and source[key] not in known:
-            yield not_supported(f"{field}.{key}", source[key], known)
+    yield from check_fields(field, "core.v1.AzureDiskVolumeSource", source, "cachingMode", "kind")
     sort, place = source.get("kind"), source.get("diskURI", "")
     if sort == "Managed" and not place.startswith("/subscriptions/"):
         yield not_supported(f"{field}.diskURI", place, (_MANAGED,))
@@ -175,8 +155,6 @@ def storage_os(*, is_persistent: bool) -> Check:
     """A volume of StorageOS."""
 
     def check(field: str, source: Json) -> Causes:
-        if not source.get("volumeName"):
-            yield required(f"{field}.volumeName")
         for key in ("volumeName", "volumeNamespace"):
             if source.get(key):
                 yield from check_dns_label(f"{field}.{key}", source[key])

@@ -14,7 +14,6 @@ from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.validation.core.volume.claim import (
-    VOLUME_MODES,
     check_claim_spec,
     check_modes,
 )
@@ -29,8 +28,8 @@ from fairlead.apiserver.validation.meta.field import (
     repeated_indexes,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
-    check_one_of,
     check_qualified_name,
     check_subdomain,
     check_unchanged,
@@ -39,8 +38,7 @@ from fairlead.apiserver.validation.meta.format import (
 )
 from fairlead.apiserver.validation.meta.selector import check_node_selector
 
-RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
-BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
+_SPEC: Final = "core.v1.PersistentVolumeSpec"
 PARAMETERS_MAX: Final = 512
 PARAMETERS_BYTES_MAX: Final = 256 * 1024
 CLAIM_IS_FIXED: Final = (
@@ -108,13 +106,11 @@ def _with_storage(spec: Json, text: str) -> Json:
 def check_volume(obj: Json) -> Causes:
     """A PersistentVolume."""
     spec = obj["spec"]
-    if not spec.get("accessModes"):
-        yield required("spec.accessModes")
+    yield from check_fields("spec", _SPEC, spec, "accessModes")
     yield from check_modes("spec", spec.get("accessModes") or [])
     yield from _check_capacity("spec.capacity", spec.get("capacity") or {})
     policy = spec.get("persistentVolumeReclaimPolicy", "")
-    if policy:
-        yield from check_one_of("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
+    yield from check_fields("spec", _SPEC, spec, "persistentVolumeReclaimPolicy")
     affinity = spec.get("nodeAffinity")
     if affinity is not None:
         yield from _check_affinity("spec.nodeAffinity", affinity)
@@ -124,10 +120,7 @@ def check_volume(obj: Json) -> Causes:
     if policy == "Recycle" and normpath((spec.get("hostPath") or {}).get("path", "")) == "/":
         why = "may not be 'recycle' for a hostPath mount of '/'"
         yield forbidden("spec.persistentVolumeReclaimPolicy", why)
-    if spec.get("storageClassName"):
-        yield from check_subdomain("spec.storageClassName", spec["storageClassName"])
-    if spec.get("volumeMode") is not None:
-        yield from check_one_of("spec.volumeMode", spec["volumeMode"], VOLUME_MODES)
+    yield from check_fields("spec", _SPEC, spec, "storageClassName", "volumeMode")
     yield from _check_attributes("spec", spec)
 
 
@@ -139,8 +132,7 @@ def check_inline_volume(field: str, spec: Json) -> Causes:
             yield forbidden(f"{field}.{key}", why)
     if spec.get("csi") is None:
         yield required(f"{field}.csi", "has to be specified in the context of inline volumes")
-    if not spec.get("accessModes"):
-        yield required(f"{field}.accessModes")
+    yield from check_fields(field, _SPEC, spec, "accessModes")
     yield from check_modes(field, spec.get("accessModes") or [])
     if spec.get("persistentVolumeReclaimPolicy") not in (None, "", "Retain"):
         only = "may only be Retain in the context of inline volumes"
@@ -236,9 +228,9 @@ def check_storage_class(obj: Json) -> Causes:
     else:
         yield from check_qualified_name("provisioner", provisioner.lower())
     yield from check_parameters("parameters", obj.get("parameters") or {})
-    policy, binding = obj.get("reclaimPolicy", ""), obj.get("volumeBindingMode", "")
-    yield from check_one_of("reclaimPolicy", policy, ("Delete", "Retain"))
-    yield from check_one_of("volumeBindingMode", binding, BINDING_MODES)
+    yield from check_fields(
+        "", "storage.v1.StorageClass", obj, "reclaimPolicy", "volumeBindingMode"
+    )
     yield from _check_topologies("allowedTopologies", obj.get("allowedTopologies") or [])
 
 

@@ -15,6 +15,7 @@ from fairlead.apiserver.validation.core.pod.environment import (
     check_resource_reference,
 )
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import check_local_path, label_selector
 from fairlead.apiserver.validation.meta.selector import check_label_selector
 
@@ -55,8 +56,7 @@ def check_keyed_files(field: str, source: Json) -> Causes:
 def _check_items(field: str, source: Json) -> Causes:
     for place, item in enumerate(source.get("items") or ()):
         where = f"{field}.items[{place}]"
-        if not item.get("key"):
-            yield required(f"{where}.key")
+        yield from check_fields(where, "core.v1.KeyToPath", item, "key")
         yield from _check_file_path(f"{where}.path", item.get("path", ""))
         yield from _check_mode(f"{where}.mode", item.get("mode"))
 

@@ -9,10 +9,13 @@ upstream: pkg/apis/core/validation/validation.go:validateVolumeSource, ValidateP
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import parse_quantity
+from fairlead.apiserver.schema.facts import facts_of
+from fairlead.apiserver.schema.model import schemas
 from fairlead.apiserver.validation.core.volume.network_source import (
     check_azure_disk,
     check_fibre,
@@ -36,9 +39,9 @@ from fairlead.apiserver.validation.meta.field import (
     Causes,
     forbidden,
     invalid,
-    not_supported,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_backsteps,
     check_dns_label,
@@ -51,11 +54,6 @@ from fairlead.apiserver.validation.meta.format import (
 Check = Callable[[str, Json], Causes]
 
 DRIVER_LENGTH_MAX: Final = 63
-HOST_PATH_TYPES: Final = (
-    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate",
-    "Socket",
-)  # fmt: skip
-PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 TOO_MANY: Final = "may not specify more than 1 volume type"
 # In upstream's order: the first source counts, those after it are too many.
 INLINE: Final = (
@@ -72,32 +70,20 @@ PERSISTENT: Final = (
 )  # fmt: skip
 # Under which names upstream refuses those that are too many.
 _MISSPELT: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-# What a source cannot do without, and nothing else is asked of it.
-_NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
-    "persistentVolumeClaim": ("claimName",),
-    "glusterfs": ("endpoints", "path"),
-    "rbd": ("monitors", "image"),
-    "cephfs": ("monitors",),
-    "azureFile": ("secretName", "shareName"),
-    "vsphereVolume": ("volumePath",),
-    "photonPersistentDisk": ("pdID",),
-    "portworxVolume": ("volumeID",),
-    "scaleIO": ("gateway", "system", "volumeName"),
-}
 
 
 def check_inline(field: str, volume: Json) -> Causes:
     """The one source of a pod's volume."""
-    yield from _check_sources(field, volume, INLINE, _INLINE_RULES)
+    yield from _check_sources(field, volume, "Volume", INLINE, _INLINE_RULES)
 
 
 def check_persistent(field: str, spec: Json) -> Causes:
     """The one source of a PersistentVolume."""
-    yield from _check_sources(field, spec, PERSISTENT, _PERSISTENT_RULES)
+    yield from _check_sources(field, spec, "PersistentVolumeSpec", PERSISTENT, _PERSISTENT_RULES)
 
 
 def _check_sources(
-    field: str, holder: Json, order: tuple[str, ...], rules: Mapping[str, Check]
+    field: str, holder: Json, holder_type: str, order: tuple[str, ...], rules: Mapping[str, Check]
 ) -> Causes:
     stated = [key for key in order if holder.get(key) is not None]
     for place, key in enumerate(stated):
@@ -105,13 +91,22 @@ def _check_sources(
             yield forbidden(f"{field}.{_MISSPELT.get(key, key)}", TOO_MANY)
             continue
         where = f"{field}.{key}"
-        for needed in _NEEDED.get(key, ()):
-            if not holder[key].get(needed):
-                yield required(f"{where}.{needed}")
+        source_type, needed = _needed(holder_type, key)
+        if needed:
+            yield from check_fields(where, source_type, holder[key], *needed)
         if key in rules:
             yield from rules[key](where, holder[key])
     if not stated:
         yield required(field, "must specify a volume type")
+
+
+@cache
+def _needed(holder_type: str, key: str) -> tuple[str, tuple[str, ...]]:
+    """The type of a source, and the fields that it requires."""
+    holder = schemas().of_definition(f"io.k8s.api.core.v1.{holder_type}")
+    source_type = holder.fields[key].schema.long_name
+    facts = facts_of(source_type).fields
+    return source_type, tuple(name for name in facts if facts[name].required is not None)
 
 
 def _check_empty_dir(field: str, source: Json) -> Causes:
@@ -122,31 +117,13 @@ def _check_empty_dir(field: str, source: Json) -> Causes:
 
 def _check_host_path(field: str, source: Json) -> Causes:
     path = source.get("path", "")
-    if not path:
-        yield required(f"{field}.path")
-        return
-    yield from check_backsteps(f"{field}.path", path)
-    sort = source.get("type") or ""
-    if sort not in HOST_PATH_TYPES:
-        yield not_supported(f"{field}.type", sort, HOST_PATH_TYPES)
+    if path:
+        yield from check_backsteps(f"{field}.path", path)
+        yield from check_fields(field, "core.v1.HostPathVolumeSource", source, "type")
 
 
 def _check_git(field: str, source: Json) -> Causes:
-    if not source.get("repository"):
-        yield required(f"{field}.repository")
     yield from check_local_path(f"{field}.directory", source.get("directory", ""))
-
-
-def _check_secret(field: str, source: Json) -> Causes:
-    if not source.get("secretName"):
-        yield required(f"{field}.secretName")
-    yield from check_keyed_files(field, source)
-
-
-def _check_config_map(field: str, source: Json) -> Causes:
-    if not source.get("name"):
-        yield required(f"{field}.name")
-    yield from check_keyed_files(field, source)
 
 
 def check_driver_name(field: str, name: str) -> Causes:
@@ -187,21 +164,8 @@ def _check_persistent_csi(field: str, source: Json) -> Causes:
                 yield from check(where, reference[key])
 
 
-def _check_image(field: str, source: Json) -> Causes:
-    if not source.get("reference"):
-        yield required(f"{field}.reference")
-    policy = source.get("pullPolicy", "")
-    if not policy:
-        yield required(f"{field}.pullPolicy")
-    elif policy not in PULL_POLICIES:
-        yield not_supported(f"{field}.pullPolicy", policy, PULL_POLICIES)
-
-
 def _check_local(field: str, source: Json) -> Causes:
-    if not source.get("path"):
-        yield required(f"{field}.path")
-    else:
-        yield from check_backsteps(f"{field}.path", source["path"])
+    yield from check_backsteps(f"{field}.path", source.get("path", ""))
 
 
 _SHARED: Final[Mapping[str, Check]] = {
@@ -220,14 +184,13 @@ _INLINE_RULES: Final[Mapping[str, Check]] = {
     "emptyDir": _check_empty_dir,
     "gitRepo": _check_git,
     "gcePersistentDisk": disk("pdName"),
-    "secret": _check_secret,
+    "secret": check_keyed_files,
     "cinder": cinder(is_persistent=False),
     "downwardAPI": check_downward,
-    "configMap": _check_config_map,
+    "configMap": check_keyed_files,
     "storageos": storage_os(is_persistent=False),
     "projected": check_projected,
     "csi": _check_csi,
-    "image": _check_image,
 }
 _PERSISTENT_RULES: Final[Mapping[str, Check]] = {
     **_SHARED,

@@ -20,9 +20,9 @@ from fairlead.apiserver.validation.meta.field import (
     duplicate,
     forbidden,
     invalid,
-    not_supported,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_local_path,
     dns_label_problems,
@@ -34,8 +34,6 @@ _encode: Final = msgspec.json.Encoder().encode
 
 SOURCES_MAX: Final = 2_048
 SOURCE_BYTES_MAX: Final = 2_048
-PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
-RECURSIVE: Final = ("Disabled", "Enabled", "IfPossible")
 _BLOCK_ONLY: Final = (
     "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
 )
@@ -137,17 +135,15 @@ def _check_below(field: str, where: str, mount: Json, volume: Json) -> Causes:
 
 def _check_propagation(field: str, container: Json, mount: Json) -> Causes:
     spread, recursive = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
+    yield from check_fields(field, "core.v1.VolumeMount", mount, "mountPropagation")
     if spread is not None:
-        if spread not in PROPAGATIONS:
-            yield not_supported(f"{field}.mountPropagation", spread, PROPAGATIONS)
         privileged = (container.get("securityContext") or {}).get("privileged")
         if spread == "Bidirectional" and not privileged:
             why = "Bidirectional mount propagation is available only to privileged containers"
             yield forbidden(f"{field}.mountPropagation", why)
     where = f"{field}.recursiveReadOnly"
-    if recursive is not None and recursive not in RECURSIVE:
-        yield not_supported(where, recursive, RECURSIVE)
-    elif recursive in ("Enabled", "IfPossible"):
+    yield from check_fields(field, "core.v1.VolumeMount", mount, "recursiveReadOnly")
+    if recursive in ("Enabled", "IfPossible"):
         if not mount.get("readOnly"):
             yield forbidden(where, "may only be specified when readOnly is true")
         if spread not in (None, "None"):

@@ -7,6 +7,7 @@ apiextensions-apiserver/pkg/apiserver/validation/validation.go:kubeOpenAPIResult
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from fairlead.api.text.pattern import compiled_pattern
@@ -15,6 +16,7 @@ from fairlead.apiserver.apiextensions.schema.format import has_format
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.json_equality import canonical_key, json_equal
+from fairlead.apiserver.schema.keyword import broken_keywords
 from fairlead.apiserver.validation.meta.field import duplicate, invalid, not_supported, required
 
 # Errors that belong to no field.
@@ -24,6 +26,18 @@ _RANGES: Final = {
     "int32": (-(2**31), 2**31 - 1),
     "uint32": (0, 2**32 - 1),
     "uint64": (0, 2**64 - 1),
+}
+# What a value should do that breaks a keyword.
+_WORDS: Final = {
+    "minLength": "be at least {} chars long",
+    "pattern": "match '{}'",
+    "minItems": "have at least {} items",
+    "minProperties": "have at least {} properties",
+    "multipleOf": "be a multiple of {}",
+    "minimum": "be greater than or equal to {}",
+    "exclusive minimum": "be greater than {}",
+    "maximum": "be less than or equal to {}",
+    "exclusive maximum": "be less than {}",
 }
 _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
 
@@ -42,11 +56,10 @@ def checked(
     if (value is None and schema.is_nullable) or is_same(value, old):
         return
     yield from _wrong_type(schema, value, path)
-    yield from _wrong_text(schema, value, path, work)
     yield from _wrong_range(schema, value, path)
-    yield from _wrong_number(schema, value, path)
     yield from _wrong_items(schema, value, path, old, work)
-    yield from _wrong_choice(schema, value, path)
+    yield from _wrong_keywords(schema, value, path, work)
+    yield from _wrong_format(schema, value, path)
     yield from _wrong_fields(schema, value, path, old, work)
     yield from _wrong_alternatives(schema, value, path, work)
 
@@ -96,25 +109,37 @@ def _wrong_range(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
         yield Cause("FieldValueInvalid", text, NOWHERE)
 
 
-def _wrong_text(schema: Structural, value: Any, path: str, work: Work) -> Iterator[Cause]:
-    """The first thing that is wrong with a text, and its format."""
-    if not isinstance(value, str):
-        return
-    raw = schema.raw
-    least, most, pattern = raw.get("minLength"), raw.get("maxLength"), raw.get("pattern")
-    if most is not None and len(value) > most:
-        yield Cause("FieldValueTooLong", f"Too long: may not be more than {most} bytes", path)
-    elif least is not None and len(value) < least:
-        yield invalid(path, value, f"{path} in body should be at least {least} chars long")
-    elif pattern and not _matches(pattern, value, work):
-        yield invalid(path, value, f"{path} in body should match '{pattern}'")
-    name = raw.get("format", "")
-    if schema.type == "string" and not has_format(value, name):
+def _wrong_keywords(schema: Structural, value: Any, path: str, work: Work) -> Iterator[Cause]:
+    """What the value breaks of the schema's bounds, patterns and enumerations."""
+    for keyword, bound in broken_keywords(schema.raw, value, partial(_matches, work)):
+        yield _keyword_cause(schema, keyword, bound, value, path)
+
+
+def _keyword_cause(schema: Structural, keyword: str, bound: Any, value: Any, path: str) -> Cause:
+    match keyword:
+        case "maxLength":
+            text = f"Too long: may not be more than {bound} bytes"
+            return Cause("FieldValueTooLong", text, path)
+        case "maxItems" | "maxProperties":
+            return _too_many(path, len(value), bound)
+        case "enum":
+            return not_supported(path, value, [str(choice) for choice in bound])
+        case "minimum" | "maximum" | "multipleOf":
+            is_exclusive = schema.raw.get(f"exclusive{keyword.capitalize()}")
+            bound, keyword = _shown(bound), f"exclusive {keyword}" if is_exclusive else keyword
+        case _:
+            pass
+    return invalid(path, value, f"{path} in body should {_WORDS[keyword].format(bound)}")
+
+
+def _wrong_format(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    name = schema.raw.get("format", "")
+    if isinstance(value, str) and schema.type == "string" and not has_format(value, name):
         text = f'Invalid value: "{value}": {path} in body must be of type {name}: "{value}"'
         yield Cause("FieldValueTypeInvalid", text, path)
 
 
-def _matches(pattern: str, value: str, work: Work) -> bool:
+def _matches(work: Work, pattern: str, value: str) -> bool:
     """Whether a pattern is somewhere in `value`; one that cannot be read matches nothing."""
     try:
         program = compiled_pattern(pattern)
@@ -122,25 +147,6 @@ def _matches(pattern: str, value: str, work: Work) -> bool:
         return False
     work.spend(program.programsize * len(value))
     return program.search(value) is not None
-
-
-def _wrong_number(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return
-    raw = schema.raw
-    factor, most, least = raw.get("multipleOf"), raw.get("maximum"), raw.get("minimum")
-    if factor and (value / factor) % 1:
-        yield invalid(path, value, f"{path} in body should be a multiple of {_shown(factor)}")
-    if least is not None:
-        outside = value <= least if raw.get("exclusiveMinimum") else value < least
-        if outside:
-            bound = "greater than" if raw.get("exclusiveMinimum") else "greater than or equal to"
-            yield invalid(path, value, f"{path} in body should be {bound} {_shown(least)}")
-    if most is not None:
-        outside = value >= most if raw.get("exclusiveMaximum") else value > most
-        if outside:
-            bound = "less than" if raw.get("exclusiveMaximum") else "less than or equal to"
-            yield invalid(path, value, f"{path} in body should be {bound} {_shown(most)}")
 
 
 def _shown(number: float) -> str:
@@ -156,11 +162,6 @@ def _wrong_items(
         before = items_before(schema, old)
         for at, item in enumerate(value):
             yield from checked(schema.items, item, f"{path}[{at}]", before(item), work)
-    least, most = schema.raw.get("minItems"), schema.raw.get("maxItems")
-    if least is not None and len(value) < least:
-        yield invalid(path, value, f"{path} in body should have at least {least} items")
-    if most is not None and len(value) > most:
-        yield _too_many(path, len(value), most)
 
 
 def _too_many(path: str, there: int, most: int) -> Cause:
@@ -168,35 +169,18 @@ def _too_many(path: str, there: int, most: int) -> Cause:
     return Cause("FieldValueTooMany", text, path)
 
 
-def _wrong_choice(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    choices = schema.raw.get("enum")
-    if choices and not any(_is_choice(value, choice) for choice in choices):
-        yield not_supported(path, value, [str(choice) for choice in choices])
-
-
-def _is_choice(value: Any, choice: Any) -> bool:
-    # upstream: k8s.io/kube-openapi/pkg/validation/validate/values.go:Enum: 1 is 1.0, and not true
-    return bool(value == choice) and isinstance(value, bool) == isinstance(choice, bool)
-
-
 def _wrong_fields(
     schema: Structural, value: Any, path: str, old: Any, work: Work
 ) -> Iterator[Cause]:
     if not isinstance(value, dict):
         return
-    raw = schema.raw
-    least, most = raw.get("minProperties"), raw.get("maxProperties")
-    if least is not None and len(value) < least:
-        yield invalid(path, value, f"{path} in body should have at least {least} properties")
-    if most is not None and len(value) > most:
-        yield _too_many(path, len(value), most)
     before = old if isinstance(old, dict) else {}
     for key in sorted(value):
         inner = schema.properties.get(key) or schema.additional
         if inner is not None:
             was = before.get(key, ABSENT)
             yield from checked(inner, value[key], _member(path, key), was, work)
-    for key in raw.get("required") or ():
+    for key in schema.raw.get("required") or ():
         if key not in value:
             yield required(_member(path, key))
 

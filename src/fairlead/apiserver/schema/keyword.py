@@ -1,0 +1,80 @@
+"""Which keywords of a JSON schema a single value breaks.
+
+The keywords are OpenAPI's: those of a custom resource's schema, or the facts about a field of a
+built-in type (`schema.facts`). Both kinds of resources are checked here and refused in their own
+words.
+
+upstream: k8s.io/kube-openapi/pkg/validation/validate/{schema,values}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Broken = tuple[str, Any]
+"""A keyword and what it asks for, such as `("maxLength", 63)`."""
+
+
+def broken_keywords(
+    keywords: Mapping[str, Any], value: Any, matches: Callable[[str, str], bool]
+) -> Iterator[Broken]:
+    """The keywords that `value` breaks; `matches` tells whether a pattern occurs in a text."""
+    match value:
+        case bool():
+            pass
+        case str():
+            yield from _broken_by_text(keywords, value, matches)
+        case int() | float():
+            yield from _broken_by_number(keywords, value)
+        case list() | dict():
+            yield from _broken_by_count(keywords, value)
+        case _:
+            pass
+    choices = keywords.get("enum")
+    if choices and not any(_is_choice(value, choice) for choice in choices):
+        yield "enum", choices
+
+
+def _broken_by_text(
+    keywords: Mapping[str, Any], text: str, matches: Callable[[str, str], bool]
+) -> Iterator[Broken]:
+    """The first of the keywords about texts that is broken."""
+    least, most = keywords.get("minLength"), keywords.get("maxLength")
+    pattern = keywords.get("pattern")
+    if most is not None and len(text) > most:
+        yield "maxLength", most
+    elif least is not None and len(text) < least:
+        yield "minLength", least
+    elif pattern and not matches(pattern, text):
+        yield "pattern", pattern
+
+
+def _broken_by_number(keywords: Mapping[str, Any], number: float) -> Iterator[Broken]:
+    factor = keywords.get("multipleOf")
+    least, most = keywords.get("minimum"), keywords.get("maximum")
+    if factor and (number / factor) % 1:
+        yield "multipleOf", factor
+    if least is not None and (number <= least if _excludes(keywords, "Min") else number < least):
+        yield "minimum", least
+    if most is not None and (number >= most if _excludes(keywords, "Max") else number > most):
+        yield "maximum", most
+
+
+def _excludes(keywords: Mapping[str, Any], bound: str) -> bool:
+    return bool(keywords.get(f"exclusive{bound}imum"))
+
+
+def _broken_by_count(keywords: Mapping[str, Any], value: Any) -> Iterator[Broken]:
+    what = "Items" if isinstance(value, list) else "Properties"
+    at_least, at_most = f"min{what}", f"max{what}"
+    least, most = keywords.get(at_least), keywords.get(at_most)
+    if least is not None and len(value) < least:
+        yield at_least, least
+    if most is not None and len(value) > most:
+        yield at_most, most
+
+
+def _is_choice(value: Any, choice: Any) -> bool:
+    # upstream: k8s.io/kube-openapi/pkg/validation/validate/values.go:Enum: 1 is 1.0, and not true
+    return bool(value == choice) and isinstance(value, bool) == isinstance(choice, bool)

@@ -1,0 +1,92 @@
+"""Checks of single fields by their facts, in the words that upstream uses for built-in types.
+
+A group's code names the fields where upstream looks at them, because kubectl prints causes in
+that order; the facts themselves are rows of `schema/data/facts`.
+
+upstream: apimachinery/pkg/api/validate/{enum,limits,required}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.label import label_key_problems, label_value_problems
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.schema.facts import FieldFacts, facts_of
+from fairlead.apiserver.schema.keyword import broken_keywords
+from fairlead.apiserver.validation.meta.field import Causes, invalid, not_supported, required
+from fairlead.apiserver.validation.meta.format import (
+    dns_1035_problems,
+    dns_label_problems,
+    dns_subdomain_problems,
+    path_segment_problems,
+    port_name_problems,
+    too_long,
+    too_many,
+)
+
+_FORMATS: Final[Mapping[str, Callable[[str], tuple[str, ...]]]] = {
+    "dns-label": dns_label_problems,
+    "dns-1035-label": dns_1035_problems,
+    "dns-subdomain": dns_subdomain_problems,
+    "label-value": label_value_problems,
+    "path-segment": path_segment_problems,
+    "port-name": port_name_problems,
+    "qualified-name": label_key_problems,
+}
+
+
+def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
+    """What is wrong with single fields of `obj`, in the order of `names`.
+
+    `obj` is a `type_name`, such as `core.v1.Container`, at path `field`. Without names, all fields
+    that have facts are checked in the order of their rows. Raises KeyError for a field without.
+    """
+    facts = facts_of(type_name).fields
+    for name in names or facts:
+        yield from check_field(f"{field}.{name}" if field else name, facts[name], obj.get(name))
+
+
+def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
+    """What is wrong with the value of one field at path `field`."""
+    if facts.is_zero and value is None:
+        value = 0
+    if value is None or (value == "" and not facts.checks_empty):
+        value = None
+    if facts.required is not None and value in (None, "", [], {}):
+        yield required(field, facts.required)
+        return
+    if value is None:
+        if facts.is_listed:
+            yield not_supported(field, "", facts.values)
+        return
+    for keyword, _ in broken_keywords(facts.keywords, value, _no_patterns):
+        yield _cause(field, facts, keyword, value)
+    if facts.format:
+        for problem in _FORMATS[facts.format](value):
+            yield invalid(field, value, problem)
+
+
+def _no_patterns(pattern: str, text: str) -> bool:
+    raise AssertionError(f"no fact has a pattern: {pattern}, {text}")
+
+
+def _cause(field: str, facts: FieldFacts, keyword: str, value: Any) -> Cause:
+    least, most = facts.keywords.get("minimum"), facts.keywords.get("maximum")
+    match keyword:
+        case "enum":
+            return not_supported(field, value, facts.values)
+        case "maxLength":
+            return too_long(field, facts.keywords["maxLength"])
+        case "maxItems":
+            return too_many(field, len(value), facts.keywords["maxItems"])
+        case _ if facts.words:
+            return invalid(field, value, facts.words)
+        case _ if least is not None and most is not None:
+            return invalid(field, value, f"must be between {least} and {most}, inclusive")
+        case "minimum":
+            return invalid(field, value, f"must be greater than or equal to {least}")
+        case _:
+            return invalid(field, value, f"must be less than or equal to {most}")

@@ -1,0 +1,50 @@
+"""The facts about fields: every row is about a field that the schemas know."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.schema.facts import default_of, facts_of, known_types, values_of
+from fairlead.apiserver.schema.model import schemas
+
+
+@pytest.mark.parametrize("type_name", known_types())
+def test_every_row_is_about_a_field_of_the_type(type_name):
+    roots = (
+        "io.k8s.api.",
+        "io.k8s.apiextensions-apiserver.pkg.apis.",
+        "io.k8s.kube-aggregator.pkg.apis.",
+    )
+    schema = next(found for root in roots if (found := _schema(f"{root}{type_name}")))
+    assert facts_of(type_name).fields.keys() <= schema.fields.keys()
+
+
+def _schema(definition):
+    try:
+        return schemas().of_definition(definition)
+    except KeyError:
+        return None
+
+
+def test_values_are_in_the_order_in_which_upstream_lists_them():
+    assert values_of("core.v1.PodSpec", "restartPolicy") == ("Always", "OnFailure", "Never")
+
+
+def test_published_values_are_sorted():
+    facts = facts_of("core.v1.PodSpec").fields["restartPolicy"]
+    assert facts.published_values == ("Always", "Never", "OnFailure")
+
+
+def test_a_default_is_a_json_value():
+    assert default_of("core.v1.PodSpec", "terminationGracePeriodSeconds") == 30
+    assert default_of("storage.v1.CSIDriverSpec", "volumeLifecycleModes") == ["Persistent"]
+
+
+def test_a_default_may_be_published_without_being_filled_in():
+    facts = facts_of("core.v1.LocalObjectReference")
+    assert facts.published_defaults == {"name": ""}
+    assert facts.defaults == {}
+
+
+def test_types_without_rows_have_no_facts():
+    assert facts_of("core.v1.Nothing").fields == {}
