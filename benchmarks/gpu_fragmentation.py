@@ -31,9 +31,9 @@ from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.requests import pod_requests
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.testing import PluginScene
-from fairlead.whatif.chance import draws
-from fairlead.whatif.plugin_source import find_class
-from fairlead.whatif.trace import GPU_RESOURCE, Trace, read_trace
+from fairlead.whatif.configuration.plugin_source import find_class
+from fairlead.whatif.input.seeded_choice import draws
+from fairlead.whatif.scenario.trace import GPU_RESOURCE, Trace, read_trace
 
 EXAMPLES: Final = Path(__file__).parents[1] / "examples"
 SOURCE: Final = str(EXAMPLES / "plugins" / "gpu_fragmentation.py:GpuFragmentation")

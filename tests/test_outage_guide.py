@@ -11,10 +11,11 @@ import pytest
 import yaml
 
 from fairlead.cli import main
-from fairlead.cli.options import OutputOptions
-from fairlead.cli.outage_options import ControllerOptions, FailureOptions
-from fairlead.cli.whatif import ChangeOptions, RunOptions
-from fairlead.whatif.outage_outcome import Cause
+from fairlead.cli.commands.whatif.options import ChangeOptions, RunOptions
+from fairlead.cli.options.controller import ControllerOptions
+from fairlead.cli.options.failure import FailureOptions
+from fairlead.cli.options.output import OutputOptions
+from fairlead.whatif.outcome.outage import LossCause
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "outages.md"
 YAML: Final = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -42,8 +43,8 @@ def test_the_events_make_a_scenario(
     Path("s.yaml").write_text(yaml.safe_dump({"cluster": CLUSTER, **blocks()["events"]}))
     assert main.run(["simulate", "s.yaml", "--no-report"]) == 0
     printed = capsys.readouterr().out
-    assert "1 node went quiet" in printed
-    assert "drained in turn (3 of 3 are back)" in printed
+    assert "1 node failed" in printed
+    assert "rolling drain (3 of 3 nodes are back)" in printed
 
 
 def test_pods_that_say_so_leave_sooner(
@@ -70,8 +71,8 @@ def test_pods_that_say_so_leave_sooner(
 def test_every_cause_is_explained() -> None:
     """The table of causes names each of them, but for the two that pass by themselves."""
     text = PAGE.read_text()
-    missing = [cause for cause in Cause if cause.words not in text]
-    assert missing == [Cause.UNCONFIRMED, Cause.STARTING]
+    missing = [cause for cause in LossCause if cause.words not in text]
+    assert missing == [LossCause.UNCONFIRMED, LossCause.STARTING]
 
 
 def test_every_option_that_is_named_exists() -> None:

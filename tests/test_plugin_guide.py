@@ -19,7 +19,7 @@ from typing import Any, Final
 import pytest
 
 from fairlead.cli import exit_code, main
-from fairlead.whatif.plugin_source import GROUP, find_class
+from fairlead.whatif.configuration.plugin_source import GROUP, find_class
 
 ROOT: Final = Path(__file__).parent.parent
 PAGES: Final = (ROOT / "docs" / "plugins.md", ROOT / "docs" / "batch.md")

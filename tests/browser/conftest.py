@@ -22,7 +22,7 @@ import pytest
 
 from fairlead.whatif.report import write_report
 
-SAMPLES: Final = Path(__file__).parent.parent / "unit" / "whatif_report"
+SAMPLES: Final = Path(__file__).parent.parent / "unit" / "whatif" / "report"
 FLAGS: Final = (
     "--headless",
     "--no-sandbox",

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from fairlead.testing.starting import start_cluster
+from fairlead.testing.cluster.start import start_cluster
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.whatif.plugin_source import find_class
+from fairlead.whatif.configuration.plugin_source import find_class
 
 PLUGINS = Path(__file__).parents[2] / "examples" / "plugins"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairlead.engine.scheduling.compose import Beliefs, ProfileError
 from fairlead.testing import PluginScene, make_node, make_pod
-from fairlead.whatif.plugin_source import find_class
+from fairlead.whatif.configuration.plugin_source import find_class
 
 GPU = "example.com/gpu-milli"
 SOURCE = str(Path(__file__).parents[2] / "examples" / "plugins" / "gpu_fragmentation.py")

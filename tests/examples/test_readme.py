@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from fairlead.cli import main
-from fairlead.whatif.plugin_source import find_class
-from fairlead.whatif.trace import Trace, read_trace
+from fairlead.whatif.configuration.plugin_source import find_class
+from fairlead.whatif.scenario.trace import Trace, read_trace
 
 ROOT: Final = Path(__file__).parents[2]
 PLUGINS: Final = ROOT / "examples" / "plugins"

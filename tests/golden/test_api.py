@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.conformance.api.serving import cases
-from fairlead.conformance.cli import compare_file
+from fairlead.conformance.api.server_choice import cases
+from fairlead.conformance.run import compare_file
 
 RECORDED = Path(__file__).parent / "data" / "api"
 KNOWN = frozenset((Path(__file__).parent / "api_differences.txt").read_text().split())

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.conformance.cli import compare_file, run
 from fairlead.conformance.comparison import Difference, Remark, first_difference
-from fairlead.conformance.kubebatch import compare_with_defaults, compare_with_defects
-from fairlead.conformance.kubebatch_outcome import project, replay
-from fairlead.conformance.kubebatch_scenario import jobs_of_tasks
+from fairlead.conformance.kubebatch.outcome import project, replay
+from fairlead.conformance.kubebatch.scenario import jobs_of_tasks
+from fairlead.conformance.kubebatch.session import compare_with_defaults, compare_with_defects
+from fairlead.conformance.run import compare_file, run
 from fairlead.engine.batch.defect import UPSTREAM, Defect
 
 RECORDED = Path(__file__).parent / "data" / "kubebatch"

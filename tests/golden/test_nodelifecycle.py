@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.conformance.cli import compare_file, run
 from fairlead.conformance.comparison import Difference
-from fairlead.conformance.nodelifecycle import (
+from fairlead.conformance.nodelifecycle.node_timeline import (
     compare_node_timeline,
     compare_node_timeline_with_defaults,
     decide_node_timeline,
 )
+from fairlead.conformance.run import compare_file, run
 
 RECORDED = Path(__file__).parent / "data" / "nodelifecycle"
 FAMILIES = {

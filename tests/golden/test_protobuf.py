@@ -18,8 +18,8 @@ import pytest
 
 from fairlead.api.json import Json
 from fairlead.apiserver.protobuf.decoder import decode
-from fairlead.conformance.api.exchange import Asking
-from fairlead.conformance.api.in_process import InProcess
+from fairlead.conformance.api.replay.exchange import Asking
+from fairlead.conformance.api.server.in_process import InProcess
 
 RECORDED: Final = Path(__file__).parent / "data" / "api"
 THEMES: Final = ("06-kubectl", "07-clients")

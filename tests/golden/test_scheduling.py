@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.conformance.cli import compare_file, run
+from fairlead.conformance.run import compare_file, run
 
 RECORDED = Path(__file__).parent / "data" / "scheduling"
 FAMILIES = {

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.conformance.cli import compare_file
+from fairlead.conformance.run import compare_file
 
 RECORDED = Path(__file__).parent / "data" / "timelines"
 FAMILIES = {

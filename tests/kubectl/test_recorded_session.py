@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from fairlead.conformance.api.kubectl import KubectlSession
+from fairlead.conformance.api.replay.kubectl_session import KubectlSession
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden"
 RECORDED: Final = GOLDEN / "data" / "api" / "06-kubectl.jsonl.gz"

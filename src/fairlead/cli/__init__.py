@@ -1,5 +1,9 @@
-"""The command line: arguments, progress on a terminal, exit codes.
+"""The command line: options, output on a terminal, exit codes.
 
-Law: nothing is decided here. A command reads its arguments, calls one function of the package
-that does the work, and prints what comes back.
+    commands/    one module or folder per command
+    options/     options that several commands share
+    output/      text, tables, progress bar and files
+
+Law: nothing is decided here. A command reads its options, calls the package that does the work, and
+prints the result.
 """

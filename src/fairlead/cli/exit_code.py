@@ -1,4 +1,4 @@
-"""Exit codes: what `fairlead` tells the shell."""
+"""Exit codes of `fairlead`."""
 
 from __future__ import annotations
 

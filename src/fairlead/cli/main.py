@@ -1,7 +1,7 @@
-"""`fairlead`: the entry point, and the one place where an error becomes a line and a code.
+"""`fairlead`: the entry point, which turns every error into one line and an exit code.
 
-Commands are named by import path and loaded when called, so that `fairlead --help` and a
-mistyped option answer at once.
+Commands are named by import path and loaded when called, so that `fairlead --help` and a mistyped
+option respond quickly.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +23,8 @@ from fairlead.worlds.gc_thresholds import collect_rarely
 DEBUG_FLAG: Final = "--debug"
 
 HELP: Final = """\
-Ask your cluster "what if?": run a cluster's nodes and pods with kube-scheduler's rules in virtual
-time, change something or let it fail, and see what moves and why.
+Ask your cluster "what if?": simulate its nodes and pods with kube-scheduler's rules in virtual
+time, change or break something, and see which pods move and why.
 
 Try:
 
@@ -41,24 +42,68 @@ Try:
 """
 
 EPILOGUE: Final = """\
-Exit codes: 0 done, no difference; 1 difference; 2 bad input; 3 a pod matching --fail-on was
-displaced. With --debug, an unexpected failure shows its traceback.
+Exit codes: 0 success; 2 bad input; further ones in the help of each command. With --debug, an
+internal error shows its traceback.
 """
 
-# Name, import path, and what it does in a line: the commands themselves are loaded when called.
+_CODES: Final = "Exit codes: 0 success; 2 bad input."
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A command, imported from `path` when called; `text` is its line in `fairlead --help`."""
+
+    name: str
+    path: str
+    text: str
+    exit_codes: str = _CODES
+
+
 _COMMANDS: Final = (
-    ("simulate", "fairlead.cli.simulate:simulate", "Run a scenario in virtual time."),
-    ("whatif", "fairlead.cli.whatif:whatif", "Run a cluster with and without a change."),
-    ("explain", "fairlead.cli.explain:explain", "Show each node's verdict on a pod."),
-    (
-        "conformance",
-        "fairlead.cli.conformance:conformance",
-        "Replay what was recorded of the real programs.",
+    _Command(
+        "simulate",
+        "fairlead.cli.commands.simulate.command:simulate",
+        "Run a scenario in virtual time.",
     ),
-    ("up", "fairlead.cli.up:up", "Run a control plane with simulated nodes."),
-    ("clock", "fairlead.cli.clock:clock", "Show or steer the time in a running cluster."),
-    ("extender", "fairlead.cli.extender:extender", "Serve plugins to a kube-scheduler."),
-    ("bench", "fairlead.cli.bench:bench", "Run upstream's benchmark workloads."),
+    _Command(
+        "whatif",
+        "fairlead.cli.commands.whatif.command:whatif",
+        "Run a cluster with and without a change.",
+        "Exit codes: 0 no difference; 1 difference; 2 bad input; 3 a pod matching --fail-on was "
+        "displaced.",
+    ),
+    _Command(
+        "explain",
+        "fairlead.cli.commands.explain.command:explain",
+        "Show each node's verdict on a pod.",
+    ),
+    _Command(
+        "conformance",
+        "fairlead.cli.commands.conformance:conformance",
+        "Replay decisions recorded from upstream binaries.",
+        "Exit codes: 0 all cases agree; 1 some differ; 2 bad input.",
+    ),
+    _Command(
+        "up",
+        "fairlead.cli.commands.up.command:up",
+        "Run a control plane with simulated nodes.",
+    ),
+    _Command(
+        "clock",
+        "fairlead.cli.commands.clock:clock",
+        "Show or control the clock of a running cluster.",
+    ),
+    _Command(
+        "extender",
+        "fairlead.cli.commands.extender.command:extender",
+        "Serve plugins to a kube-scheduler.",
+    ),
+    _Command(
+        "bench",
+        "fairlead.cli.commands.bench:bench",
+        "Run upstream's benchmark workloads.",
+        "Exit codes: 0 all workloads ran; 1 one failed; 2 unknown workload.",
+    ),
 )
 
 
@@ -70,9 +115,9 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """What a shell has closed (`>&-`) is a stream like any other, that nobody reads."""
+    """Replace streams that the shell has closed (`>&-`) by /dev/null."""
     if sys.stdout is None:
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open until the process ends
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
 
@@ -88,7 +133,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return exit_code.INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has left: no reason to complain
+    except BrokenPipeError:  # the reader of stdout has exited, which is not an error
         sys.stderr.close()
         return exit_code.SUCCESS
     except Exception as cause:  # noqa: BLE001 - no traceback may reach a user
@@ -99,8 +144,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _refuse_empty(tokens: Sequence[str]) -> None:
-    """An empty text is a variable of the shell that was not set: nobody means it as a default."""
-    from fairlead.whatif.input_error import InputError
+    """Raise InputError for an empty argument: usually an unset shell variable."""
+    from fairlead.whatif.input.error import InputError
 
     for before, token in zip(("", *tokens), tokens, strict=False):
         name, is_joined, value = token.partition("=")
@@ -111,7 +156,7 @@ def _refuse_empty(tokens: Sequence[str]) -> None:
 
 
 def _app(asked: str) -> App:
-    """All commands; the one that is `asked` for has its whole help, the others a line each."""
+    """The app with all commands; only the `asked` one loads its full help."""
     app = App(
         name="fairlead",
         help=HELP,
@@ -120,21 +165,26 @@ def _app(asked: str) -> App:
         version=__version__,
         suppress_keyboard_interrupt=False,
     )
-    for order, (name, path, text) in enumerate(_COMMANDS):
-        help_line = None if name == asked else text
-        app.command(path, name=name, help=help_line, sort_key=order)
+    for order, command in enumerate(_COMMANDS):
+        app.command(
+            command.path,
+            name=command.name,
+            help=None if command.name == asked else command.text,
+            help_epilogue=command.exit_codes,
+            sort_key=order,
+        )
     return app
 
 
 def _report(cause: Exception) -> int:
-    """Say what went wrong in one line; the exit code that goes with it."""
+    """Print what went wrong in one line; its exit code."""
     line, code = _line_and_code(cause)
     print(f"fairlead: {line}", file=sys.stderr)
     return code
 
 
 def _line_and_code(cause: Exception) -> tuple[str, int]:
-    from fairlead.whatif.input_error import InputError, one_line
+    from fairlead.whatif.input.error import InputError, one_line
 
     match cause:
         case InputError():
@@ -146,16 +196,16 @@ def _line_and_code(cause: Exception) -> tuple[str, int]:
             return f"{one_line(str(cause))} (see fairlead --help)", exit_code.BAD_INPUT
         case OSError(filename=str(name), strerror=str(reason)):
             return f"{one_line(name)}: {reason}", exit_code.OUTPUT_FAILED
-        case OSError(filename=None, strerror=str(reason)):  # standard output, as a rule
+        case OSError(filename=None, strerror=str(reason)):  # usually standard output
             return f"output: {reason}", exit_code.OUTPUT_FAILED
         case _:
             what = one_line(f"{type(cause).__name__}: {cause}")
-            return f"internal error: {what} (--debug shows where)", exit_code.DEFECT
+            return f"internal error: {what} (use --debug for a traceback)", exit_code.DEFECT
 
 
 def _missing(cause: MissingArgumentError, argument: Argument) -> str:
-    """`whatif: SNAPSHOT is missing`, or the option whose value is."""
+    """`whatif: SNAPSHOT is missing`, or the option without a value."""
     command = "".join(f"{name}: " for name in cause.command_chain or ())
     if cause.keyword is not None:
-        return f"{command}{cause.keyword} is without its value"
+        return f"{command}{cause.keyword} needs a value"
     return f"{command}{argument.name} is missing"

@@ -16,7 +16,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StorageChange
-from fairlead.conformance.node_writes import NodeWriteLog
+from fairlead.conformance.nodelifecycle.write_log import NodeWriteLog
 from fairlead.engine.core.command import Issued
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus

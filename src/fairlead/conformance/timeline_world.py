@@ -19,7 +19,7 @@ from fairlead.api.codec import decode
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
-from fairlead.conformance.timeline_writes import Writes
+from fairlead.conformance.timelines.write_log import Writes
 from fairlead.engine.core.command import (
     Bind,
     Command,

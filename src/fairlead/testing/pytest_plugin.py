@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from fairlead.testing.local_cluster import TestCluster
+    from fairlead.testing.cluster.test_cluster import TestCluster
 
 Scope = Literal["session", "package", "module", "class", "function"]
 
@@ -63,8 +63,8 @@ def fairlead_cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TestCluster]:
     """A cluster with an API server, a scheduler, controllers and simulated nodes."""
-    # For those who ask for a cluster only: every pytest run loads this file.
-    from fairlead.testing.starting import start_cluster  # noqa: PLC0415
+    # Imported late, because every pytest run loads this file.
+    from fairlead.testing.cluster.start import start_cluster  # noqa: PLC0415
 
     marker = request.node.get_closest_marker(MARKER)
     wanted: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}

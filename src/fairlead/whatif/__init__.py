@@ -1,6 +1,113 @@
-"""Ask "what if?": snapshots and scenarios in, runs of the engine, differences and reports out.
+"""What-if questions about a cluster: snapshot and change in, difference out.
 
-Law: everything a user gives is checked here, before anything runs, and every refusal is one
-`InputError` naming file, object and field. Decisions are made below, in the engine; this package
-only sets up worlds, listens to them and compares what came of them.
+    from fairlead import whatif
+
+    snapshot = whatif.read_snapshot("dump.yaml")
+    answer = whatif.what_if(snapshot, whatif.ClusterChange(drain=("worker-3",)))
+    for move in answer.difference.moved:
+        print(move.pod.key, move.origin, move.target)
+
+docs/python-api.md is the guide. Names are imported when they are first used, so that commands and
+scripts start quickly.
+
+    snapshot/        objects of users' files
+    change/          what happens to the cluster
+    configuration/   scheduler, batch scheduler and controllers
+    run/             one run of the engine, and its recorders
+    outcome/         the result of a run as values, and the difference between two
+    question         the two runs of a what-if
+    scenario/        scenario files
+    explain/         why one pod or group is placed or pending
+    result/, report/ JSON and HTML
+
+Law: everything a user gives is checked here before anything runs, and every refusal is one
+`InputError` naming file, object and field. Decisions are made in the engine; this package sets up
+worlds, observes them and compares their outcomes.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from fairlead.engine.core.instant import seconds
+    from fairlead.whatif.change.cluster_change import ClusterChange
+    from fairlead.whatif.change.node_failure import Failures
+    from fairlead.whatif.configuration.batch_config import BatchOptions
+    from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+    from fairlead.whatif.explain.pod import Explanation, explain_pod, explanation_json
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.outcome.difference import Difference, Move
+    from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+    from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
+    from fairlead.whatif.result.result_json import simulation_result, whatif_result
+    from fairlead.whatif.run.experiment import Experiment
+    from fairlead.whatif.run.experiment_run import FinishedRun, run_experiment
+    from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+    from fairlead.whatif.snapshot.snapshot import Snapshot, encode_snapshot, read_snapshot
+
+__all__ = [
+    "BatchOptions",
+    "ClusterChange",
+    "Conditions",
+    "Difference",
+    "Experiment",
+    "Explanation",
+    "Failures",
+    "FinishedRun",
+    "InputError",
+    "Move",
+    "PodEnd",
+    "RunOutcome",
+    "Snapshot",
+    "WhatIfAnswer",
+    "encode_snapshot",
+    "experiment_of",
+    "explain_pod",
+    "explanation_json",
+    "read_scenario",
+    "read_scheduler_config",
+    "read_snapshot",
+    "run_experiment",
+    "seconds",
+    "simulation_result",
+    "what_if",
+    "whatif_result",
+]
+
+_MODULES: Final = {
+    "BatchOptions": "fairlead.whatif.configuration.batch_config",
+    "ClusterChange": "fairlead.whatif.change.cluster_change",
+    "Conditions": "fairlead.whatif.question",
+    "Difference": "fairlead.whatif.outcome.difference",
+    "Experiment": "fairlead.whatif.run.experiment",
+    "Explanation": "fairlead.whatif.explain.pod",
+    "Failures": "fairlead.whatif.change.node_failure",
+    "FinishedRun": "fairlead.whatif.run.experiment_run",
+    "InputError": "fairlead.whatif.input.error",
+    "Move": "fairlead.whatif.outcome.difference",
+    "PodEnd": "fairlead.whatif.outcome.run_outcome",
+    "RunOutcome": "fairlead.whatif.outcome.run_outcome",
+    "Snapshot": "fairlead.whatif.snapshot.snapshot",
+    "WhatIfAnswer": "fairlead.whatif.question",
+    "encode_snapshot": "fairlead.whatif.snapshot.snapshot",
+    "experiment_of": "fairlead.whatif.scenario.scenario",
+    "explain_pod": "fairlead.whatif.explain.pod",
+    "explanation_json": "fairlead.whatif.explain.pod",
+    "read_scenario": "fairlead.whatif.scenario.scenario",
+    "read_scheduler_config": "fairlead.whatif.configuration.scheduler_config",
+    "read_snapshot": "fairlead.whatif.snapshot.snapshot",
+    "run_experiment": "fairlead.whatif.run.experiment_run",
+    "seconds": "fairlead.engine.core.instant",
+    "simulation_result": "fairlead.whatif.result.result_json",
+    "what_if": "fairlead.whatif.question",
+    "whatif_result": "fairlead.whatif.result.result_json",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its module (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

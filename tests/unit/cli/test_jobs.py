@@ -88,7 +88,7 @@ def test_a_what_if_shows_queues_before_and_after(busy, dump, capsys):
 def test_and_which_groups_wait_and_until_when(busy, capsys):
     assert run(["whatif", busy, "--no-report"]) == 0
     shown = lines(capsys)
-    at = shown.index("groups that wait (1)")
+    at = shown.index("waiting groups (1)")
     assert words(shown[at + 2]) == "default/h b 0 of 3 Insufficient cpu 30m01s"
 
 
@@ -116,13 +116,13 @@ def test_a_simulation_shows_them_too(busy, tmp_path, capsys):
     scenario.write_text("cluster: {files: [dump.json]}\nduration: 1h\n")
     run(["simulate", str(scenario), "--no-report", "--batch-config", "kube-batch"])
     shown = lines(capsys)
-    assert "groups that wait (0)" not in shown
+    assert "waiting groups (0)" not in shown
     assert shown[shown.index("queues") + 3].split()[:2] == ["b", "1"]
 
 
 def test_without_jobs_there_is_nothing_to_show(dump, capsys):
     run(["whatif", dump(node("n1")), "--no-report"])
-    assert not {"queues", "groups that wait (0)"} & set(lines(capsys))
+    assert not {"queues", "waiting groups (0)"} & set(lines(capsys))
 
 
 # --- explain -----------------------------------------------------------------------------------
@@ -136,11 +136,11 @@ def test_a_group_is_explained(dump, capsys, target):
     assert run(["explain", target, "--snapshot", path]) == 0
     shown = lines(capsys)
     assert shown[0] == "default/g: needs 3 of its 3 members, 0 on nodes, 2 more could start now"
-    assert shown[1].startswith("What holds it back: no node can take the next member (default/g-")
+    assert shown[1].startswith("Blocked: no node can take the next member (default/g-")
     assert "a           1  4.5 cpu   nothing    4.5 cpu     0.00  no" in shown
     assert "n1    Insufficient cpu            500m cpu" in shown
     assert "n2    node(s) were unschedulable" in shown
-    assert shown[-1] == "What would let it start: 500m cpu more on node n1, for the next member"
+    assert shown[-1] == "It would start with: 500m cpu more on node n1, for the next member"
 
 
 def test_when_it_may_start(dump, capsys):
@@ -148,7 +148,7 @@ def test_when_it_may_start(dump, capsys):
     for one in running[1:]:
         one["spec"]["nodeName"], one["status"] = "n1", {"phase": "Running"}
     run(["explain", "podgroup/h", "--snapshot", dump(node("n1"), running, gang("h", 3))])
-    assert "It may start after 30m00s, if nothing else is started in its place." in lines(capsys)
+    assert "It may start after 30m00s, unless other jobs start first." in lines(capsys)
 
 
 def test_a_pod_without_a_group_is_one(dump, capsys):
@@ -157,7 +157,7 @@ def test_a_pod_without_a_group_is_one(dump, capsys):
     run(["explain", "pod/alone-0", "--snapshot", dump(node("n1"), alone)])
     assert lines(capsys)[:2] == [
         "Pod/default/alone-0: needs 1 of its 1 members, 0 on nodes, 1 more could start now",
-        "Nothing holds it back: it runs, or starts with the next session.",
+        "Not blocked: it runs, or starts with the next session.",
     ]
 
 
@@ -177,14 +177,14 @@ def test_other_pods_are_explained_as_ever(dump, capsys):
     pod = gang("g", 1)[1]
     pod["spec"]["schedulerName"] = "default-scheduler"
     run(["explain", "pod/g-0", "--snapshot", dump(node("n1"), gang("h", 1), pod)])
-    assert "nodes that fit" in "\n".join(lines(capsys))
+    assert "feasible nodes" in "\n".join(lines(capsys))
 
 
 @pytest.mark.parametrize(
     ("target", "problem"),
     [
         ("podgroup/x", "there is no PodGroup x; known: "),
-        ("podgroup/g", "podgroup/g is in several namespaces (default, other); say which"),
+        ("podgroup/g", "podgroup/g is in several namespaces (default, other); add one"),
     ],
 )
 def test_a_group_that_is_not_there_or_not_one(dump, capsys, target, problem):
@@ -199,4 +199,4 @@ def test_a_configuration_that_is_none(busy, tmp_path, capsys):
     assert run(["whatif", busy, "--no-report", "--batch-config", str(path)]) == 2
     assert "batch.yaml: actions: no action 'allocat'; known:" in capsys.readouterr().err
     assert run(["explain", "podgroup/g", "--snapshot", busy, "--batch-config", "none"]) == 2
-    assert "none: is no file, and none of the configurations" in capsys.readouterr().err
+    assert "none: is neither a file nor a configuration; known:" in capsys.readouterr().err

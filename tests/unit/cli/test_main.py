@@ -54,7 +54,7 @@ def test_files_that_conformance_reads_must_be_there(fairlead):
 def test_no_difference_is_0(fairlead):
     code, out, err = fairlead("whatif", STORE / "store.yaml", "--no-report")
     assert (code, err) == (0, "")
-    assert out.startswith("No change was asked for\n")
+    assert out.startswith("No change requested\n")
     assert "No difference." in out
 
 
@@ -81,7 +81,7 @@ def test_a_displaced_pod_that_must_not_be_is_3(fairlead, conditions, code):
         "whatif", STORE / "store.yaml", "--drain=worker-11", "--no-report", *options
     )
     assert found == code
-    assert ("Displaced in spite of --fail-on" in out) is (code == 3)
+    assert ("Displaced pods matching --fail-on" in out) is (code == 3)
 
 
 def test_json_is_all_that_stdout_holds(fairlead, tmp_path):
@@ -139,7 +139,7 @@ def test_explanations_are_text_or_data(fairlead):
     code, out, _ = fairlead(*arguments)
     assert code == 0
     assert "Goes to worker-01, which has the highest score." in out
-    assert "nodes that do not fit (6)" in out
+    assert "infeasible nodes (6)" in out
     found = json.loads(fairlead(*arguments, "-o", "json")[1])
     assert found["choices"] == ["worker-01"]
 
@@ -156,15 +156,15 @@ def test_a_row_stands_for_many_nodes_unless_all_are_asked_for(fairlead, tmp_path
     arguments = ("explain", "pod/default/large", "--snapshot", "dump.json")
     code, out, _ = fairlead(*arguments)
     assert code == 0
-    assert "nodes that do not fit (50)" in out
+    assert "infeasible nodes (50)" in out
     assert "and 47 more" in out
-    assert "Every node is listed with --all-nodes" in out
+    assert "Use --all-nodes or -o json to list every node" in out
     assert len(out.splitlines()) < 15
     everything = fairlead(*arguments, "--all-nodes")[1]
     assert all(f"\nnode-{number:02} " in everything for number in range(50))
     assert "--all-nodes" not in everything
     small = fairlead("explain", "pod/default/small", "--snapshot", "dump.json")[1]
-    assert "nodes that fit (50)" in small
+    assert "feasible nodes (50)" in small
     assert "... and 30 more" in small
 
 
@@ -182,7 +182,9 @@ def test_an_unexpected_failure_is_one_line_with_a_hint(fairlead, monkeypatch):
     monkeypatch.setattr(main, "_app", broken)
     code, out, err = fairlead("whatif")
     assert (code, out) == (70, "")
-    assert err == "fairlead: internal error: RuntimeError: two lines (--debug shows where)\n"
+    assert (
+        err == "fairlead: internal error: RuntimeError: two lines (use --debug for a traceback)\n"
+    )
     _, _, err = fairlead("whatif", "--debug")
     assert "Traceback" in err
 

@@ -120,7 +120,7 @@ def test_explain_tells_what_another_plugin_would_do(fairlead) -> None:
     Path("bump.py").write_text(BUMP)
     asked = ("explain", "pod/waiting", "--snapshot", "crowded.yaml", "--plugin", "bump.py:Bump")
     _, out, _ = fairlead(*asked)
-    assert "Bump makes room on n1; default/there (5) must go" in out
+    assert "Bump makes room on n1 by evicting default/there (5)" in out
     _, out, _ = fairlead(*asked, "-o", "json")
     victims = [{"pod": "default/there", "priority": 5}]
     assert json.loads(out)["room"] == {"by": "Bump", "node": "n1", "victims": victims}

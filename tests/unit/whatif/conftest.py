@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairlead.whatif.documents import Document
-from fairlead.whatif.manifest import manifests
-from fairlead.whatif.snapshot import read_snapshot
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 
 def node(name="n", cpu="4", **labels):

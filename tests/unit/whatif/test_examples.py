@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.whatif.scenario import experiment_of, read_scenario
-from fairlead.whatif.snapshot import read_snapshot
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SCENARIOS = sorted(EXAMPLES.glob("*/scenario.yaml"))

@@ -1,44 +1,14 @@
-"""The self-contained HTML report of a simulation or a what-if: one file, no network.
+"""The self-contained HTML report of a simulation or a what-if: one file, no network access.
 
-`write_report(path, data)` is the entrance; `ReportData` says what `data` holds.
+`write_report(path, data)` writes the file; `ReportData` describes `data`.
 
-Law: the page shows what it is given and decides nothing; names in it come from cluster dumps and
-are treated as hostile text, in Python and in the page's own script.
+Law: the page shows what it is given and decides nothing. Names come from cluster dumps and are
+treated as hostile text, in Python and in the page's script.
 """
 
 from __future__ import annotations
 
-from fairlead.whatif.report.data import (
-    Eviction,
-    Moved,
-    Node,
-    PdbBreach,
-    PendingPod,
-    Pod,
-    Preemption,
-    PriorityName,
-    ReportData,
-    Resource,
-    Series,
-    Summary,
-    Timeline,
-)
+from fairlead.whatif.report.data import ReportData
 from fairlead.whatif.report.write import render_report, write_report
 
-__all__ = [
-    "Eviction",
-    "Moved",
-    "Node",
-    "PdbBreach",
-    "PendingPod",
-    "Pod",
-    "Preemption",
-    "PriorityName",
-    "ReportData",
-    "Resource",
-    "Series",
-    "Summary",
-    "Timeline",
-    "render_report",
-    "write_report",
-]
+__all__ = ["ReportData", "render_report", "write_report"]

@@ -1,19 +1,37 @@
-"""What a report is made of, as plain dictionaries.
+"""ReportData: everything the HTML report shows, as plain dictionaries, and how it is built.
 
 Quantities are integers in base units: cpu in thousandths of a core, memory and storage in bytes,
 everything else as Kubernetes counts it. Times are seconds of virtual time since the start of the
-run. Pods are written `namespace/name`. Only `kind` and `title` must be there: what is absent is
-shown as "none", never as an error.
+run. Pods are written `namespace/name`. Only `kind` and `title` are required: the page shows missing
+parts as "none".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, NotRequired, Required, TypedDict
 
-from fairlead.whatif.report.outage_data import Outage, TurnTaken
+from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.whatif.outcome.difference import Difference, Move, moves_within
+from fairlead.whatif.outcome.run_outcome import PodCountSample, RunOutcome, unit_of
+from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.report.outage_section import (
+    DrainRow,
+    OutageSection,
+    drain_rows,
+    outage_section,
+)
+from fairlead.whatif.report.queue_section import (
+    QueueSection,
+    WaitingGroupRow,
+    queue_section,
+    waiting_group_rows,
+)
 
-Pod = tuple[str, int, Mapping[str, int]]
+PodRow = tuple[str, int, Mapping[str, int]]
 """A pod on a node: name, priority, requests by resource."""
 
 
@@ -30,7 +48,7 @@ class Summary(TypedDict, total=False):
     choices_among_equals: int
 
 
-class Resource(TypedDict):
+class ResourceRow(TypedDict):
     """The cluster's total of one resource.
 
     `unit` is "milli" (shown divided by 1,000), "bytes" or "" (a count); `before` is what was
@@ -45,7 +63,7 @@ class Resource(TypedDict):
 
 
 class PriorityName(TypedDict):
-    """What to call a priority, usually its PriorityClass."""
+    """The display name of a priority, usually its PriorityClass."""
 
     priority: int
     name: str
@@ -68,18 +86,18 @@ class Timeline(TypedDict):
     series: Sequence[Series]
 
 
-class Node(TypedDict, total=False):
-    """A node at the end of the run with the pods then on it; `zone` is "" where it has none."""
+class NodeRow(TypedDict, total=False):
+    """A node at the end of the run with its pods; `zone` is "" if it has none."""
 
     name: Required[str]
     zone: str
     unschedulable: bool
     allocatable: Mapping[str, int]
     requested: Mapping[str, int]
-    pods: Sequence[Pod]
+    pods: Sequence[PodRow]
 
 
-class Preemption(TypedDict, total=False):
+class PreemptionRow(TypedDict, total=False):
     """One victim of a preemption, with the rule that chose the node among `candidates` nodes."""
 
     t_s: float
@@ -92,7 +110,7 @@ class Preemption(TypedDict, total=False):
     candidates: int
 
 
-class Eviction(TypedDict, total=False):
+class EvictionRow(TypedDict, total=False):
     """A pod evicted from `node`, and why."""
 
     t_s: float
@@ -101,7 +119,7 @@ class Eviction(TypedDict, total=False):
     why: str
 
 
-class PendingPod(TypedDict, total=False):
+class PendingRow(TypedDict, total=False):
     """A pod waiting at the end: since when, and the last FailedScheduling message."""
 
     pod: Required[str]
@@ -110,48 +128,17 @@ class PendingPod(TypedDict, total=False):
     reason: str
 
 
-Moved = TypedDict("Moved", {"pod": str, "from": str, "to": str})
-"""A pod that runs elsewhere than in the run without the change."""
+MovedRow = TypedDict("MovedRow", {"pod": str, "from": str, "to": str})
+"""A pod that runs on another node than in the run without the change."""
 
 
-class PdbBreach(TypedDict, total=False):
-    """A disruption that a PodDisruptionBudget did not allow; `by` is who caused it."""
+class PdbBreachRow(TypedDict, total=False):
+    """A disruption that a PodDisruptionBudget did not allow; `by` names its cause."""
 
     pdb: Required[str]
     t_s: float
     pod: str
     by: str
-
-
-class QueueLine(TypedDict):
-    """One queue's part of the cluster at `QueueData.t_s`, and what it deserves, in percent."""
-
-    queue: str
-    weight: int
-    held: Sequence[float]
-    deserved: Sequence[float]
-
-
-class QueueData(TypedDict, total=False):
-    """The queues of whole jobs over virtual time; a value holds until the next.
-
-    `resource` is the one of which there is least for all. `gangs` are figures of whole jobs.
-    """
-
-    resource: Required[str]
-    t_s: Required[Sequence[float]]
-    lines: Required[Sequence[QueueLine]]
-    gangs: Mapping[str, float]
-
-
-class WaitingGroup(TypedDict, total=False):
-    """A group that waits at the end; `starts_s` is when it may start, None if nobody knows."""
-
-    group: Required[str]
-    queue: str
-    ready: str
-    why: str
-    starts_s: float | None
 
 
 class ReportData(TypedDict, total=False):
@@ -160,7 +147,7 @@ class ReportData(TypedDict, total=False):
     `summary_before` holds the key figures of the run without the change (what-if only);
     `started_at` is the instant of virtual second 0, as text; `all_running_after_s` is when the
     last displaced pod ran again, absent or None while one still waits. `outage` is absent or None
-    where no node went quiet, `drains` are those in turn.
+    if no node failed; `drains` are the rolling ones.
     """
 
     kind: Required[Literal["simulate", "whatif"]]
@@ -173,16 +160,186 @@ class ReportData(TypedDict, total=False):
     all_running_after_s: float | None
     summary: Summary
     summary_before: Summary
-    resources: Sequence[Resource]
+    resources: Sequence[ResourceRow]
     priorities: Sequence[PriorityName]
     timeline: Timeline
-    nodes: Sequence[Node]
-    preemptions: Sequence[Preemption]
-    evictions: Sequence[Eviction]
-    pending: Sequence[PendingPod]
-    moved: Sequence[Moved]
-    pdb_breaches: Sequence[PdbBreach]
-    queues: QueueData | None
-    waiting_groups: Sequence[WaitingGroup]
-    outage: Outage | None
-    drains: Sequence[TurnTaken]
+    nodes: Sequence[NodeRow]
+    preemptions: Sequence[PreemptionRow]
+    evictions: Sequence[EvictionRow]
+    pending: Sequence[PendingRow]
+    moved: Sequence[MovedRow]
+    pdb_breaches: Sequence[PdbBreachRow]
+    queues: QueueSection | None
+    waiting_groups: Sequence[WaitingGroupRow]
+    outage: OutageSection | None
+    drains: Sequence[DrainRow]
+
+
+# --- building -----------------------------------------------------------------------------------
+
+_MEASURES = ("pending", "running", "preempted", "evicted")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """Title line of a report."""
+
+    title: str
+    source: str
+    seed: int
+    wall_seconds: float
+
+
+def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
+    """The report of a simulation."""
+    return {
+        **_common(heading, outcome),
+        "kind": "simulate",
+        "resources": _resources(outcome, None),
+        "moved": _moved(moves_within(outcome)),
+        "outage": outage_section(outcome.outage, outcome.started_at),
+    }
+
+
+def whatif_report(heading: Heading, answer: WhatIfAnswer) -> ReportData:
+    """The report of a what-if: the run with the change, beside figures of the one without."""
+    return {
+        **_common(heading, answer.changed),
+        "kind": "whatif",
+        "summary_before": _summary(answer.without),
+        "all_running_after_s": _recovered_after_s(answer.difference),
+        "resources": _resources(answer.changed, answer.without),
+        "moved": _moved(answer.difference.moved),
+        "outage": outage_section(answer.outage, answer.changed.started_at),
+    }
+
+
+def _recovered_after_s(difference: Difference) -> float | None:
+    """None if nothing had to recover, or if something did not."""
+    after = difference.recovered_after
+    return to_seconds(after) if after else None
+
+
+def _common(heading: Heading, outcome: RunOutcome) -> ReportData:
+    return {
+        "kind": "simulate",
+        "title": heading.title,
+        "subtitle": f"{heading.source}: {len(outcome.nodes):,} nodes, {len(outcome.pods):,} pods",
+        "seed": heading.seed,
+        "started_at": format_timestamp(outcome.started_at),
+        "virtual_seconds": outcome.virtual_seconds,
+        "wall_seconds": heading.wall_seconds,
+        "summary": _summary(outcome),
+        "priorities": [
+            {"priority": priority, "name": name}
+            for priority, name in sorted(outcome.priority_names.items(), reverse=True)
+        ],
+        "timeline": _timeline(outcome),
+        "drains": drain_rows(outcome),
+        "nodes": [_node(outcome, number) for number in range(len(outcome.nodes))],
+        "queues": queue_section(outcome),
+        "waiting_groups": waiting_group_rows(outcome.jobs, outcome.started_at),
+        "preemptions": [
+            {
+                "t_s": _t_s(outcome, one.at),
+                "victim": one.pod.key,
+                "victim_priority": one.pod.priority,
+                "node": one.node,
+                "by": one.by,
+                "by_priority": one.by_priority,
+                "rule": one.rule,
+                "candidates": one.candidates,
+            }
+            for one in outcome.preempted
+        ],
+        "evictions": [
+            {"t_s": _t_s(outcome, one.at), "pod": one.pod.key, "node": one.node, "why": one.reason}
+            for one in outcome.evicted
+        ],
+        "pending": [
+            {
+                "pod": pod.key,
+                "priority": pod.priority,
+                "since_s": _t_s(outcome, pod.since),
+                "reason": pod.reason,
+            }
+            for pod in outcome.pending()
+        ],
+        "pdb_breaches": [
+            {"pdb": one.pdb, "t_s": _t_s(outcome, one.at), "pod": one.pod, "by": one.by}
+            for one in outcome.pdb_breaches
+        ],
+    }
+
+
+def _t_s(outcome: RunOutcome, instant: Instant) -> float:
+    return round(to_seconds(outcome.after_start(instant)), 3)
+
+
+def _summary(outcome: RunOutcome) -> Summary:
+    pods = outcome.pods.values()
+    return {
+        "nodes": len(outcome.nodes),
+        "pods": len(pods),
+        "placed": sum(pod.is_placed for pod in pods),
+        "pending": sum(pod.is_pending for pod in pods),
+        "preempted": len(outcome.preempted),
+        "evicted": len(outcome.evicted),
+        "completed": sum(pod.is_completed for pod in pods),
+        "choices_among_equals": outcome.choices_among_equals,
+    }
+
+
+def _resources(outcome: RunOutcome, without: RunOutcome | None) -> list[ResourceRow]:
+    before = {one.resource: one.requested for one in without.allocations} if without else {}
+    rows: list[ResourceRow] = []
+    for one in outcome.allocations:
+        row: ResourceRow = {
+            "name": one.resource,
+            "unit": unit_of(one.resource),
+            "allocatable": one.allocatable,
+            "requested": one.requested,
+        }
+        if without:
+            row["before"] = before.get(one.resource, 0)
+        rows.append(row)
+    return rows
+
+
+def _moved(moved: Iterable[Move]) -> list[MovedRow]:
+    return [{"pod": move.pod.key, "from": move.origin, "to": move.target} for move in moved]
+
+
+def _node(outcome: RunOutcome, number: int) -> NodeRow:
+    node = outcome.nodes[number]
+    return {
+        "name": node.name,
+        "zone": node.zone,
+        "unschedulable": node.unschedulable,
+        "allocatable": node.allocatable,
+        "requested": node.requested,
+        "pods": [(pod.key, pod.priority, pod.requests) for pod in node.pods],
+    }
+
+
+def _timeline(outcome: RunOutcome) -> Timeline:
+    """One entry per instant at which a count changed, all priorities side by side."""
+    current: dict[int, PodCountSample] = {}
+    by_instant: dict[Instant, dict[int, PodCountSample]] = defaultdict(dict)
+    priorities = sorted({sample.priority for sample in outcome.samples}, reverse=True)
+    for sample in outcome.samples:
+        by_instant[sample.at][sample.priority] = sample
+    series: dict[int, Series] = {
+        priority: {"priority": priority, **{measure: [] for measure in _MEASURES}}  # type: ignore[typeddict-item]
+        for priority in priorities
+    }
+    for instant in sorted(by_instant):
+        current |= by_instant[instant]
+        for priority in priorities:
+            for measure in _MEASURES:
+                value = getattr(current.get(priority), measure, 0)
+                series[priority][measure].append(value)  # type: ignore[literal-required]
+    return {
+        "t_s": [_t_s(outcome, instant) for instant in sorted(by_instant)],
+        "series": list(series.values()),
+    }

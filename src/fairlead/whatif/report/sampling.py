@@ -1,8 +1,8 @@
-"""Thins a time line to what a screen can show, without losing a peak.
+"""Reduces a time line to what a screen can show, without losing peaks.
 
-Virtual time is cut into equal slices; of each slice the first and last sample stay (they carry
-the counts that only grow) and those with the most and fewest pending and running pods. A spike
-of one sample therefore survives, however long the run.
+Virtual time is cut into equal slices. Of each slice these samples stay: the first and the last one
+(enough for counts that only grow), and those with the most and the fewest pending and running pods.
+So a spike of a single sample survives in a run of any length.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNTHINNED_MAX = SLICES_MAX * SAMPLES_PER_SLICE_MAX
 
 
 def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
-    """The time line with at most `UNTHINNED_MAX` samples; `recorded` says how many there were."""
+    """The time line with at most `UNTHINNED_MAX` samples; `recorded` is the original number."""
     t_s = list(timeline.get("t_s", ()))
     series = list(timeline.get("series", ()))
     kept = kept_samples(t_s, series)
@@ -31,7 +31,7 @@ def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thinned(one: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]:
-    """One priority's counts at the samples `kept`; a count that is zero throughout is left out."""
+    """One priority's counts at the samples `kept`; counts that are always zero are left out."""
     counts = {name: one[name] for name in MEASURES if any(one.get(name, ()))}
     return {
         "priority": one["priority"],
@@ -40,7 +40,7 @@ def thinned(one: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]:
 
 
 def kept_samples(t_s: Sequence[float], series: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The indices that stay, ascending."""
+    """The indices of the samples that stay, ascending."""
     if len(t_s) <= UNTHINNED_MAX:
         return list(range(len(t_s)))
     totals = [total(series, measure, len(t_s)) for measure in PEAKED]
@@ -60,7 +60,7 @@ def total(series: Sequence[Mapping[str, Any]], measure: str, length: int) -> lis
 
 
 def slices(t_s: Sequence[float]) -> Iterator[tuple[int, int]]:
-    """First and last index of every slice of time that holds a sample."""
+    """First and last index of every time slice that contains samples."""
     width_s = (t_s[-1] - t_s[0]) / SLICES_MAX
     first = 0
     for number in range(1, SLICES_MAX + 1):

@@ -1,9 +1,8 @@
-"""Puts template, style, script and data together and writes the one file.
+"""Combines template, style, script and data into the one file of a report.
 
-The page needs nothing but itself: its Content-Security-Policy allows exactly the scripts and the
-style that stand in it, by their hashes, and no request of any kind. Data goes in as JSON with
-every "<" and ">" escaped, so that no name can end the element it stands in; the script puts it
-on the page as text only.
+The page is self-contained: its Content-Security-Policy allows exactly the inline scripts and the
+inline style, by hash, and no network request. Data is embedded as JSON with every "<" and ">"
+escaped, so that no name can close its element; the script inserts names into the page as text only.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from string import Template
 
 from fairlead.api.json import Json
 from fairlead.whatif.report.data import ReportData
-from fairlead.whatif.report.modules import joined_modules
-from fairlead.whatif.report.pack import packed
+from fairlead.whatif.report.page_data import packed
+from fairlead.whatif.report.script import joined_modules
 
 STYLES = ("vendor/uPlot.min.css", "base.css", "summary.css", "timeline.css", "nodes.css",
           "tables.css", "outage.css", "queues.css")  # fmt: skip
 
 
 def write_report(path: Path, data: ReportData) -> None:
-    """Write the report on `data` to `path`, replacing what is there.
+    """Write the report on `data` to `path`, replacing an existing file.
 
     Raises OSError when `path` cannot be written.
     """
@@ -57,12 +56,12 @@ def page_style() -> str:
 
 
 def chart_library() -> str:
-    """uPlot with its licence, which every copy must carry."""
+    """uPlot with its licence, which every copy must include."""
     return f"/*\n{asset('vendor/LICENSE.uPlot')}\n*/\n{asset('vendor/uPlot.iife.min.js')}"
 
 
 def page_title(data: ReportData) -> str:
-    """The document title as HTML text; unpaired surrogates, which UTF-8 cannot say, become "?"."""
+    """The document title as HTML text; unpaired surrogates become "?"."""
     encodable = str(data["title"]).encode("utf-8", "replace").decode("utf-8")
     return html.escape(f"{encodable} – Fairlead")
 
@@ -74,7 +73,7 @@ def embedded_json(page: Json) -> str:
 
 
 def content_security_policy(style: str, scripts: tuple[str, ...]) -> str:
-    """Forbid everything but the given inline texts (and the icon, a data: address)."""
+    """A policy that forbids everything except the given inline texts and data: images."""
     return "; ".join(
         (
             "default-src 'none'",

@@ -12,7 +12,7 @@ from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.openapi.v3 import document
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Request
-from fairlead.conformance.api.open_api_form import as_published, without_words
+from fairlead.conformance.api.comparison.openapi import as_published, without_words
 
 FILE = Path(__file__).parents[3] / "golden/data/api/01-discovery.jsonl.gz"
 CASES = {

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from fairlead.conformance.api.open_api_form import as_published
-from fairlead.conformance.api.placeholder import _PLACEHOLDER, _made_up
-from fairlead.conformance.api.replay import differences
-from fairlead.conformance.api.transport import Answer, WatchEnd
+from fairlead.conformance.api.comparison.openapi import as_published
+from fairlead.conformance.api.comparison.placeholder import _PLACEHOLDER, _made_up
+from fairlead.conformance.api.replay.case_replay import differences
+from fairlead.conformance.api.replay.transport import Answer, WatchEnd
 
 
 def concrete(value):

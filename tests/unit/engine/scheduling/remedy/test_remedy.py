@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.conformance.scheduling import build, pod_info
+from fairlead.conformance.scheduling.pod import build, pod_info
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.search import find_remedy

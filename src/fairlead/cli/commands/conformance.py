@@ -1,0 +1,66 @@
+"""`fairlead conformance`: replays decisions recorded from upstream binaries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter, validators
+
+_READ = Parameter(validator=validators.Path(exists=True, dir_okay=False))
+_COUNT = Parameter(validator=validators.Number(gte=0))
+
+Recorded = Literal["scheduling", "timelines", "volumes", "nodelifecycle", "kubebatch", "api"]
+
+
+def conformance(
+    kind: Recorded,
+    /,
+    *files: Path,
+    defects: Literal["upstream", "fixed"] = "upstream",
+    only: str = "*",
+    show: Annotated[int, _COUNT] = 20,
+    server: str = "",
+    tokens: Annotated[Path | None, _READ] = None,
+    ca: Annotated[Path | None, _READ] = None,
+) -> int:
+    """Replay decisions recorded from upstream binaries and compare every one.
+
+    Prints per file how many cases agree and differ, and for each difference its path and both
+    values.
+
+    Try:
+
+        fairlead conformance scheduling tests/golden/data/scheduling/*.jsonl.gz
+
+        fairlead conformance api --only 'crud.watch*' tests/golden/data/api/*.jsonl.gz
+
+    Parameters
+    ----------
+    kind
+        What the files record.
+    files
+        Golden case files, plain or gzipped JSON lines.
+    defects
+        upstream reproduces upstream's known defects, as recorded; fixed uses Fairlead's defaults,
+        and lists the cases that depend on a corrected defect (kinds `kubebatch` and
+        `nodelifecycle`).
+    only
+        Replay only cases whose names match this pattern.
+    show
+        How many differences to show per file; for a single case, of all its steps.
+    server
+        Send requests to the API server at this URL instead of Fairlead's own (kind `api`).
+    tokens
+        Users of `--server`: lines `token,user,…`, as for kube-apiserver's `--token-auth-file`.
+    ca
+        The certificate authority of `--server`.
+    """
+    from fairlead.conformance.run import run
+
+    if kind != "api":
+        return run(kind, files, defects=defects, only=only, shown=show)
+    from fairlead.conformance.api.server_choice import cases
+
+    with cases(server, tokens, ca, only) as judged_by:
+        return run(kind, files, defects=defects, only=only, shown=show, judged_by=judged_by)

@@ -1,0 +1,81 @@
+"""Prints the explanation of a PodGroup."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from fairlead.api.resource_amount import amount_text
+from fairlead.cli.output.jobs_summary import amounts_text
+from fairlead.cli.output.terminal import print_line, print_table
+from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle
+from fairlead.engine.batch.queue_share import QueueStanding
+from fairlead.whatif.explain.group import ExplainedGroup
+from fairlead.whatif.input.duration import for_readers
+
+
+def print_group(explained: ExplainedGroup, console: Console) -> None:
+    """Print the whole explanation."""
+    found = explained.found
+    print_line(console, f"{found.title}: {_members(found)}", "bold")
+    print_line(console, _obstacle(found))
+    if found.queue is not None:
+        _print_queue(console, found.queue)
+    _print_nodes(console, found)
+    if found.obstacle is not Obstacle.NOTHING:
+        print_line(console, _start(explained))
+    for remedy in found.remedies:
+        print_line(console, f"It would start with: {remedy}")
+
+
+def _members(found: GroupExplanation) -> str:
+    parts = [
+        f"needs {found.min_member} of its {found.members} members",
+        f"{found.ready} on nodes",
+    ]
+    if found.promised:
+        parts.append(f"{found.promised} pipelined")
+    if found.placeable:
+        parts.append(f"{found.placeable} more could start now")
+    return ", ".join(parts)
+
+
+def _obstacle(found: GroupExplanation) -> str:
+    if found.obstacle is Obstacle.NOTHING:
+        return "Not blocked: it runs, or starts with the next session."
+    member = f" ({found.member}: {found.summary})" if found.summary else ""
+    return f"Blocked: {found.obstacle}{member}"
+
+
+def _print_queue(console: Console, queue: QueueStanding) -> None:
+    cells = (
+        queue.name,
+        str(queue.weight),
+        amounts_text({name: round(amount) for name, amount in queue.deserved.items()}),
+        amounts_text(queue.allocated),
+        amounts_text(queue.request),
+        f"{queue.share:.2f}",
+        "yes" if queue.is_overused else "no",
+    )
+    columns = ("queue", "weight", "deserved", "allocated", "requested", "share", "overused")
+    print_table(console, "its queue", columns, [cells], numbers=("weight", "share"))
+
+
+def _print_nodes(console: Console, found: GroupExplanation) -> None:
+    rows = [
+        (
+            fact.node,
+            fact.reason,
+            ", ".join(f"{amount_text(name, n)} {name}" for name, n in fact.lacking.items()),
+        )
+        for fact in found.nodes
+    ]
+    title = f"nodes that do not fit {found.member}, nearest misses first"
+    print_table(console, title, ("node", "because", "lacks"), rows)
+
+
+def _start(explained: ExplainedGroup) -> str:
+    begins = explained.found.starts_at
+    if begins is None:
+        return "Its start is unknown: the running pods have no known duration."
+    after = for_readers(begins - explained.at)
+    return f"It may start after {after}, unless other jobs start first."

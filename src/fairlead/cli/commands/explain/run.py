@@ -1,0 +1,207 @@
+"""Runs `fairlead explain` and prints verdicts, scores and preemption candidates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+from rich.console import Console
+
+from fairlead.api.json import Json
+from fairlead.cli import exit_code
+from fairlead.cli.commands.explain.group import print_group
+from fairlead.cli.options.output import Format
+from fairlead.cli.options.parameter import Names
+from fairlead.cli.output.refused_table import RefusedNode, print_refused
+from fairlead.cli.output.result_file import print_bytes
+from fairlead.cli.output.terminal import print_line, print_table, stdout_console
+from fairlead.engine.core.status import Status
+from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
+from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
+from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.explain.group import explain_group_of, group_explanation_json, is_about_group
+from fairlead.whatif.explain.pod import Explanation, explain_pod, explanation_json
+from fairlead.whatif.snapshot.snapshot import read_snapshot
+
+NAMES_MAX = 10
+NODES_MAX = 20  # more nodes are grouped by reason
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainRequest:
+    """The arguments of one explanation; `batch` is --batch-config and --batch-plugin."""
+
+    target: str
+    snapshot: str
+    config: str | None = None
+    plugins: Names = ()
+    batch: tuple[str | None, Names] = (None, ())
+
+
+def explain_target(request: ExplainRequest, *, output: Format, all_nodes: bool) -> int:
+    """Explain and print; the exit code. Raises InputError."""
+    scheduler = read_scheduler_config(request.config, UserPlugins(request.plugins))
+    snapshot, target = read_snapshot(request.snapshot), request.target
+    batch = BatchOptions(*request.batch)
+    if is_about_group(target, snapshot, scheduler, batch):
+        group = explain_group_of(snapshot, target, scheduler, batch)
+        if output == "json":
+            _print_json(group_explanation_json(group))
+        else:
+            print_group(group, stdout_console())
+        return exit_code.SUCCESS
+    explanation = explain_pod(snapshot, target, scheduler)
+    if output == "json":
+        _print_json(explanation_json(explanation))
+    else:
+        print_explanation(explanation, stdout_console(), all_nodes=all_nodes)
+    return exit_code.SUCCESS
+
+
+def _print_json(value: Json) -> None:
+    print_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
+def print_explanation(explanation: Explanation, console: Console, *, all_nodes: bool) -> None:
+    """Print the whole evaluation; with `all_nodes` every node has a row.
+
+    Otherwise only the first feasible nodes are listed, and many infeasible ones share rows.
+    """
+    rows_max = None if all_nodes else NODES_MAX
+    found = explanation.evaluation
+    where = (
+        f"on node {explanation.node}, evaluated as if it were pending"
+        if explanation.node
+        else "pending"
+    )
+    print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
+    print_line(console, _decision(found))
+    _print_feasible(console, found, rows_max)
+    _print_infeasible(console, explanation, rows_max)
+    if found.preemption is not None:
+        _print_preemption(console, found.preemption, rows_max)
+    if _is_cut(found, rows_max):
+        print_line(console, "Use --all-nodes or -o json to list every node.", "dim")
+    if found.room is not None and found.room.by != DEFAULT_PREEMPTION:
+        _print_room(console, found.room)
+
+
+def _decision(found: Evaluation) -> str:
+    """The scheduling decision in one line."""
+    if found.gated is not None:
+        return f"Kept out of the queue by {found.gated.plugin}: {found.gated.message}"
+    if found.fit_error:
+        return found.fit_error
+    if found.score_error and not found.via:
+        return f"The scheduling cycle fails: {found.score_error}"
+    chosen = ", ".join(found.choices[:NAMES_MAX])
+    match found.via:
+        case "nominated":
+            return f"Goes to {chosen}, its nominated node."
+        case "single":
+            return f"Goes to {chosen}, the only node that fits."
+        case _ if len(found.choices) == 1:
+            return f"Goes to {chosen}, which has the highest score."
+        case _:
+            more = " ..." if len(found.choices) > NAMES_MAX else ""
+            return f"Random choice among {len(found.choices)} equal nodes: {chosen}{more}"
+
+
+def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
+    """Whether some nodes are not listed individually."""
+    if rows_max is None:
+        return False
+    refused = sum(status is not None for status in found.verdicts.values())
+    return max(refused, len(found.verdicts) - refused) > rows_max
+
+
+def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -> None:
+    plugins = [name for name in found.scores if found.weights.get(name)]
+    names = [name for name, status in found.verdicts.items() if status is None]
+    names.sort(key=lambda name: (-found.totals.get(name, 0), name))
+    rows = [
+        (
+            name,
+            str(found.totals.get(name, "")),
+            *(str(found.scores[plugin].get(name, "")) for plugin in plugins),
+            "equal" if name in found.best and len(found.best) > 1 else "",
+        )
+        for name in names
+    ]
+    headings = [f"{_spaced(plugin)} x{found.weights[plugin]}" for plugin in plugins]
+    columns = ("node", "total", *headings, " ")
+    title = f"feasible nodes ({len(rows):,}), scores 0..100 before weights"
+    print_table(console, title, columns, rows, numbers=columns[1:-1], rows_max=rows_max)
+    if rows and found.skipped_scores:
+        print_line(
+            console,
+            f"Plugins without scores for this pod: {', '.join(found.skipped_scores)}",
+            "dim",
+        )
+
+
+def _spaced(plugin: str) -> str:
+    """`NodeResourcesFit` with spaces, so that a narrow column can break it."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
+
+
+def _print_infeasible(console: Console, explanation: Explanation, rows_max: int | None) -> None:
+    rows = [
+        RefusedNode(name, _verdict(status), _would_fit(explanation, name))
+        for name, status in sorted(explanation.evaluation.verdicts.items())
+        if status is not None
+    ]
+    title = f"infeasible nodes ({len(rows):,})"
+    columns = ("refused by", "because", "preemption may help", "would fit after")
+    print_refused(console, title, columns, rows, rows_max)
+    if explanation.unasked:
+        unasked = f"No remedy was searched for {explanation.unasked} further nodes."
+        print_line(console, unasked, "dim")
+
+
+def _would_fit(explanation: Explanation, node: str) -> str:
+    """The smallest change that makes the node feasible, verified by a trial; "" if unknown."""
+    remedy = explanation.remedies.get(node)
+    return "" if remedy is None else remedy.what
+
+
+def _verdict(status: Status) -> tuple[str, str, str]:
+    helps = "yes" if status.code.value == "Unschedulable" else "no"
+    return status.plugin, status.message, helps
+
+
+def _print_room(console: Console, room: RoomEvaluation) -> None:
+    """Print what a PostFilter plugin other than DefaultPreemption would do."""
+    victims = ", ".join(f"{pod} ({priority})" for pod, priority in room.victims.items())
+    line = f"{room.by} makes room on {room.node} by evicting {victims or 'no pods'}"
+    print_line(console, line, style="bold")
+
+
+def _print_preemption(console: Console, found: PreemptionEvaluation, rows_max: int | None) -> None:
+    if found.ineligible or found.post_filter_error:
+        why = found.ineligible or found.post_filter_error
+        print_line(console, f"Cannot preempt: {why}")
+        return
+    rows = [
+        (
+            name,
+            str(candidate.pdb_violations),
+            ", ".join(f"{victim.key} ({victim.priority})" for victim in candidate.victims),
+            "chosen" if found.nominated == [name] else "equal" if name in found.nominated else "",
+        )
+        for name, candidate in found.candidates.items()
+    ]
+    rows.sort(key=lambda row: row[-1] == "")  # chosen nodes first
+    title = f"candidates for preemption ({len(rows):,})"
+    columns = ("node", "budgets violated", "victims (priority)", " ")
+    print_table(console, title, columns, rows, numbers=("budgets violated",), rows_max=rows_max)
+    if found.rule:
+        print_line(console, f"Decided by: {found.rule}")
+    rejected = [
+        RefusedNode(name, _verdict(status)[:2]) for name, status in sorted(found.rejected.items())
+    ]
+    title = f"nodes where preemption does not help ({len(rejected):,})"
+    print_refused(console, title, ("refused by", "because"), rejected, rows_max)

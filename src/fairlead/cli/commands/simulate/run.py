@@ -1,0 +1,118 @@
+"""Runs `fairlead simulate`, from its options to its exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter, perf_counter_ns
+from typing import Final
+
+from fairlead.cli import exit_code
+from fairlead.cli.options.controller import ControllerOptions
+from fairlead.cli.options.node_lifecycle import node_lifecycle
+from fairlead.cli.options.output import OutputOptions
+from fairlead.cli.options.parameter import Names
+from fairlead.cli.output.atomic_file import require_writable, write_atomically
+from fairlead.cli.output.plugin_time import print_plugin_times
+from fairlead.cli.output.progress_bar import ProgressBar
+from fairlead.cli.output.result_file import command_log, print_bytes, say_written
+from fairlead.cli.output.summary import print_simulation
+from fairlead.engine.framework.user_plugin.meter import Meter
+from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.report import write_report
+from fairlead.whatif.report.data import Heading, simulation_report
+from fairlead.whatif.result.result_json import encode_result, simulation_result
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.scenario.scenario import Outputs, experiment_of, read_scenario
+from fairlead.whatif.snapshot.snapshot import encode_snapshot
+
+DEFAULT_REPORT: Final = "fairlead-simulate.html"
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationRequest:
+    """The arguments of one simulation; `batch` is --batch-config and --batch-plugin."""
+
+    path: str
+    seed: int | None
+    plugins: Names
+    snapshot: Path | None
+    metrics: Path | None
+    profile_plugins: bool
+    batch: tuple[str | None, Names]
+    controllers: ControllerOptions
+
+
+def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
+    """Run the scenario, print and write the result; the exit code. Raises InputError."""
+    started = perf_counter()
+    path, scenario = request.path, read_scenario(request.path)
+    files = _files(path, scenario.outputs, options, request.snapshot)
+    plugins = UserPlugins(request.plugins)
+    experiment = experiment_of(path, scenario, request.seed, plugins, BatchOptions(*request.batch))
+    require_writable("--metrics", request.metrics)
+    wanted = request.profile_plugins or request.metrics is not None
+    meter = Meter(perf_counter_ns) if wanted else None
+    experiment = replace(
+        experiment,
+        scheduler=replace(experiment.scheduler, meter=meter),
+        node_lifecycle=node_lifecycle(request.controllers, scenario.settings.controller_manager),
+    )
+    metered = request.metrics is not None
+    with ProgressBar() as progress, command_log(files.commands) as log:
+        finished = run_experiment(experiment, experiment.title, progress, log, metered=metered)
+    result = encode_result(simulation_result(experiment, finished.outcome))
+    if options.output == "json":
+        print_bytes(result)
+    else:
+        print_simulation(experiment, finished.outcome)
+    if meter is not None and request.profile_plugins:
+        print_plugin_times(meter.times())
+    if files.json is not None:
+        write_atomically(files.json, result)
+        say_written("result", files.json)
+    if request.metrics is not None:
+        write_atomically(request.metrics, finished.metrics)
+        say_written("metrics", request.metrics)
+    if files.snapshot is not None:
+        write_atomically(
+            files.snapshot, encode_snapshot(finished.objects, finished.outcome.ended_at)
+        )
+        say_written("snapshot", files.snapshot)
+    if files.report is not None:
+        seconds = perf_counter() - started
+        heading = Heading(experiment.title, path, experiment.seed, seconds)
+        write_report(files.report, simulation_report(heading, finished.outcome))
+        say_written("report", files.report)
+    return exit_code.SUCCESS
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Where each result goes; None for results that are not written."""
+
+    report: Path | None
+    commands: Path | None
+    json: Path | None
+    snapshot: Path | None
+
+
+def _files(path: str, named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Files:
+    """The scenario's outputs, overridden by options. Raises InputError for unwritable files."""
+    report = options.report or _path(named.report)
+    files = _Files(
+        report=options.report_path(DEFAULT_REPORT) if report is None else report,
+        commands=options.commands or _path(named.commands),
+        json=_path(named.json),
+        snapshot=snapshot or _path(named.snapshot),
+    )
+    if options.no_report:
+        files = replace(files, report=None)
+    for name, file in vars(files).items():
+        require_writable(f"{path}: outputs.{name}", file)
+    return files
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)

@@ -1,0 +1,90 @@
+"""`fairlead up`: runs a cluster in this process that kubectl and other clients can use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.parameter import Names, integer, named, repeatable
+
+WITHOUT_HELP: Final = (
+    "Disable a part, to run another implementation in its place: kubelet, workloads, volumes, "
+    "disruption, node-lifecycle, scheduler or metrics; comma-separated."
+)
+HOST_HELP: Final = (
+    "Address to listen on (default: 127.0.0.1, reachable from this machine only); 0.0.0.0 accepts "
+    "other machines, which need a token."
+)
+USER_HELP: Final = (
+    "Add a user with groups; RBAC decides what they may do. The kubeconfig gets a user and a "
+    "context of that name. Repeatable."
+)
+CERTIFICATES_HELP: Final = (
+    "Authenticate the users of the kubeconfig by client certificates of the cluster's own "
+    "authority instead of tokens."
+)
+
+
+def up(
+    *,
+    nodes: Annotated[int, Parameter(help="Number of simulated nodes.", converter=integer)] = 3,
+    zones: Annotated[
+        int, Parameter(help="Number of zones; nodes are assigned round-robin.", converter=integer)
+    ] = 1,
+    host: Annotated[str, named("HOST", HOST_HELP)] = "127.0.0.1",
+    port: Annotated[
+        int, Parameter(help="Port to listen on; 0 picks any free port.", converter=integer)
+    ] = 0,
+    data_dir: Annotated[
+        Path | None, named("DIR", "Persist all state in DIR (default: in memory).")
+    ] = None,
+    user: Annotated[Names, repeatable("NAME[:GROUP,…]", USER_HELP)] = (),
+    audit: Annotated[
+        Path | None, named("FILE", "Append a JSON line about each request to FILE.")
+    ] = None,
+    kubeconfig: Annotated[
+        Path | None, named("FILE", "Where to write the kubeconfig (default: a temporary file).")
+    ] = None,
+    speed: Annotated[float, Parameter(help="Simulated seconds per real second.")] = 1.0,
+    paused: Annotated[
+        bool,
+        Parameter(
+            help="Start with the clock stopped; only `fairlead clock advance` moves it.",
+            negative=(),
+        ),
+    ] = False,
+    without: Annotated[Names, repeatable("PART", WITHOUT_HELP)] = (),
+    client_certificates: Annotated[bool, Parameter(help=CERTIFICATES_HELP, negative=())] = False,
+) -> int:
+    """Run a Kubernetes control plane with simulated nodes in this process, until Ctrl-C.
+
+    It serves the Kubernetes API over HTTPS to kubectl, client libraries and operators, backed by
+    Fairlead's scheduler, workload controllers, node lifecycle and simulated kubelets. Containers
+    do not run: their status only says that they do.
+
+    Try:
+
+        fairlead up --nodes 20 --zones 3 --kubeconfig cluster.yaml
+
+        fairlead up --paused, and then: fairlead clock advance 5m
+    """
+    from fairlead.cli.commands.up.options import UpOptions
+    from fairlead.cli.commands.up.run import serve
+
+    options = UpOptions(
+        nodes=nodes,
+        zones=zones,
+        host=host,
+        port=port,
+        data_dir=data_dir,
+        users=user,
+        audit=audit,
+        kubeconfig=kubeconfig,
+        speed=speed,
+        paused=paused,
+        without=without,
+        client_certificates=client_certificates,
+    )
+    return serve(options)

@@ -1,0 +1,84 @@
+"""UpOptions: the options of `fairlead up` and their validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fairlead.apiserver.request import User
+from fairlead.cli.commands.up.user import user_of
+from fairlead.cli.options.parameter import Names
+from fairlead.whatif.input.error import InputError
+from fairlead.worlds.local.cluster import PARTS
+from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
+from fairlead.worlds.local.server.clock_control import SPEED_MAX
+
+NODES_MAX: Final = 10_000
+PORT_MAX: Final = 65_535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    """The options as the user gave them."""
+
+    nodes: int
+    zones: int
+    host: str
+    port: int
+    data_dir: Path | None
+    users: Names
+    audit: Path | None
+    kubeconfig: Path | None
+    speed: float
+    paused: bool
+    without: Names
+    client_certificates: bool = False
+
+    def check(self) -> None:
+        """Raise InputError for invalid options; nothing is written or opened."""
+        if not 0 <= self.nodes <= NODES_MAX:
+            raise InputError("--nodes", f"must be from 0 to {NODES_MAX}")
+        if not 1 <= self.zones <= max(1, self.nodes):
+            raise InputError("--zones", "must be from 1 to the number of nodes")
+        if not 0 <= self.port <= PORT_MAX:
+            raise InputError("--port", f"must be from 0 to {PORT_MAX}")
+        if not 0 < self.speed <= SPEED_MAX:
+            raise InputError("--speed", f"must be more than 0 and at most {SPEED_MAX:g}")
+        for name in self.parts_left_out:
+            if name not in PARTS:
+                problem = f"must be one of {', '.join(PARTS)}"
+                raise InputError("--without", problem, object_name=name)
+        names = [user.name for user in self.further_users]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError("--user", "is given twice", object_name=name)
+        if self.kubeconfig is not None:
+            _require_replaceable(self.kubeconfig)
+
+    @property
+    def parts_left_out(self) -> Names:
+        """The names in --without."""
+        return tuple(name.strip() for text in self.without for name in text.split(","))
+
+    @property
+    def further_users(self) -> tuple[User, ...]:
+        """The users of --user. Raises InputError."""
+        return tuple(map(user_of, self.users))
+
+
+def _require_replaceable(path: Path) -> None:
+    """Raise InputError for an existing file that `fairlead up` did not write.
+
+    Devices and pipes are accepted.
+    """
+    if not path.is_file():
+        return
+    try:
+        text = path.read_bytes()
+    except OSError as cause:
+        problem = cause.strerror or str(cause)
+        raise InputError("--kubeconfig", problem, object_name=str(path)) from None
+    if text.strip() and not is_of_a_local_cluster(text):
+        problem = "was not written by fairlead up and would be overwritten; choose another file"
+        raise InputError("--kubeconfig", problem, object_name=str(path))

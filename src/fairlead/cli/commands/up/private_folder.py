@@ -1,0 +1,64 @@
+"""A private temporary folder that is removed even if the command is killed.
+
+The owner of a folder holds a file lock in it, which the kernel releases when the process ends. The
+next command removes folders whose lock is free. Only folders of this user with such a lock file are
+touched. The lock is taken before the file gets its final name, so that a new folder is never
+mistaken for an abandoned one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+PREFIX: Final = "fairlead-"
+LOCK: Final = "lock"
+_NEW_LOCK: Final = "lock.new"
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """A new folder that only this user can read; it is removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
+        folder = Path(name)
+        held = os.open(folder / _NEW_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            (folder / _NEW_LOCK).rename(folder / LOCK)
+            yield folder
+        finally:
+            os.close(held)
+
+
+def remove_abandoned() -> None:
+    """Remove the folders of this user whose owners have been killed."""
+    parent = Path(tempfile.gettempdir())
+    for folder in sorted(parent.glob(f"{PREFIX}*")):
+        with suppress(OSError):  # another process removes it, or it is not accessible
+            if _is_private(folder.lstat(), stat.S_IFDIR):
+                _remove_if_unlocked(folder)
+
+
+def _remove_if_unlocked(folder: Path) -> None:
+    """Remove `folder`. Raises OSError if it has no lock file, or the lock is held."""
+    held = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        if _is_private(os.fstat(held), stat.S_IFREG):
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
+    finally:
+        os.close(held)
+
+
+def _is_private(found: os.stat_result, kind: int) -> bool:
+    """Whether the file is of type `kind`, belongs to this user, and is closed to all others."""
+    others = stat.S_IRWXG | stat.S_IRWXO
+    is_own = found.st_uid == os.getuid() and not found.st_mode & others
+    return is_own and stat.S_IFMT(found.st_mode) == kind

@@ -1,0 +1,183 @@
+"""Runs `fairlead up`: opens the socket and the data directory, writes the kubeconfig, serves.
+
+The order matters. Steps that can fail come first, so that a failure leaves nothing behind. The
+write-ahead log locks the data directory, so it is opened before anything is written there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair, new_client, new_server
+from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.request import ADMIN, AUTHENTICATED
+from fairlead.apiserver.storage.sqlite_log import SqliteLogError
+from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
+from fairlead.cli import exit_code
+from fairlead.cli.commands.up.audit_log import opened_audit
+from fairlead.cli.commands.up.listener import (
+    certificate_files,
+    client_address,
+    host_names,
+    open_socket,
+)
+from fairlead.cli.commands.up.options import UpOptions
+from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
+from fairlead.whatif.input.error import InputError
+from fairlead.worlds.local.bootstrap.nodes import ZONE
+from fairlead.worlds.local.clock import LocalClock
+from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
+from fairlead.worlds.local.data_dir import DataDir, new_data_dir, objects_file, open_data_dir
+from fairlead.worlds.local.kubeconfig import NAME, kubeconfig, write_secret
+from fairlead.worlds.local.server.serve import ServeOptions, serve_cluster
+
+
+def serve(options: UpOptions) -> int:
+    """Serve until a signal ends it; the exit code. Raises InputError."""
+    options.check()
+    remove_abandoned()
+    with ExitStack() as opened:
+        listening = opened.enter_context(open_socket(options.host, options.port))
+        audit = opened.enter_context(opened_audit(options.audit))
+        path = opened.enter_context(_kubeconfig_path(options.kubeconfig))
+        address = str(client_address(options.host, listening))
+        # Clients check certificates against their own clocks, not the cluster's.
+        real_now = datetime.now(UTC)  # noqa: TID251
+        clock = LocalClock(speed=options.speed, paused=options.paused)
+        log = opened.enter_context(_write_ahead_log(options, clock))
+        data_dir = _data_dir(options, real_now)
+        cluster = _cluster(options, address, data_dir, clock, log)
+        pairs = _pairs(data_dir, real_now) if options.client_certificates else {}
+        _write_kubeconfig(path, _kubeconfig(f"https://{address}", data_dir, pairs))
+
+        def say_ready() -> None:
+            print(f"export KUBECONFIG={path}  # {_about(cluster)}; Ctrl-C ends it", flush=True)
+
+        pair = new_server(data_dir.authority, host_names(options.host), real_now)
+        serve_options = ServeOptions(
+            listening=listening,
+            authenticate=cluster.tokens,
+            certificate=opened.enter_context(
+                certificate_files(pair, data_dir.authority.certificate)
+            ),
+            audit=audit,
+        )
+        serve_cluster(cluster, serve_options, say_ready)
+    return exit_code.SUCCESS
+
+
+def _write_kubeconfig(place: Path, text: str) -> None:
+    """Write the kubeconfig. Raises InputError if that fails."""
+    try:
+        write_secret(place, text)
+    except OSError as cause:
+        problem = cause.strerror or str(cause)
+        raise InputError("--kubeconfig", problem, object_name=str(place)) from None
+
+
+@contextmanager
+def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAheadLog | None]:
+    """The log in the data directory, None without one; the clock continues from its last time.
+
+    Raises InputError.
+    """
+    if options.data_dir is None:
+        yield None
+        return
+    try:
+        log = WriteAheadLog(objects_file(options.data_dir), clock=clock.now)
+        lived_until = log.last_time
+    except (SqliteLogError, OSError) as cause:
+        raise _data_dir_error(cause) from None
+    with closing(log):
+        clock.jump_to(lived_until)
+        yield log
+
+
+def _data_dir(options: UpOptions, now: datetime) -> DataDir:
+    """The users and their credentials. Raises InputError."""
+    if options.data_dir is None:
+        return new_data_dir(options.further_users, now)
+    try:
+        return open_data_dir(options.data_dir, options.further_users, now)
+    except (OSError, ValueError) as cause:
+        raise _data_dir_error(cause) from None
+
+
+def _cluster(
+    options: UpOptions,
+    address: str,
+    data_dir: DataDir,
+    clock: LocalClock,
+    log: WriteAheadLog | None,
+) -> LocalCluster:
+    """The cluster with the objects of the log. Raises InputError."""
+    local_options = LocalOptions(
+        nodes=options.nodes,
+        zones=options.zones,
+        address=address,
+        authority=data_dir.authority.certificate,
+        authority_key=data_dir.authority.key,
+        without=options.parts_left_out,
+    )
+    is_new = log is None or log.is_empty
+    try:
+        return LocalCluster(local_options, clock, data_dir.users, data_dir.account_key, log)
+    except SqliteLogError as cause:
+        raise _data_dir_error(cause) from None
+    except (ValueError, LookupError, TypeError, AttributeError) as cause:
+        if is_new:
+            raise
+        # The log was just read, and is the only outside input.
+        name = str(options.data_dir)
+        raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from cause
+
+
+def _data_dir_error(cause: Exception) -> InputError:
+    if isinstance(cause, OSError) and cause.filename:
+        problem = cause.strerror or str(cause)
+        return InputError("--data-dir", problem, object_name=str(cause.filename))
+    return InputError("--data-dir", str(cause))
+
+
+def _kubeconfig(url: str, data_dir: DataDir, pairs: Mapping[str, CertificateKeyPair]) -> str:
+    others = {user.name: token for token, user in data_dir.users.items() if user.name != ADMIN.name}
+    authority = data_dir.authority.certificate
+    return kubeconfig(url, data_dir.token_of(ADMIN.name), authority, others, pairs)
+
+
+def _pairs(data_dir: DataDir, now: datetime) -> dict[str, CertificateKeyPair]:
+    """A client certificate for every user, by the user's name in the kubeconfig."""
+    return {
+        NAME if user.name == ADMIN.name else user.name: new_client(
+            data_dir.authority,
+            user.name,
+            tuple(group for group in user.groups if group != AUTHENTICATED),
+            now,
+        )
+        for user in data_dir.users.values()
+    }
+
+
+def _about(cluster: LocalCluster) -> str:
+    """The size of the cluster, for the first line of output."""
+    nodes = cluster.store.list(NODE)
+    zones = {node["metadata"].get("labels", {}).get(ZONE, "") for node in nodes}
+
+    def counted(number: int, noun: str) -> str:
+        return f"{number} {noun}{'' if number == 1 else 's'}"
+
+    return f"{counted(len(nodes), 'node')} in {counted(len(zones), 'zone')}"
+
+
+@contextmanager
+def _kubeconfig_path(wanted: Path | None) -> Iterator[Path]:
+    """The path of the kubeconfig; a temporary folder is removed afterwards."""
+    if wanted is not None:
+        yield wanted.absolute()
+        return
+    with private_folder() as folder:
+        yield folder / "kubeconfig"

@@ -1,0 +1,67 @@
+"""Parses --user: NAME or NAME:GROUP,…, where built-in `system:` names contain colons.
+
+    alice:dev,ops                     a user in two groups
+    system:kube-scheduler             a component
+    system:node:NAME                  a kubelet
+    system:serviceaccount:NS:NAME     a service account, with a token of its own
+
+Nodes and service accounts get the groups that Kubernetes gives them. All other names end at their
+first colon.
+
+upstream: apiserver/pkg/authentication/{user/user,serviceaccount/util}.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.apiserver.auth.authentication.token import authenticated
+from fairlead.apiserver.request import ADMIN, User
+from fairlead.whatif.input.error import InputError
+from fairlead.worlds.local.kubeconfig import NAME
+
+# The administrator's context has the name of the cluster.
+_TAKEN: Final = (ADMIN.name, NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class _NameForm:
+    """The form of names that begin with `prefix`, and the groups that such users are in."""
+
+    prefix: str
+    text: str
+    groups: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> int:
+        """The number of colon-separated parts of a name."""
+        return self.text.count(":") + 1
+
+
+_FORMS: Final = (
+    _NameForm(
+        "system:serviceaccount:",
+        "system:serviceaccount:NAMESPACE:NAME",
+        ("system:serviceaccounts", "system:serviceaccounts:{2}"),
+    ),
+    _NameForm("system:node:", "system:node:NAME", ("system:nodes",)),
+    _NameForm("system:", "system:NAME"),
+    _NameForm("", "NAME"),
+)
+
+
+def user_of(text: str) -> User:
+    """The user that `text` names. Raises InputError."""
+    form = next(one for one in _FORMS if text.startswith(one.prefix))
+    parts = text.split(":", form.parts)
+    name = ":".join(parts[: form.parts])
+    is_whole = len(parts) >= form.parts and all(parts[: form.parts])
+    if not is_whole or "," in name or not name.isprintable():
+        problem = f"must be {form.text} or {form.text}:GROUP,…"
+        raise InputError("--user", problem, object_name=text)
+    if name in _TAKEN:
+        raise InputError("--user", "already exists (the administrator)", object_name=name)
+    own = (group.format(*parts) for group in form.groups)
+    named = ",".join(parts[form.parts :]).split(",")
+    return authenticated(name, tuple(dict.fromkeys(filter(None, (*own, *named)))))

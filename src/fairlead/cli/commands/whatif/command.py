@@ -1,0 +1,58 @@
+"""`fairlead whatif`: runs a snapshot with and without a change and prints the difference."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairlead.cli.commands.whatif.options import (
+    DEFAULT_RUN,
+    NO_CHANGES,
+    ChangeOptions,
+    RunOptions,
+)
+from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
+from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
+from fairlead.cli.options.output import DEFAULT_OUTPUTS, OutputOptions
+
+
+def whatif(
+    snapshot: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    /,
+    *,
+    change: ChangeOptions = NO_CHANGES,
+    running: RunOptions = DEFAULT_RUN,
+    outputs: OutputOptions = DEFAULT_OUTPUTS,
+    failures: FailureOptions = NO_FAILURES,
+    controllers: ControllerOptions = NO_FLAGS,
+) -> int:
+    """Run a cluster with and without a change and print the difference.
+
+    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
+    directory of such files, or `-` for standard input. Options that describe the change can be
+    repeated and combined. All of them take effect at the same instant, in this order: delete,
+    apply, scale, cordon, drain, fail. Text output comes with an HTML report, fairlead-whatif.html.
+
+    Try:
+
+        kubectl get nodes,pods -A -o json | fairlead whatif - --drain worker-3
+
+        fairlead whatif dump.yaml --apply new.yaml --scale deploy/store/web=20
+
+        fairlead whatif dump.yaml --cordon pool=old --fail-on 'priority>=1000'
+
+        fairlead whatif dump.yaml --fail-zone eu-1a --for 20m
+
+        fairlead whatif dump.yaml --fail-fraction 60%@eu-1a --node-eviction-rate 0.5
+
+        fairlead whatif dump.yaml --drain pool=old --max-unavailable 1 --for 5m
+
+    Parameters
+    ----------
+    snapshot
+        A file, a directory, or - for standard input.
+    """
+    from fairlead.cli.commands.whatif.run import change_of, run_what_if
+
+    return run_what_if(snapshot, change_of(change, failures), controllers, running, outputs)

@@ -1,0 +1,92 @@
+"""The options of `fairlead whatif`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, NewBatchConfig
+
+FAIL_ON: Final = """\
+Exit with 3 if a displaced pod matches: priority>=1000, namespace=store, name=web-*, labels.app=web.
+"""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ChangeOptions:
+    """The change, as fields of ClusterChange."""
+
+    apply: Annotated[
+        Names, repeatable("FILE", "Create the objects in FILE, or merge them into existing ones.")
+    ] = ()
+    delete: Annotated[
+        Names, repeatable("KIND/NAME", "Delete an object: KIND/NAME or KIND/NAMESPACE/NAME.")
+    ] = ()
+    scale: Annotated[
+        Names, repeatable("KIND/NAME=N", "Scale a workload: deploy/web=20, sts/store/db=3.")
+    ] = ()
+    cordon: Annotated[
+        Names, repeatable("NODE", "Mark nodes unschedulable, by name or selector (key=value).")
+    ] = ()
+    drain: Annotated[
+        Names, repeatable("NODE", "Cordon, and evict pods as their disruption budgets allow.")
+    ] = ()
+    max_unavailable: Annotated[
+        int | None,
+        Parameter(
+            help="Drain at most N nodes at a time; each returns to service when it is empty.",
+            metavar="N",
+            converter=integer,
+        ),
+    ] = None
+    lasts: Annotated[
+        str,
+        Parameter(
+            name="--for",
+            help="How long failed nodes, or each node of a rolling drain, stay down "
+            "(default: failed nodes never return, drained ones immediately).",
+            metavar="DURATION",
+            show_default=False,
+        ),
+    ] = ""
+    config: Annotated[
+        str | None, named("FILE", "A KubeSchedulerConfiguration for the run with the change.")
+    ] = None
+    plugin: Annotated[
+        Names,
+        repeatable("MODULE:CLASS", "A scheduler plugin for the run with the change."),
+    ] = ()
+    new_batch_config: NewBatchConfig = None
+    namespace: Annotated[
+        str,
+        Parameter(
+            name=["--namespace", "-n"],
+            help="The namespace of names and objects that do not state one.",
+            show_default=False,
+        ),
+    ] = ""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of both runs."""
+
+    seed: Annotated[
+        int,
+        Parameter(help="Seed for tie-breaking and other random choices.", converter=integer),
+    ] = 0
+    horizon: Annotated[
+        str, Parameter(help="Longest virtual time to run if the cluster does not settle.")
+    ] = "1h"
+    fail_on: Annotated[Names, repeatable("CONDITION", FAIL_ON)] = ()
+    batch_config: BatchConfig = None
+    batch_plugin: BatchPlugins = ()
+
+
+NO_CHANGES: Final = ChangeOptions()
+DEFAULT_RUN: Final = RunOptions()

@@ -1,0 +1,91 @@
+"""Runs `fairlead whatif`, from its options to its exit code."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from fairlead.cli import exit_code
+from fairlead.cli.commands.whatif.options import ChangeOptions, RunOptions
+from fairlead.cli.options.controller import ControllerOptions
+from fairlead.cli.options.failure import FailureOptions
+from fairlead.cli.options.node_lifecycle import node_lifecycle
+from fairlead.cli.options.output import OutputOptions
+from fairlead.cli.output.atomic_file import require_writable
+from fairlead.cli.output.progress_bar import ProgressBar
+from fairlead.cli.output.result_file import command_log, print_bytes, say_written
+from fairlead.cli.output.summary import print_answer
+from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
+from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import field_duration
+from fairlead.whatif.outcome.fail_on import FailOn, parse_fail_on
+from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
+from fairlead.whatif.report import write_report
+from fairlead.whatif.report.data import Heading, whatif_report
+from fairlead.whatif.result.result_json import encode_result, whatif_result
+from fairlead.whatif.snapshot.snapshot import read_snapshot
+
+DEFAULT_REPORT = "fairlead-whatif.html"
+
+
+def run_what_if(
+    source: str,
+    change: ClusterChange,
+    controllers: ControllerOptions,
+    options: RunOptions,
+    outputs: OutputOptions,
+) -> int:
+    """Run both runs, print and write the difference; the exit code. Raises InputError."""
+    started = perf_counter()
+    conditions = [parse_fail_on(text) for text in options.fail_on]
+    horizon = field_duration("--horizon", "", options.horizon) or 0
+    report = outputs.report_path(DEFAULT_REPORT)
+    require_writable("--report", report)
+    require_writable("--commands", outputs.commands)
+    lifecycle = node_lifecycle(controllers)
+    if conditions and not change.words:
+        raise InputError("--fail-on", f"{NO_CHANGE}, so this condition could never match")
+    snapshot = read_snapshot(source)
+    with ProgressBar() as progress, command_log(outputs.commands) as log:
+        answer = what_if(
+            snapshot,
+            change,
+            Conditions(
+                seed=options.seed,
+                horizon=horizon,
+                node_lifecycle=lifecycle,
+                batch=BatchOptions(options.batch_config, options.batch_plugin),
+            ),
+            progress=progress,
+            command_log=log,
+        )
+    forbidden = _forbidden(answer, conditions)
+    if outputs.output == "json":
+        print_bytes(encode_result(whatif_result(answer)))
+    else:
+        print_answer(answer, forbidden)
+    if report is not None:
+        seconds = perf_counter() - started
+        heading = Heading(answer.change.title, answer.source, answer.seed, seconds)
+        write_report(report, whatif_report(heading, answer))
+        say_written("report", report)
+    return _exit_code(answer, forbidden)
+
+
+def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange:
+    """The change that the options ask for."""
+    return ClusterChange(**vars(options), failures=Failures(**vars(failures)))
+
+
+def _forbidden(answer: WhatIfAnswer, conditions: list[FailOn]) -> list[PodEnd]:
+    """The displaced pods that match --fail-on."""
+    displaced = answer.difference.displaced
+    return [pod for pod in displaced if any(each.matches(pod) for each in conditions)]
+
+
+def _exit_code(answer: WhatIfAnswer, forbidden: list[PodEnd]) -> int:
+    if forbidden:
+        return exit_code.DISPLACED
+    return exit_code.SUCCESS if answer.difference.is_empty else exit_code.DIFFERENCE

@@ -1,0 +1,1 @@
+"""Options that several commands share; modules here import nothing heavy."""

@@ -1,0 +1,87 @@
+"""Options named like kube-controller-manager's flags for unresponsive nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from cyclopts import Group, Parameter
+from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, NameRenderer
+
+from fairlead.cli.options.parameter import named
+
+# Upstream's names are long; the default width would break them on a terminal of 80 columns.
+NAME_WIDTH: Final = 38
+_NAMES: Final = ColumnSpec(
+    renderer=NameRenderer(max_width=NAME_WIDTH), style="cyclopts.name", max_width=NAME_WIDTH
+)
+_TEXTS: Final = ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
+
+CONTROLLERS: Final = Group(
+    "Controllers",
+    help="kube-controller-manager's flags for unresponsive nodes; whatif uses them in both runs.",
+    sort_key=2,
+    help_formatter=DefaultFormatter(column_specs=(_NAMES, _TEXTS)),
+)
+
+
+@Parameter(name="*", group=CONTROLLERS)
+@dataclass(frozen=True)
+class ControllerOptions:
+    """kube-controller-manager's flags; "" means upstream's default."""
+
+    node_monitor_period: Annotated[
+        str, named("DURATION", "Interval between checks of node health (default 5s).")
+    ] = ""
+    node_monitor_grace_period: Annotated[
+        str, named("DURATION", "Silence after which a node becomes Unknown (50s; 1.16: 40s).")
+    ] = ""
+    node_startup_grace_period: Annotated[
+        str, named("DURATION", "The same for a node that has never posted its status (1m).")
+    ] = ""
+    node_eviction_rate: Annotated[
+        str, named("RATE", "Nodes per second to taint in a zone (default 0.1).")
+    ] = ""
+    secondary_node_eviction_rate: Annotated[
+        str, named("RATE", "The same in a large, partially disrupted zone (default 0.01).")
+    ] = ""
+    unhealthy_zone_threshold: Annotated[
+        str,
+        named("SHARE", "Fraction of unready nodes at which a zone counts as disrupted (0.55)."),
+    ] = ""
+    large_cluster_size_threshold: Annotated[
+        str,
+        named(
+            "NODES",
+            "Partially disrupted zones with at most this many nodes stop evicting (default 50).",
+        ),
+    ] = ""
+    terminated_pod_gc_threshold: Annotated[
+        str, named("PODS", "How many finished pods may exist before old ones are deleted.")
+    ] = ""
+    pod_eviction_timeout: Annotated[
+        str,
+        named("DURATION", "Delay before pods of an unready node are deleted (5m; 1.16 only)."),
+    ] = ""
+    enable_taint_manager: Annotated[
+        str, named("BOOL", "false keeps pods on tainted nodes (1.16 only).")
+    ] = ""
+    feature_gates: Annotated[
+        str,
+        named("GATES", "TaintBasedEvictions=false deletes pods without tainting (1.16 only)."),
+    ] = ""
+    behave_like: Annotated[
+        str,
+        named("VERSION", "Kubernetes version of the node controllers: 1.36 (default) or 1.16."),
+    ] = ""
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """The flags that were given, by name without dashes."""
+        values = vars(self).items()
+        given = {name.replace("_", "-"): value for name, value in values if value}
+        given.pop("behave-like", None)
+        return given
+
+
+NO_FLAGS: Final = ControllerOptions()

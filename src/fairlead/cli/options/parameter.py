@@ -1,0 +1,28 @@
+"""Building blocks for the options of all commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cyclopts import Parameter, Token
+
+Names = tuple[str, ...]
+
+
+def integer(_: type, tokens: Sequence[Token]) -> int:
+    """Converter for integer options; refuses 1.5 instead of rounding it."""
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not an integer") from None
+
+
+def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:
+    """An option that can be given several times."""
+    return Parameter(help=text, metavar=metavar, negative=(), show_default=False, show=show)
+
+
+def named(metavar: str, text: str) -> Parameter:
+    """An option with a name or a file as its value."""
+    return Parameter(help=text, metavar=metavar, show_default=False)

@@ -1,0 +1,35 @@
+"""Options that load plugins and configure the batch scheduler."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fairlead.cli.options.parameter import Names, named, repeatable
+
+Plugins = Annotated[
+    Names,
+    repeatable(
+        "MODULE:CLASS",
+        "Add a scheduler plugin: MODULE:CLASS, FILE.py:CLASS or the name of an installed one; "
+        "append =N to set the weight of its scores.",
+    ),
+]
+BatchConfig = Annotated[
+    str | None,
+    named(
+        "FILE",
+        "How to schedule whole jobs: a kube-batch or Volcano configuration file, or one of "
+        "fairlead, kube-batch, kube-batch-upstream, volcano; single-pods ignores groups (default: "
+        "fairlead, if pods name a batch scheduler).",
+    ),
+]
+NewBatchConfig = Annotated[
+    str | None, named("FILE", "A different --batch-config for the run with the change.")
+]
+BatchPlugins = Annotated[
+    Names,
+    repeatable(
+        "MODULE:CLASS",
+        "A plugin or action for whole jobs that --batch-config names.",
+    ),
+]

@@ -1,0 +1,1 @@
+"""Output of commands: text, tables, progress bar and files."""

@@ -1,0 +1,37 @@
+"""Formats amounts of resources: cores, binary sizes, counts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.whatif.outcome.run_outcome import unit_of
+
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """`amount` of `resource` (cpu in milli, sizes in bytes) with about three digits."""
+    match unit_of(resource):
+        case "milli":
+            return f"{amount / 1000:,.0f}" if amount >= 100_000 else f"{amount / 1000:,.3g}"
+        case "bytes":
+            return _binary(amount)
+        case _:
+            return f"{amount:,}"
+
+
+def percent_text(part: int, whole: int) -> str:
+    """`part` of `whole` in percent; "" if `whole` is 0."""
+    return f"{100 * part / whole:.1f}%" if whole else ""
+
+
+def _binary(amount: int) -> str:
+    power, value = 0, float(amount)
+    while value >= 1024 and power < len(_BINARY) - 1:
+        value /= 1024
+        power += 1
+    return (
+        f"{value:,.1f}{_BINARY[power]}"
+        if power and value < 100
+        else f"{value:,.0f}{_BINARY[power]}"
+    )

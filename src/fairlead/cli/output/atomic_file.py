@@ -1,0 +1,79 @@
+"""Output files: checked before the work, written after it, completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from fairlead.whatif.input.error import InputError
+
+
+def require_writable(option: str, path: Path | None) -> None:
+    """Raise InputError, naming `option`, if `path` cannot be written."""
+    if path is None:
+        return
+    folder = path.parent
+    if path.is_dir():
+        raise InputError(option, f"{path} is a directory")
+    if not folder.is_dir():
+        raise InputError(option, f"there is no directory {folder}")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(option, f"{path} cannot be written: Permission denied")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace the content of `path`; an OSError leaves the old content in place."""
+    with AtomicFile(path) as file:
+        file.write(content)
+
+
+class AtomicFile(AbstractContextManager["AtomicFile"]):
+    """A file that gets its name only when the block ends without an error.
+
+    If `path` is a symbolic link, its target is replaced. Devices and pipes are written to directly,
+    because they cannot be replaced.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Write nothing before the block is entered."""
+        self._path = path.resolve()
+        self._is_stream = self._path.exists() and not self._path.is_file()
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Open a temporary file in the same directory."""
+        if self._is_stream:
+            self._file = self._path.open("wb")
+            return self
+        self._file = tempfile.NamedTemporaryFile(
+            dir=self._path.parent, prefix=f".{self._path.name}.", delete=False
+        )
+        return self
+
+    def write(self, content: bytes) -> None:
+        """Append `content`."""
+        assert self._file is not None
+        self._file.write(content)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Rename the temporary file to its final name, or remove it after an error."""
+        assert self._file is not None
+        self._file.close()
+        if self._is_stream:
+            return
+        if error is not None:
+            Path(self._file.name).unlink()
+            return
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(self._file.name).chmod(0o666 & ~mask)  # temporary files are private; results are not
+        Path(self._file.name).replace(self._path)

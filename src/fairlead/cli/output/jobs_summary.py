@@ -1,0 +1,87 @@
+"""The part of a summary about whole jobs: queues, and groups that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from rich.console import Console
+
+from fairlead.cli.output.amount import amount_text
+from fairlead.cli.output.scheduling_message import short_reason
+from fairlead.cli.output.terminal import print_table
+from fairlead.engine.batch.explanation.explanation import GroupExplanation
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import QueueStood
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.jobs import JobsOutcome
+
+QUEUES_MAX: Final = 20
+GROUPS_MAX: Final = 6
+UNKNOWN: Final = "unknown"
+
+
+def print_queues(console: Console, jobs: JobsOutcome, without: JobsOutcome | None = None) -> None:
+    """Print each queue's deserved and allocated share, and its share without the change."""
+    names = sorted({q.queue for each in (jobs, without) if each is not None for q in each.queues})
+    rows = [_queue_row(name, jobs, without) for name in names]
+    before = () if without is None else ("allocated before", "share before")
+    title = "queues"
+    columns = ("queue", "weight", "deserved", *before, "allocated", "share", "requested")
+    numbers = ("weight", "share before", "share")
+    print_table(console, title, columns, rows, numbers=numbers, rows_max=QUEUES_MAX)
+
+
+def _queue_row(name: str, jobs: JobsOutcome, without: JobsOutcome | None) -> tuple[str, ...]:
+    after, before = jobs.queue(name), without.queue(name) if without is not None else None
+    known = after or before
+    assert known is not None
+    earlier: tuple[str, ...] = ()
+    if without is not None:
+        earlier = (_allocated(before), _share(before))
+    return (
+        name,
+        str(known.weight),
+        amounts_text({r: round(a) for r, a in known.deserved.items()}),
+        *earlier,
+        _allocated(after),
+        _share(after),
+        amounts_text(after.request) if after is not None else "",
+    )
+
+
+def _allocated(queue: QueueStood | None) -> str:
+    return "" if queue is None else amounts_text(queue.allocated)
+
+
+def _share(queue: QueueStood | None) -> str:
+    return "" if queue is None else f"{queue.share:.2f}"
+
+
+def amounts_text(amounts: Mapping[str, int]) -> str:
+    """`4 cpu, 8.0Gi memory`, without zeros; long names are cut to their last part."""
+    parts = (
+        f"{amount_text(resource, amount)} {resource.rpartition('/')[2]}"
+        for resource, amount in amounts.items()
+        if amount
+    )
+    return ", ".join(parts) or "nothing"
+
+
+def print_waiting_groups(console: Console, jobs: JobsOutcome, start: Instant) -> None:
+    """Print why each group waits, and its expected start as a delay after `start`."""
+    rows = [_group_row(group, start) for group in jobs.waiting]
+    title = f"waiting groups ({len(rows):,})"
+    columns = ("group", "queue", "ready", "because", "may start after")
+    print_table(console, title, columns, rows, rows_max=GROUPS_MAX)
+
+
+def _group_row(group: GroupExplanation, start: Instant) -> tuple[str, ...]:
+    begins = group.starts_at
+    return (
+        group.title,
+        group.queue_name,
+        f"{group.ready} of {group.min_member}",
+        short_reason(group.summary) if group.summary else str(group.obstacle),
+        UNKNOWN if begins is None else for_readers(begins - start),
+    )

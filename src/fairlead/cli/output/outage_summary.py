@@ -1,0 +1,262 @@
+"""The part of a summary about failed nodes: the course of events, and the pods not back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from fairlead.cli.output.scheduling_message import short_reason
+from fairlead.cli.output.sparkline import WIDTH, StepFunction, axis, sparkline
+from fairlead.cli.output.terminal import print_line, print_table
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.outage import (
+    DrainProgress,
+    LostPod,
+    NodeHistory,
+    NodeState,
+    OutageOutcome,
+    nodes_by_state,
+    zone_phrase,
+    zone_title,
+)
+from fairlead.whatif.outcome.rate_line import rate_lines
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+
+ROWS_MAX: Final = 6
+NAMES_MAX: Final = 2
+WIDTH_MIN: Final = 20  # narrower sparklines are useless
+_LABEL: Final = 20
+_COUNT: Final = 8
+
+
+def print_outage(console: Console, outcome: RunOutcome) -> None:
+    """Print the whole part; nothing if no node failed."""
+    found = outcome.outage
+    if found is None:
+        return
+    start = outcome.started_at
+    console.print()
+    print_line(console, _headline(found), "bold")
+    for line in _taintings(found, start):
+        print_line(console, line)
+    print_line(console, _evictions(found, start))
+    print_line(console, _recovery(found, start))
+    _print_sparklines(console, outcome, found)
+    _print_zones(console, found, start)
+    _print_lost(console, found.lost)
+    _print_misconceptions(console, found)
+
+
+def print_rolling_drains(console: Console, rows: Sequence[DrainProgress], start: Instant) -> None:
+    """Print when each node was drained, and the evictions that hold up a drain."""
+    cells = [
+        (
+            one.node,
+            _after(start, one.begun_at),
+            _after(start, one.empty_at),
+            _after(start, one.back_at),
+            "; ".join(one.held_up_by[:NAMES_MAX]),
+        )
+        for one in rows
+    ]
+    done = sum(one.back_at is not None for one in rows)
+    print_table(
+        console,
+        f"rolling drain ({done:,} of {len(rows):,} nodes are back)",
+        ("node", "begun", "empty", "back", "held up by"),
+        cells,
+        numbers=("begun", "empty", "back"),
+        rows_max=ROWS_MAX * 2,
+    )
+
+
+# --- lines -------------------------------------------------------------------------------------
+
+
+def _headline(found: OutageOutcome) -> str:
+    parts = [
+        f"{_counted(len(found.nodes), 'node')} failed",
+        f"with {_counted(found.concerned, 'pod')} on {'it' if len(found.nodes) == 1 else 'them'}",
+        f"{found.evicted:,} evicted",
+        f"{found.replaced:,} back as new pods",
+        f"{found.back_with_node:,} back with their nodes",
+        f"{len(found.lost):,} not back",
+    ]
+    if found.preempted:
+        parts.append(f"{_counted(len(found.preempted), 'other')} preempted for them")
+    return ", ".join(parts)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
+    """Tainted nodes of each zone, and the number that the eviction rate allowed."""
+    for line in rate_lines(found):
+        where = zone_phrase(line.zone)
+        span = _span(start, line.first, line.last)
+        yield (
+            f"In {where}, {_tainted(len(line.nodes), line.count)} {span}; "
+            f"the eviction rate allows {line.allowed:,} in that time."
+        )
+
+
+def _tainted(nodes: int, turns: int) -> str:
+    """A flapping node is tainted several times."""
+    counted = f"{_counted(nodes, 'node')} tainted"
+    return counted if turns == nodes else f"{counted} {turns:,} times"
+
+
+def _evictions(found: OutageOutcome, start: Instant) -> str:
+    if found.first_eviction_at is None or found.last_eviction_at is None:
+        return "No pods were evicted."
+    return f"Evicted {_span(start, found.first_eviction_at, found.last_eviction_at)}."
+
+
+def _recovery(found: OutageOutcome, start: Instant) -> str:
+    if found.first_back_at is None or found.last_back_at is None:
+        return "None of these pods is back."
+    return f"Back {_span(start, found.first_back_at, found.last_back_at)}."
+
+
+def _span(start: Instant, first: Instant, last: Instant) -> str:
+    if first == last:
+        return f"at {_after(start, first)}"
+    return f"from {_after(start, first)} to {_after(start, last)}"
+
+
+def _print_sparklines(console: Console, outcome: RunOutcome, found: OutageOutcome) -> None:
+    start, end = outcome.started_at, outcome.ended_at
+    if end <= start:
+        return
+    width = min(WIDTH, max(console.width - _LABEL - _COUNT, WIDTH_MIN))
+    console.print()
+    for label, steps in _measures(found):
+        highest = max(steps.values, default=0)
+        if highest:
+            line = f"{label:<{_LABEL}}{sparkline(steps, start, end, width)} {highest:,}"
+            print_line(console, line)
+    console.print(Text(f"{'':<{_LABEL}}{axis(start, end, width)}", style="dim"))
+
+
+def _measures(found: OutageOutcome) -> list[tuple[str, StepFunction]]:
+    samples = found.pod_samples
+    instants = [one.at for one in samples]
+    return [
+        ("nodes not ready", node_steps(found, (NodeState.UNREADY, NodeState.TAINTED))),
+        ("nodes tainted", node_steps(found, (NodeState.TAINTED,))),
+        ("pods down", StepFunction(instants, [one.down for one in samples])),
+        ("pods evicted", StepFunction(instants, [one.evicted for one in samples])),
+        ("pods waiting", StepFunction(instants, [one.waiting for one in samples])),
+        ("pods back", StepFunction(instants, [one.back for one in samples])),
+    ]
+
+
+def node_steps(found: OutageOutcome, states: Sequence[NodeState]) -> StepFunction:
+    """The number of nodes of all zones in one of `states`, over time."""
+    counts = {
+        at: sum(by_state[state] for state in states)
+        for at, by_state in nodes_by_state(found.node_samples)
+    }
+    return StepFunction(list(counts), list(counts.values()))
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def _print_zones(console: Console, found: OutageOutcome, start: Instant) -> None:
+    """Print state and eviction rate of each zone with failed nodes."""
+    troubled = {one.zone for one in found.nodes}
+    cells = [
+        (
+            _after(start, one.at),
+            zone_title(one.zone),
+            one.state or "gone",
+            f"{one.unready:,} of {one.size:,}",
+            f"{one.rate:g} nodes/s",
+        )
+        for one in found.zones
+        if one.zone in troubled
+    ]
+    print_table(
+        console,
+        "zones, as the node controller saw them",
+        ("after", "zone", "state", "not ready", "evictions at"),
+        cells,
+        numbers=("after",),
+        rows_max=ROWS_MAX,
+    )
+    _print_nodes(console, found.nodes, start)
+
+
+def _print_nodes(console: Console, rows: Sequence[NodeHistory], start: Instant) -> None:
+    cells = [
+        (
+            one.node,
+            zone_title(one.zone),
+            _after(start, one.quiet_at),
+            _after(start, one.unready_at),
+            _after(start, one.tainted_at),
+            _after(start, one.first_eviction_at),
+            _after(start, one.back_at),
+            f"{one.pods:,}",
+            f"{one.evicted:,}",
+        )
+        for one in rows
+    ]
+    columns = (
+        "node",
+        "zone",
+        "failed",
+        "not ready",
+        "tainted",
+        "evicting",
+        "back",
+        "pods",
+        "evicted",
+    )
+    title = f"failed nodes ({len(rows):,})"
+    print_table(console, title, columns, cells, numbers=columns[2:], rows_max=ROWS_MAX)
+
+
+def _print_lost(console: Console, rows: Sequence[LostPod]) -> None:
+    """Print lost pods by reason, most frequent first."""
+    by_reason: dict[str, list[LostPod]] = defaultdict(list)
+    for one in rows:
+        by_reason[short_reason(one.why)].append(one)
+    reasons = sorted(by_reason, key=lambda why: (-len(by_reason[why]), why))
+    cells = [(f"{len(by_reason[why]):,}", why, _names(by_reason[why])) for why in reasons]
+    print_table(
+        console,
+        f"pods not back ({len(rows):,})",
+        ("pods", "why", "which"),
+        cells,
+        numbers=("pods",),
+        rows_max=ROWS_MAX,
+    )
+
+
+def _names(rows: Sequence[LostPod]) -> str:
+    shown = ", ".join(one.pod for one in rows[:NAMES_MAX])
+    rest = len(rows) - NAMES_MAX
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def _print_misconceptions(console: Console, found: OutageOutcome) -> None:
+    if not found.beliefs:
+        return
+    console.print()
+    print_line(console, "common beliefs, and what really happens", "bold")
+    for one in found.beliefs:
+        print_line(console, f"“{one.belief}”", "italic")
+        print_line(console, f"   {one.fact}")
+
+
+def _after(start: Instant, at: Instant | None) -> str:
+    return "" if at is None else for_readers(at - start)

@@ -1,0 +1,35 @@
+"""Prints the table of `--profile-plugins`: calls and time by plugin and extension point.
+
+It goes to stderr, because stdout is the same for every run and measured times are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console
+
+from fairlead.cli.output.terminal import print_table, stderr_console
+from fairlead.engine.framework.user_plugin.meter import PluginTime
+
+NUMBERS: Final = ("calls", "seconds", "µs a call", "share")
+
+
+def print_plugin_times(times: Sequence[PluginTime], console: Console | None = None) -> None:
+    """Print the table; calls to other plugins count as the time of those plugins."""
+    console = console or stderr_console()
+    whole = sum(one.taken for one in times) or 1
+    rows = [
+        (
+            one.plugin,
+            one.point,
+            f"{one.calls:,}",
+            f"{one.taken / 1e9:.3f}",
+            f"{one.taken / one.calls / 1e3:,.1f}",
+            f"{one.taken / whole:.1%}",
+        )
+        for one in times
+    ]
+    title = f"time in plugins: {whole / 1e9:.3f} s"
+    print_table(console, title, ("plugin", "extension point", *NUMBERS), rows, numbers=NUMBERS)

@@ -1,0 +1,70 @@
+"""The table of infeasible nodes: one row per node, or one row per reason for many nodes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+
+from fairlead.cli.output.terminal import print_table
+
+NAMES_MAX: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedNode:
+    """A node, the cells with the reason, and the change that would make it fit ("" if unknown).
+
+    `remedy` is None if the table has no column for it.
+    """
+
+    node: str
+    why: tuple[str, ...]
+    remedy: str | None = None
+
+
+def print_refused(
+    console: Console,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[RefusedNode],
+    rows_max: int | None,
+) -> None:
+    """Print every row, or one row per reason (most nodes first) if there are over `rows_max`.
+
+    `columns` are the headings of the reason cells and of the remedy, if there is one.
+    """
+    if rows_max is None or len(rows) <= rows_max:
+        cells = [(row.node, *row.why, *_cells_of(row.remedy)) for row in rows]
+        print_table(console, title, ("node", *columns), cells)
+        return
+    alike: dict[tuple[str, ...], list[RefusedNode]] = defaultdict(list)
+    for row in rows:
+        alike[row.why].append(row)
+    groups = sorted(alike.items(), key=lambda group: (-len(group[1]), group[0]))
+    cells = [
+        (f"{len(group):,}", *why, *_cells_of(_common_remedy(group)), _names(group))
+        for why, group in groups
+    ]
+    print_table(console, title, ("nodes", *columns, "which"), cells, numbers=("nodes",))
+
+
+def _cells_of(remedy: str | None) -> tuple[str, ...]:
+    return () if remedy is None else (remedy,)
+
+
+def _common_remedy(group: Sequence[RefusedNode]) -> str | None:
+    """The remedy that all nodes share, else the first node that has one, with its remedy."""
+    if len({row.remedy for row in group}) == 1:
+        return group[0].remedy
+    row = next(row for row in group if row.remedy)
+    return f"{row.node}: {row.remedy}"
+
+
+def _names(group: Sequence[RefusedNode]) -> str:
+    shown = ", ".join(row.node for row in group[:NAMES_MAX])
+    rest = len(group) - NAMES_MAX
+    return f"{shown} and {rest:,} more" if rest > 0 else shown

@@ -1,0 +1,37 @@
+"""Writes results: bytes to stdout, the command log to a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fairlead.cli.output.atomic_file import AtomicFile
+from fairlead.cli.output.terminal import discard_stdout
+from fairlead.whatif.run.experiment_run import CommandLog
+
+
+def print_bytes(content: bytes) -> None:
+    """Write `content` to stdout unchanged; a closed pipe is ignored."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        discard_stdout()
+
+
+@contextmanager
+def command_log(path: Path | None) -> Iterator[CommandLog | None]:
+    """A log that writes a run's commands to `path`; None for no log."""
+    if path is None:
+        yield None
+        return
+    with AtomicFile(path) as file:
+        yield lambda line: file.write(line.encode() + b"\n")
+
+
+def say_written(what: str, path: Path) -> None:
+    """Report a written file on stderr, so that stdout contains only the result."""
+    print(f"{what}: {path}", file=sys.stderr)

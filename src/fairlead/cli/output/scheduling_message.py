@@ -1,0 +1,29 @@
+"""Shortens FailedScheduling messages to their reasons, without counts of nodes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+NOT_TRIED: Final = "not tried yet"
+
+_AVAILABLE: Final = re.compile(r"0/[0-9]+ nodes are available: ")
+_COUNT: Final = re.compile(r"[0-9]+ ")
+_NEVER: Final = "preemptionPolicy=Never"
+
+
+def short_reason(message: str) -> str:
+    """`0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`.
+
+    Equal causes give equal texts, whatever the counts. "may not preempt" is added for pods with
+    preemptionPolicy Never; other messages are returned unchanged.
+    """
+    if not message:
+        return NOT_TRIED
+    found = _AVAILABLE.match(message)
+    if found is None:
+        return message
+    reasons, _, rest = message[found.end() :].partition(". ")
+    causes = {_COUNT.sub("", each, count=1) for each in reasons.removesuffix(".").split(", ")}
+    shortened = ", ".join(sorted(causes))
+    return f"{shortened}; may not preempt" if _NEVER in rest else shortened

@@ -1,0 +1,65 @@
+"""Sparklines: a count over time as one line of blocks, so that several can be stacked.
+
+nodes not ready  ▁▅██████████████████▃        6
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.duration import for_readers
+
+WIDTH: Final = 72
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
+_NONE: Final = "·"
+_LABELS: Final = 5  # on the time axis
+_LABEL_WIDTH: Final = 14  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class StepFunction:
+    """A count that changes to `values` at `instants` (ascending); it is 0 before the first."""
+
+    instants: Sequence[Instant]
+    values: Sequence[int]
+
+    def highest(self, after: Instant, until: Instant) -> int:
+        """The highest count from `after` until just before `until`."""
+        first, end = bisect_right(self.instants, after), bisect_right(self.instants, until - 1)
+        start = self.values[first - 1] if first else 0
+        return max([start, *self.values[first:end]])
+
+
+def sparkline(steps: StepFunction, start: Instant, end: Instant, width: int = WIDTH) -> str:
+    """`steps` from `start` to `end`; each block is the highest count of its slice of time."""
+    bounds = _bounds(start, end, width)
+    counts = [steps.highest(*pair) for pair in pairwise(bounds)]
+    highest = max(counts, default=0)
+    return "".join(_block(count, highest) for count in counts)
+
+
+def axis(start: Instant, end: Instant, width: int = WIDTH) -> str:
+    """The time axis below sparklines, counted from `start`."""
+    line = ""
+    labels = min(_LABELS, max(width // _LABEL_WIDTH, 1))
+    for label in range(labels):
+        at = width * label // labels
+        line = f"{line:<{at}}{for_readers((end - start) * label // labels)}"
+    last = for_readers(end - start)
+    return f"{line:<{max(width - len(last), len(line) + 1)}}{last}"
+
+
+def _bounds(start: Instant, end: Instant, width: int) -> list[Instant]:
+    return [start + (end - start) * number // width for number in range(width + 1)]
+
+
+def _block(count: int, highest: int) -> str:
+    """The block for `count` in eighths of `highest`; any count above 0 is visible."""
+    if count == 0:
+        return _NONE
+    return _BLOCKS[max(-(-count * len(_BLOCKS) // highest), 1) - 1]

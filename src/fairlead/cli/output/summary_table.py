@@ -1,0 +1,169 @@
+"""The tables of a summary: one per list of a result, showing its first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from rich.console import Console
+
+from fairlead.cli.output.amount import amount_text, percent_text
+from fairlead.cli.output.scheduling_message import short_reason
+from fairlead.cli.output.terminal import print_table
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.difference import Move
+from fairlead.whatif.outcome.run_outcome import (
+    Complaint,
+    Evicted,
+    PdbBreach,
+    PodEnd,
+    Preempted,
+    Recurrence,
+    Skipped,
+    Undrained,
+)
+
+ROWS_MAX: Final = 6
+NAMES_MAX: Final = 2
+
+
+def names_of(pods: Sequence[PodEnd]) -> str:
+    """The first few names, and the number of further ones."""
+    shown = ", ".join(pod.key for pod in pods[:NAMES_MAX])
+    rest = len(pods) - NAMES_MAX
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def _table(
+    console: Console,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Collection[str] = (),
+) -> None:
+    print_table(console, title, columns, rows, numbers=numbers, rows_max=ROWS_MAX)
+
+
+def _after(start: Instant, at: Instant) -> str:
+    return for_readers(at - start)
+
+
+def print_preempted(console: Console, rows: Sequence[Preempted], start: Instant) -> None:
+    """Print preempted pods, their preemptors, and the rule that chose the node."""
+    cells = [
+        (
+            _after(start, one.at),
+            f"{one.pod.key} ({one.pod.priority})",
+            one.node,
+            f"{one.by} ({one.by_priority})",
+            one.rule,
+        )
+        for one in rows
+    ]
+    columns = ("after", "pod (priority)", "from node", "by", "decided by")
+    _table(console, f"preempted ({len(rows):,})", columns, cells, ("after",))
+
+
+def print_evicted(console: Console, rows: Sequence[Evicted], start: Instant) -> None:
+    """Print the pods that a controller evicted."""
+    cells = [
+        (_after(start, one.at), f"{one.pod.key} ({one.pod.priority})", one.node, one.reason)
+        for one in rows
+    ]
+    columns = ("after", "pod (priority)", "from node", "why")
+    _table(console, f"evicted ({len(rows):,})", columns, cells, ("after",))
+
+
+def print_moved(console: Console, rows: Sequence[Move]) -> None:
+    """Print the pods that ended on another node."""
+    cells = [(move.pod.key, move.origin, move.target) for move in rows]
+    _table(console, f"moved ({len(rows):,})", ("pod", "from", "to"), cells)
+
+
+def print_pending(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
+    """Print pending pods by reason, most frequent first; the JSON has the full messages."""
+    by_reason: dict[str, list[PodEnd]] = {}
+    for pod in rows:
+        by_reason.setdefault(short_reason(pod.reason), []).append(pod)
+    reasons = sorted(by_reason, key=lambda reason: (-len(by_reason[reason]), reason))
+    cells = [
+        (f"{len(by_reason[reason]):,}", reason, names_of(by_reason[reason])) for reason in reasons
+    ]
+    _table(console, f"{title} ({len(rows):,})", ("pods", "why", "which"), cells, ("pods",))
+
+
+def print_placed(console: Console, rows: Sequence[PodEnd]) -> None:
+    """Print the pods that have a node only with the change."""
+    cells = [(pod.key, pod.node) for pod in rows]
+    _table(console, f"newly placed ({len(rows):,})", ("pod", "on node"), cells)
+
+
+def print_removed(console: Console, rows: Sequence[PodEnd]) -> None:
+    """Print the pods that do not exist any more."""
+    cells = [(pod.key, pod.node) for pod in rows]
+    _table(console, f"gone for good ({len(rows):,})", ("pod", "would be on node"), cells)
+
+
+def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) -> None:
+    """Print the disruption budgets that were exceeded."""
+    _table(
+        console,
+        f"disruption budgets breached ({len(rows):,})",
+        ("after", "budget", "pod", "by"),
+        [(_after(start, one.at), one.pdb, one.pod, one.by) for one in rows],
+        numbers=("after",),
+    )
+
+
+def print_undrained(console: Console, rows: Sequence[Undrained]) -> None:
+    """Print the pods whose eviction is still refused."""
+    cells = [(one.pod.key, one.pod.node, one.why) for one in rows]
+    _table(console, f"not drained ({len(rows):,})", ("pod", "on node", "why"), cells)
+
+
+def print_skipped(console: Console, rows: Sequence[Skipped], start: Instant) -> None:
+    """Print the scripted events that had no effect."""
+    _table(
+        console,
+        f"events without effect ({len(rows):,})",
+        ("after", "event", "why"),
+        [(_after(start, one.at), one.what, one.why) for one in rows],
+        numbers=("after",),
+    )
+
+
+def print_complaints(console: Console, rows: Sequence[Complaint]) -> None:
+    """Print failures of controllers and of users' plugins."""
+    cells = [(one.subject, one.message) for one in rows]
+    _table(console, f"errors ({len(rows):,})", ("object", "message"), cells)
+
+
+def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Instant) -> None:
+    """Print displacement cycles, starving workloads and unused nominations."""
+    _table(
+        console,
+        f"repeatedly displaced ({len(rows):,})",
+        ("after", "what"),
+        [(_after(start, one.at), one.message) for one in rows],
+        numbers=("after",),
+    )
+
+
+def print_allocation(console: Console, rows: Sequence[tuple[str, int, int, int]]) -> None:
+    """Print allocatable and requested amounts, before and after, per resource."""
+    _table(
+        console,
+        "requested / allocatable",
+        ("resource", "allocatable", "before", "", "after", " "),
+        [
+            (
+                resource, amount_text(resource, allocatable),
+                amount_text(resource, before), percent_text(before, allocatable),
+                amount_text(resource, after), percent_text(after, allocatable),
+            )
+            for resource, allocatable, before, after in rows
+        ],
+        numbers=("allocatable", "before", "", "after", " "),
+    )  # fmt: skip
+    console.print()

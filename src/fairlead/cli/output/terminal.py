@@ -1,0 +1,77 @@
+"""Plain lines and tables on a terminal; text from users' files is never treated as markup."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairlead.whatif.input.error import one_line
+
+WIDTH_WITHOUT_TERMINAL: Final = 120
+
+
+class _PipeConsole(Console):
+    """A console that ignores a closed stdout (`| head`), so that the command still completes."""
+
+    def on_broken_pipe(self) -> None:
+        """Discard further output; rich would exit the process."""
+        self.quiet = True
+        discard_stdout()
+
+
+def discard_stdout() -> None:
+    """Redirect stdout to /dev/null, so that the interpreter does not fail on exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def stdout_console() -> Console:
+    """A console for stdout; wide enough for tables if it is not a terminal."""
+    console = _PipeConsole(highlight=False, emoji=False, markup=False)
+    if not console.is_terminal:
+        console.width = WIDTH_WITHOUT_TERMINAL
+    return console
+
+
+def stderr_console() -> Console:
+    """A console for stderr; wide enough for tables if it is not a terminal."""
+    console = Console(stderr=True, highlight=False, emoji=False, markup=False)
+    if not console.is_terminal:
+        console.width = WIDTH_WITHOUT_TERMINAL
+    return console
+
+
+def print_line(console: Console, text: str, style: str = "") -> None:
+    """Print `text` as one line."""
+    console.print(Text(one_line(text), style=style))
+
+
+def print_table(
+    console: Console,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numbers: Collection[str] = (),
+    rows_max: int | None = None,
+) -> None:
+    """Print the first rows under `title`, and how many more there are; nothing without rows.
+
+    `numbers` are the right-aligned columns.
+    """
+    if not rows:
+        return
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    for row in rows[:rows_max]:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    console.print()
+    console.print(table)
+    if rows_max is not None and len(rows) > rows_max:
+        print_line(console, f"... and {len(rows) - rows_max:,} more", style="dim")

@@ -1,0 +1,1 @@
+"""Comparing responses and printed output with recordings, under placeholders."""

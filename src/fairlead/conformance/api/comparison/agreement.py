@@ -1,0 +1,265 @@
+"""Agreement: whether an answer says what was recorded, under the bindings of its case.
+
+What no two servers share is left out or taken loosely: who manages which field (but where that is
+what the case is about), the order of causes (upstream iterates maps), the wording of Go's decoder,
+and what the recording itself left out (`$omitted`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.conformance.api.comparison.placeholder import Bindings, has_placeholder, same_form
+from fairlead.conformance.api.comparison.variable_text import (
+    PLACE,
+    as_generated,
+    is_made_up,
+    same_problems,
+    same_words,
+    with_chance_of,
+    with_places_of,
+    without_made_up,
+    without_unborn,
+)
+from fairlead.conformance.comparison import ABSENT, Difference
+
+_GO_DECODER: Final = ("json: cannot unmarshal", "Go struct field", "Go value of type", "scheme.go:")
+# How a binary was built; upstream: apimachinery/pkg/version/types.go:Info
+_BUILD: Final = (
+    "gitVersion",
+    "gitCommit",
+    "gitTreeState",
+    "buildDate",
+    "goVersion",
+    "compiler",
+    "platform",
+)
+_SIGNED: Final = ("id_token_signing_alg_values_supported",)  # a choice of whoever makes the keys
+_SLICES: Final = "endpointslice.kubernetes.io/managed-by"
+_COLUMNS: Final = "columnDefinitions["
+_PRINTED: Final = "stdout."
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Compares under `bindings`.
+
+    `managed_fields`: who manages what counts; `encodings`: how bodies are packed does.
+    `versions`: objects' versions keep their values and order, for nobody else writes.
+    `structure`: only what kinds of answers come counts, for the recording does not have what its
+    clients had found in their cluster. `holds`: whether the server has anything of a name, at
+    least where nothing comes to be but what replayed cases make: what others had left in the
+    recorded one cannot be listed.
+    """
+
+    bindings: Bindings
+    managed_fields: bool = False
+    encodings: bool = True
+    versions: bool = True
+    structure: bool = False
+    holds: Callable[[str], bool] = lambda _: True
+
+    def difference(self, recorded: object, found: object, path: str = "") -> Difference | None:
+        """The first difference in the order of the recording; None where both agree."""
+        match recorded:
+            case {"$omitted": _}:
+                return None
+            case dict() if isinstance(found, dict):
+                return self._of_objects(recorded, found, path)
+            case list() if isinstance(found, list):
+                return self._of_lists(recorded, found, path)
+            case str() if self._same_text(recorded, found, path):
+                return None
+            case _:
+                same = type(recorded) is type(found) and recorded == found
+                return None if same else Difference(path, recorded, found)
+
+    def _same_text(self, recorded: str, found: object, path: str) -> bool:
+        if path.endswith("spec.holderIdentity"):  # a machine's name and a uid, as they were
+            return bool(found)
+        if _is_place(path) and PLACE.fullmatch(recorded) and PLACE.fullmatch(str(found)):
+            return True  # among equal nodes upstream's choice is chance
+        if isinstance(found, str) and (path.endswith((".message", ".note")) or ".cells[" in path):
+            recorded = without_unborn(with_places_of(recorded, found))
+        if isinstance(found, str) and "," in recorded and "<podip:" in recorded:
+            return self._same_addresses(recorded.split(","), found.split(","))
+        if isinstance(found, str):
+            if path.startswith(_PRINTED) and is_made_up(path, recorded, found):
+                return True
+            recorded, found = without_made_up(recorded, found)
+        is_version = path.endswith("metadata.resourceVersion") and not _is_of_list(path)
+        exact = is_version and self.versions
+        if self.bindings.matches(recorded, found, exact_version=exact):
+            return True
+        # Events are listed by names that are chance, so which pod the next one names is, too.
+        return ".cells[" in path and self.bindings.names_another(recorded, str(found))
+
+    def _same_addresses(self, recorded: list[str], found: list[str]) -> bool:
+        """Whether both are the same in any order, which is that of addresses given by chance."""
+        left = list(found)
+        for one in recorded:
+            same = next((other for other in left if self.bindings.matches(one, other)), None)
+            if same is None:
+                return False
+            left.remove(same)
+        return not left
+
+    # --- objects ---------------------------------------------------------------------------
+
+    def _of_objects(self, recorded: Json, found: Json, path: str) -> Difference | None:
+        if recorded.get("status") == "Failure" and recorded.get("kind") == "Status":
+            return self._of_refusals(recorded, found, path)
+        names = recorded.get("$names")
+        if names is not None:
+            items = found.get("items") or ()
+            shown = [item["metadata"]["name"] for item in items]
+            names = [name for name in names if has_placeholder(name) or self.holds(name)]
+            names = [as_generated(a, b) for a, b in zip_longest(names, shown, fillvalue="")]
+            names = [name for name in names if name]
+            return self.difference(names, shown, f"{path}.items[].metadata.name".lstrip("."))
+        return self._of_members(recorded, found, path)
+
+    def _of_members(self, recorded: Json, found: Json, path: str) -> Difference | None:
+        recorded, left = _shortened(recorded, found, path)
+        found = dict(left)
+        for key, value in recorded.items():
+            if key.startswith("$omitted"):
+                continue
+            name = self._name_in(found, key)
+            other = left.pop(name, ABSENT)
+            inner = self._of_member(name, value, other, f"{path}.{name}".lstrip("."))
+            if inner is not None:
+                return inner
+        for key, value in left.items():
+            if key == "managedFields" and not self.managed_fields:
+                continue
+            return Difference(f"{path}.{key}".lstrip("."), ABSENT, value)
+        return None
+
+    def _of_member(self, key: str, value: Any, other: Any, path: str) -> Difference | None:
+        if key == "managedFields" and path.endswith("metadata.managedFields"):
+            return self._of_managers(value, other, path) if self.managed_fields else None
+        return self.difference(value, other, path)
+
+    def _name_in(self, found: Json, key: str) -> str:
+        """The name in `found` of what was recorded as `key`, which may hold placeholders."""
+        if key in found or not has_placeholder(key):
+            return key
+        for name in found:
+            if self.bindings.matches(key, name):
+                return name
+        return key
+
+    # --- lists -----------------------------------------------------------------------------
+
+    def _of_lists(self, recorded: list[Any], found: list[Any], path: str) -> Difference | None:
+        for i, (a, b) in enumerate(zip_longest(recorded, found, fillvalue=ABSENT)):
+            inner = self.difference(a, b, f"{path}[{i}]")
+            if inner is not None:
+                return inner
+        return None
+
+    def _of_managers(self, recorded: Any, found: Any, path: str) -> Difference | None:
+        """Entries by who wrote how, in any order; when they did counts by presence only."""
+        if not isinstance(recorded, list) or not isinstance(found, list):
+            return self.difference(recorded, found, path)
+        by_key = {_manager(entry): entry for entry in found}
+        for entry in recorded:
+            key = _manager(entry)
+            if key not in by_key:
+                return Difference(f"{path}{list(key)}", entry, ABSENT)
+            inner = self.difference(entry, by_key.pop(key), f"{path}{list(key)}")
+            if inner is not None:
+                return inner
+        for key, entry in by_key.items():
+            return Difference(f"{path}{list(key)}", ABSENT, entry)
+        return None
+
+    # --- refusals --------------------------------------------------------------------------
+
+    def _of_refusals(self, recorded: Json, found: Json, path: str) -> Difference | None:
+        recorded = with_chance_of(recorded, found)
+        message, causes = recorded.get("message", ""), _causes(recorded)
+        is_go = any(words in message for words in _GO_DECODER)
+        told = str(found.get("message"))
+        if is_go or same_words(message, told) or same_problems(message, told):
+            recorded = {**recorded, "message": found.get("message")}
+        if is_go:
+            causes = _causes(found)
+            recorded = _with_causes(recorded, causes)
+        elif len(causes) > 1:
+            recorded = _with_causes(recorded, _in_order_of(causes, _causes(found)))
+        return self._of_members(recorded, found, path)
+
+
+def _is_place(path: str) -> bool:
+    """Whether it says where a pod runs."""
+    return (
+        path.endswith((".zone", "nodeName", "nominatedNodeName", "topology.kubernetes.io/zone"))
+        or ".cells[" in path
+    )
+
+
+def _is_of_list(path: str) -> bool:
+    """Whether it is the version of a list, a table or a bookmark: no object's own."""
+    return path.startswith(("list.metadata.", "bookmark.metadata."))
+
+
+def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
+    """Both without what does not count: builds, what columns mean, items that were cut off."""
+    if _COLUMNS in path:
+        return _without(recorded, "description"), _without(found, "description")
+    if "gitVersion" in recorded:
+        return _without(recorded, *_BUILD), _without(found, *_BUILD)
+    if "jwks_uri" in recorded:
+        return _without(recorded, *_SIGNED), _without(found, *_SIGNED)
+    if _SLICES in (recorded.get("labels") or {}):
+        # How often a slice was written depends on how fast one pod came after the other.
+        return _without(recorded, "generation"), _without(found, "generation")
+    if "$omitted_items" in recorded and isinstance(found.get("items"), list):
+        found = {**found, "items": found["items"][: len(recorded["items"])]}
+    return recorded, dict(found)
+
+
+def _without(obj: Json, *names: str) -> Json:
+    return {key: value for key, value in obj.items() if key not in names}
+
+
+def _manager(entry: Json) -> tuple[str, ...]:
+    keys = ("manager", "operation", "apiVersion", "subresource")
+    return tuple(str(entry.get(key, "")) for key in keys)
+
+
+def _causes(status: Json) -> list[Any]:
+    found: list[Any] = (status.get("details") or {}).get("causes") or []
+    return found
+
+
+def _with_causes(status: Json, causes: Sequence[Any]) -> Json:
+    details = {**(status.get("details") or {}), "causes": list(causes)}
+    if not causes:
+        details.pop("causes")
+    return {**status, "details": details} if status.get("details") is not None else status
+
+
+def _in_order_of(recorded: list[Any], found: list[Any]) -> list[Any]:
+    """`recorded` rearranged so that what is in both stands where `found` has it."""
+    left, ordered = list(recorded), []
+    for cause in found:
+        same = next((c for c in left if _same_cause(c, cause)), None)
+        if same is None:
+            return recorded
+        left.remove(same)
+        ordered.append(same)
+    return [*ordered, *left]
+
+
+def _same_cause(recorded: Json, found: Any) -> bool:
+    return isinstance(found, dict) and all(
+        same_form(str(recorded.get(key)), str(found.get(key)))
+        for key in ("reason", "message", "field")
+    )

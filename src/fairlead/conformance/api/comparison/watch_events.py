@@ -1,0 +1,80 @@
+"""Comparing what a watch showed: types and objects in order, by object.
+
+Events of different objects may interleave differently, and bookmarks that only report progress
+come when they come; a bookmark that ends the initial events stands where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.conformance.api.comparison.agreement import Agreement
+from fairlead.conformance.api.replay.transport import WatchEnd
+from fairlead.conformance.comparison import Difference
+
+_INITIAL_END: Final = "k8s.io/initial-events-end"
+
+
+def difference(recorded: Json, found: WatchEnd, agreement: Agreement) -> Difference | None:
+    """Where the events of a watch differ from those of a recorded answer."""
+    if recorded.get("end") == "server-closed" and not found.ended:
+        return Difference("end", "server-closed", "open")
+    expected = [_event(entry["event"]) for entry in recorded.get("events", ())]
+    if any("$protobuf" in event["object"] for event in expected):
+        return None
+    return _of_events(expected, [_event(event) for event in found.events], agreement)
+
+
+def _event(shown: Json) -> Json:
+    """What was shown as an event; a watch of one name is none, and shows just the object."""
+    return shown if "type" in shown else {"type": "", "object": shown}
+
+
+def _of_events(
+    recorded: Sequence[Json], found: Sequence[Json], agreement: Agreement
+) -> Difference | None:
+    """By object, in the order of the recording."""
+    expected, shown = _by_object(recorded), _by_object(found)
+    for key, events in expected.items():
+        same = (name for name in shown if agreement.bindings.matches(key, name))
+        others = shown.pop(next(same, key), [])
+        if _types(events) != _types(others):
+            return Difference(f"events of {key}", _types(events), _types(others))
+        for i, (event, other) in enumerate(zip(events, others, strict=True)):
+            path = "bookmark" if event["type"] == "BOOKMARK" else f"{key}[{i}]"
+            inner = agreement.difference(event["object"], other["object"], path)
+            if inner is not None:
+                return inner
+    for key, others in shown.items():
+        return Difference(f"events of {key}", [], _types(others))
+    return None
+
+
+def _types(events: Sequence[Json]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+def _by_object(events: Sequence[Json]) -> dict[str, list[Json]]:
+    grouped: dict[str, list[Json]] = {}
+    for event in events:
+        key = _key(event)
+        if key:
+            grouped.setdefault(key, []).append(event)
+    return grouped
+
+
+def _key(event: Json) -> str:
+    """By what an event belongs to others; "" for a mere sign of progress."""
+    obj = event["object"]
+    if event["type"] == "BOOKMARK":
+        return "the end of what was there" if _INITIAL_END in str(obj) else ""
+    if event["type"] == "ERROR":
+        return "the watch"
+    if obj.get("kind") == "Table":
+        rows = obj.get("rows") or [{}]
+        cells = rows[0].get("cells") or [""]
+        return str(cells[0])
+    meta = obj.get("metadata", {})
+    return f"{meta.get('namespace', '')}/{meta.get('name', '')}"

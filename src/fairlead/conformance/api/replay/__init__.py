@@ -1,0 +1,1 @@
+"""Replaying recorded exchanges and kubectl commands."""

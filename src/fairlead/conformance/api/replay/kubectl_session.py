@@ -1,0 +1,284 @@
+"""Replaying kubectl sessions: the same commands, in order, with the kubectl at hand.
+
+One cluster serves a whole file, for commands find what those before them left. Compared are what
+a command prints, on both outputs, and its exit code. Where another kubectl was recorded than the
+one at hand can stand for, the recorded requests are replayed instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from fairlead.api.json import Json
+from fairlead.conformance.api.comparison import printed_output
+from fairlead.conformance.api.comparison.placeholder import Bindings
+from fairlead.conformance.api.replay.case_replay import differences
+from fairlead.conformance.api.replay.recorded_session import (
+    ASLEEP,
+    EDITORS,
+    IN_VAIN,
+    LEFT_BEHIND,
+    OTHERS,
+    namespace_of,
+    session_start,
+)
+from fairlead.conformance.api.replay.validators import Validators
+from fairlead.conformance.api.server.on_socket import OnSocket
+from fairlead.conformance.api.server.over_http import OverHttp
+from fairlead.conformance.api.server.own_cluster import OwnCluster
+from fairlead.conformance.api.server.own_server import USERS, token_of
+from fairlead.conformance.api.server.recorded_placement import as_recorded
+from fairlead.conformance.comparison import Difference
+from fairlead.engine.core.instant import Instant
+
+PROGRAM: Final = "kubectl"
+_TIMEOUT_S: Final = 30
+_PATIENCE_S: Final = 2.0
+_NS_PER_MS: Final = 1_000_000
+_MOST_MINOR: Final = 32
+_WORK: Final = "<wd>"
+_HERE: Final = "kcwd"  # within that
+_NO_WAIT: Final = "--wait=false"
+_HASTY: Final = 3
+_ROLLING: Final = frozenset(("rollout", "status"))
+_DRAIN: Final = "drain"
+_SIDE_BY_SIDE: Final = frozenset((_DRAIN, "componentstatuses", "cs"))
+_GENERATED: Final = re.compile(r"^Name: .*<(?:hash|gen):", re.MULTILINE)
+_MAPS: Final = frozenset(("cm", "configmap", "secret"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """What came of a command."""
+
+    exit: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(slots=True)
+class KubectlSession:
+    """A cluster, and a place for kubectl to work in; both end with `close`.
+
+    `minor`: it is kubectl 1.`minor`.
+    """
+
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _socket: OnSocket = field(init=False)
+    _work: Path = field(init=False)
+    _program: str = field(init=False)
+    minor: int = field(init=False)
+    _namespace: str = ""
+    _hasty: int = 0
+    _has_others: bool = False
+    _validators: Validators = field(default_factory=Validators)
+
+    def __post_init__(self) -> None:
+        """Begin. Raises ValueError where there is no kubectl."""
+        program = shutil.which(PROGRAM)
+        if program is None:
+            raise ValueError(f"{PROGRAM} is not on the path (Debian has it as kubernetes-client)")
+        self._program = program
+        self.minor = minor_of(program)
+        self._work = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        cluster = OwnCluster(session_start(), scheduler=as_recorded())
+        self._socket = self._stack.enter_context(OnSocket(cluster, self._work))
+        (self._work / _HERE).mkdir()
+        for name, text in EDITORS.items():
+            (self._work / name).write_text(text)
+            (self._work / name).chmod(0o700)
+        self._write_config("admin", _config(self._socket, "admin"))
+
+    def close(self) -> None:
+        """End the cluster, and leave nothing behind."""
+        self._stack.close()
+
+    def judge(self, line: Json) -> list[Difference]:
+        """What differs when the line's command is run."""
+        number = int(line["id"].split(".")[1])
+        self._enter_namespace(number)
+        self._let_others(number)
+        began = self._socket.begin(at_once=self._is_hasty(line), asleep=number in ASLEEP)
+        if not self._can_run(line):
+            return self._replayed(line, began)
+        if number in IN_VAIN and not line["kubectl"].endswith(f".{self.minor}"):
+            return []
+        ran = self._ran(line)
+        if line.get("setup") or _tells_its_version(line):
+            return []
+        return list(_compared(line, ran, str(self._work)))
+
+    def _can_run(self, line: Json) -> bool:
+        """Whether the kubectl at hand stands for the recorded one.
+
+        Most were recorded with one version. They are run by whichever there is: an older one has
+        other texts for some, but what is replayed as HTTP would miss the bodies in protobuf.
+        """
+        recorded = int(line["kubectl"].split(".")[1])
+        is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor
+        return is_alike or "steps" not in line
+
+    def _replayed(self, line: Json, began: Instant) -> list[Difference]:
+        """What differs when what the line's command asked is asked again."""
+        transport = OverHttp(
+            self._socket.url,
+            {user: token_of(user) for user in USERS},
+            str(self._socket.authority_file),
+            patience_s=_PATIENCE_S,
+            on_reach=lambda at_ms: self._socket.reach(began + at_ms * _NS_PER_MS),
+        )
+        try:
+            return list(differences(line, transport, self._validators))
+        finally:
+            transport.close()
+
+    def _is_hasty(self, line: Json) -> bool:
+        """Whether somebody wants to see what is on its way: one of two after who did not wait."""
+        self._hasty = _HASTY if _NO_WAIT in line["argv"] else max(0, self._hasty - 1)
+        return 0 < self._hasty < _HASTY or _ROLLING.issubset(line["argv"])
+
+    def _enter_namespace(self, number: int) -> None:
+        wanted = namespace_of(number)
+        if wanted != self._namespace:
+            self._namespace = wanted
+            self._run(["config", "set-context", "--current", f"--namespace={wanted}"], {})
+
+    def _let_others(self, number: int) -> None:
+        if (number in OTHERS) != self._has_others:
+            self._has_others = not self._has_others
+            verb = "create" if self._has_others else "delete"
+            self._run([verb, "--filename=-"], {}, json.dumps(LEFT_BEHIND))
+
+    def _ran(self, line: Json) -> _Ran:
+        for name, text in line["files"].items():
+            path = self._work / _HERE / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        given = {name: self._placed(value) for name, value in line["env"].items()}
+        if line["user"] != "admin":
+            given["KUBECONFIG"] = self._config_of(line["user"])
+        beside = self._beside(line.get("meanwhile"), given)
+        arguments = [self._placed(argument) for argument in line["argv"][1:]]
+        ran = self._run(arguments, given, line["stdin"])
+        if beside is not None:
+            beside.wait()
+        return ran
+
+    def _run(self, arguments: list[str], env: Mapping[str, str], stdin: str | None = None) -> _Ran:
+        try:
+            done = subprocess.run(  # noqa: S603 - the commands of the recording are its point
+                [self._program, *arguments],
+                input=stdin or "",
+                env={**self._environment(), **env},
+                cwd=self._work / _HERE,
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return _Ran(-1, "", f"no end within {_TIMEOUT_S} s")
+        return _Ran(done.returncode, done.stdout, done.stderr)
+
+    def _beside(self, script: str | None, env: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
+        """What happens while the command runs."""
+        if script is None:
+            return None
+        return subprocess.Popen(  # noqa: S603 - likewise
+            ["/bin/sh", "-c", script],
+            env={**self._environment(), "K": self._program, **env},
+            cwd=self._work / _HERE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": str(self._work),
+            "KUBECONFIG": str(self._work / "admin.config"),
+        }
+
+    def _placed(self, text: str) -> str:
+        return text.replace(_WORK, str(self._work))
+
+    def _config_of(self, user: str) -> str:
+        """The configuration of another user, in the namespace that the administrator is in."""
+        text = (self._work / "admin.config").read_text()
+        config = yaml.CSafeLoader(text).get_single_data()
+        config["users"] = _config(self._socket, user)["users"]
+        for context in config["contexts"]:
+            context["context"]["user"] = user
+        return self._write_config(user, config)
+
+    def _write_config(self, user: str, config: Json) -> str:
+        path = self._work / f"{user}.config"
+        path.write_text(json.dumps(config))
+        return str(path)
+
+
+def minor_of(program: str) -> int:
+    """Which 1.x a kubectl is. Raises ValueError where it does not say."""
+    asked = [program, "version", "--client", "--output=json"]
+    said = subprocess.run(asked, capture_output=True, check=False).stdout  # noqa: S603 - likewise
+    try:
+        minor: str = json.loads(said)["clientVersion"]["minor"]
+    except (ValueError, KeyError):
+        raise ValueError(f"{program} does not say which version it is") from None
+    return int(minor.rstrip("+"))
+
+
+def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Difference]:
+    if line["exit"] != ran.exit:
+        yield Difference("exit", [line["exit"], line["stderr"]], [ran.exit, ran.stderr])
+        return
+    bindings = Bindings()
+    in_order = not _is_by_chance(line)
+    of = printed_output.said_of_pods if _DRAIN in line["argv"] else str
+    for output, shown in (("stdout", ran.stdout), ("stderr", ran.stderr)):
+        if output == "stdout" and line.get("stdout_structure_only"):
+            continue
+        texts = of(line[output]), of(shown.replace(work, _WORK))
+        found = printed_output.difference(*texts, bindings, output, in_order=in_order)
+        if found is not None:
+            yield found
+
+
+def _is_by_chance(line: Json) -> bool:
+    """Whether lines come in the order of one of Go's maps, or of things that go on side by side.
+
+    Events of one second come in any order, and objects are sorted by what chance has named.
+    """
+    words = line["argv"]
+    if "describe" in words:
+        return not _MAPS.isdisjoint(words) or len(_GENERATED.findall(line["stdout"])) > 1
+    return not _SIDE_BY_SIDE.isdisjoint(words) or any("event" in word for word in words)
+
+
+def _tells_its_version(line: Json) -> bool:
+    return "version" in line["argv"][1:2]
+
+
+def _config(served: OnSocket, user: str) -> Json:
+    name = "golden"
+    cluster = {"server": served.url, "certificate-authority": str(served.authority_file)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": user, "user": {"token": token_of(user)}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": user}}],
+        "current-context": name,
+    }

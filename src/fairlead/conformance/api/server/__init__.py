@@ -1,0 +1,1 @@
+"""The servers that replays run against: in process, on a socket, or behind a URL."""

@@ -1,0 +1,141 @@
+"""Our own cluster on a socket, in a thread: for commands that are programs of their own.
+
+With TLS, for kubectl shows its token to nobody else. Time passes as `Pace` has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic_ns
+from typing import Final, Self
+
+from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
+from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.http.listener import Certificate, Listener
+from fairlead.apiserver.request import User
+from fairlead.conformance.api.server.clock_pace import AT_ONCE, CHANGED, LOOKED, Pace
+from fairlead.conformance.api.server.own_cluster import OwnCluster
+from fairlead.engine.core.instant import Instant
+
+HOST: Final = "127.0.0.1"
+BACKLOG: Final = 128
+_TICK_S: Final = 0.01
+
+
+class OnSocket:
+    """Lives from `with` on to its end; `url` is where. One command at a time."""
+
+    def __init__(self, cluster: OwnCluster, directory: Path) -> None:
+        """Nothing is served yet; certificates are put into `directory`."""
+        self._cluster = cluster
+        self._pace = Pace(cluster.now)
+        self._is_asleep = False
+        self._seen = 0
+        self.authority_file, self._certificate = _certified(directory)
+        self._listening = socket.create_server((HOST, 0), backlog=BACKLOG)
+        self._loop = asyncio.new_event_loop()
+        self._ended = asyncio.Event()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="own cluster", daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Where clients come in."""
+        return f"https://{HOST}:{self._listening.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        """Serve; comes back when clients may come."""
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Hang up."""
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join()
+
+    def begin(self, *, at_once: bool = False, asleep: bool = False) -> Instant:
+        """Another command begins, `at_once` or when all is at rest; when that is.
+
+        `asleep`: controllers do nothing before somebody waits.
+        """
+
+        def begin() -> None:
+            self._is_asleep = asleep
+            version = self._cluster.store.storage.version
+            rest = LOOKED if version == self._seen else CHANGED
+            self._seen = version
+            self._pace.begin(AT_ONCE if at_once else rest)
+
+        return self._move(begin)
+
+    def reach(self, instant: Instant) -> None:
+        """Let it be so late."""
+        self._move(lambda: self._pace.reach(instant))
+
+    def _move(self, move: Callable[[], None]) -> Instant:
+        async def moving() -> Instant:
+            move()
+            return self._settled()
+
+        return asyncio.run_coroutine_threadsafe(moving(), self._loop).result()
+
+    def _settled(self) -> Instant:
+        self._cluster.now = self._pace.now
+        if not self._is_asleep:
+            self._cluster.settle()
+        return self._pace.now
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        cluster = self._cluster
+        app = ApiApp(cluster.server, self._authenticated, lambda: cluster.now, self._settle)
+        listener = Listener(app, self._listening, self._certificate)
+        await listener.start()
+        ticking = asyncio.create_task(self._tick())
+        self._ready.set()
+        await self._ended.wait()
+        ticking.cancel()
+        await listener.stop()
+
+    def _authenticated(self, headers: Mapping[str, str]) -> User:
+        """Who asks, at which time passes."""
+        self._pace.ask(monotonic_ns())
+        self._settled()
+        return self._cluster.tokens(headers)
+
+    async def _settle(self) -> None:
+        self._settled()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            if self._cluster.server.watches.count():
+                self._is_asleep = False
+                self._pace.wait(monotonic_ns())
+                self._settled()
+
+
+def _certified(directory: Path) -> tuple[Path, Certificate]:
+    """The file of a new authority, and a certificate that it vouches for."""
+    # Clients judge by the machine's clock whether a certificate is good, so this is its time.
+    now = datetime.now(UTC)  # noqa: TID251
+    authority = new_authority(now)
+    server = new_server(authority, (HOST,), now)
+    texts = {"ca.crt": authority.certificate, "server.crt": server.certificate}
+    texts["server.key"] = server.key
+    for name, text in texts.items():
+        (directory / name).write_text(text)
+    certificate = Certificate(str(directory / "server.crt"), str(directory / "server.key"))
+    return directory / "ca.crt", certificate

@@ -1,0 +1,155 @@
+"""Our own API server with the engine behind it, for what was recorded with controllers running."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from fairlead.api.timestamp import format_micro_time
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import NAMESPACE, NODE, kind_of
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import StorageChange
+from fairlead.conformance.api.server.own_server import ADDRESS, START, OwnServer
+from fairlead.conformance.api.server.recorded_kubelet import RecordedKubelet
+from fairlead.conformance.api.server.recorded_nodes import ZONES, recorded_nodes
+from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.worlds.local.control_plane import ControlPlane
+from fairlead.worlds.local.controllers.api_service_registration import Registrations
+from fairlead.worlds.local.controllers.apiserver_records import OwnRecords
+from fairlead.worlds.local.controllers.kubernetes_service import OwnService
+
+# The kubelets of the recordings were scripts, and quick; ours only see to nodes.
+CONFIG: Final = EngineConfig(
+    kubelet=KubeletConfig(tends_pods=False, nodes=tuple(ZONES)),
+    workloads=WorkloadsConfig(serves_clients=True),
+)
+DEFAULT_SCHEDULER: Final = SchedulerConfig()
+_HOST: Final = "vm"
+_HOLDER: Final = "00000000-0000-4000-8000-000000000000"
+_AUTHORITY: Final = "authority\n"
+# How long it took until controllers did something about a change, as far as recordings show it.
+_REACTION: Final = seconds(0.0035)
+_NOBODYS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration")
+_ON_DELETION: Final = seconds(0.0055)
+_REACTIONS: Final = {
+    "Node": seconds(0.0025),
+    "DaemonSet": seconds(0.01),
+    "PersistentVolume": seconds(0.0015),
+    "PersistentVolumeClaim": seconds(0.0015),
+    "ResourceQuota": seconds(0.0015),
+    "Pod": seconds(0.0045),
+}
+_CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
+_SERVICE_AUTHORITY: Final = "openshift-service-ca.crt"
+_INJECT: Final = "service.beta.openshift.io/inject-cabundle"
+
+
+class OwnCluster(OwnServer):
+    """A fresh cluster with three nodes; whatever is due happens when `settle` is called."""
+
+    has_controllers = True
+    late: ClassVar = replace(OwnServer.late, flow_status=seconds(0.0045))
+    versions_before: ClassVar = 3_000
+
+    def __init__(
+        self,
+        start: int = START,
+        *,
+        slowness: int = 1,
+        scheduler: SchedulerConfig = DEFAULT_SCHEDULER,
+    ) -> None:
+        """See OwnServer; controllers are as slow as the server."""
+        super().__init__(start, slowness=slowness)
+        self._slowness = slowness
+        for manifest in recorded_nodes(self.now):
+            stored = self.store.put_as_is(manifest, self.now)
+            # As a kubelet that never said when: null, which nobody but a server would store.
+            status = {**stored["status"], "conditions": manifest["status"]["conditions"]}
+            self.store.storage.put(NODE, {**stored, "status": status})
+        for name in ("kube-controller-manager", "kube-scheduler"):
+            self.store.create(_lease(name, self.now), self.now)
+        self._kubelet = RecordedKubelet()
+        self._control_plane = ControlPlane(
+            self.store,
+            self.now,
+            config=replace(CONFIG, scheduler=scheduler),
+            authority=_AUTHORITY,
+            more=(
+                _Distribution(),
+                OwnService(ADDRESS),
+                OwnRecords(_HOST, ADDRESS, _AUTHORITY),
+                Registrations(),
+                self._kubelet,
+            ),
+            host=_HOST,
+        )
+        self._hears_at: int | None = None
+        self._acts_at: int | None = None
+        self._is_reacting = False
+        self.store.subscribe(self._see)
+        self.settle()
+
+    def settle(self) -> None:
+        """Let everything happen that is due by now, each at its time."""
+        while (due := self._next_due()) is not None and due <= self.now:
+            self._acts_at, self._hears_at = max(due, self._acts_at or due), None
+            self._is_reacting = True
+            self._control_plane.run_until(self._acts_at)
+            self._is_reacting = False
+            self._kubelet.run(self.store, self._acts_at)
+        self._acts_at = None
+
+    def _next_due(self) -> int | None:
+        dues = (self._hears_at, self._control_plane.next_due(), self._kubelet.next_due())
+        return min((due for due in dues if due is not None), default=None)
+
+    def _see(self, change: StorageChange) -> None:
+        """Whoever is to react to `change` does so a little later, with what came before it."""
+        if self._is_reacting or change.kind.kind in _NOBODYS:
+            return
+        now = self.now if self._acts_at is None else self._acts_at
+        reaction = _REACTIONS.get(change.kind.kind, _REACTION)
+        if change.object["metadata"].get("deletionTimestamp"):
+            reaction = _ON_DELETION
+        hears_at = now + self._slowness * reaction
+        self._hears_at = min(hears_at, self._hears_at or hears_at)
+
+
+def _lease(name: str, now: int) -> dict[str, Any]:
+    """What a component holds to be the one that acts."""
+    renewed = format_micro_time(now)
+    spec = {
+        "holderIdentity": f"{_HOST}_{_HOLDER}",
+        "leaseDurationSeconds": 15,
+        "acquireTime": renewed,
+        "renewTime": renewed,
+        "leaseTransitions": 2,
+    }
+    meta = {"name": name, "namespace": "kube-system"}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+
+
+class _Distribution:
+    """An Attendant: each namespace has a ConfigMap that the recorded build publishes."""
+
+    def attend(self, change: StorageChange, store: Store, now: int) -> None:
+        """See Attendant."""
+        meta = change.object["metadata"]
+        if change.kind is not NAMESPACE or meta.get("deletionTimestamp"):
+            return
+        if store.find(_CONFIG_MAP, meta["name"], _SERVICE_AUTHORITY) is None:
+            place = {"name": _SERVICE_AUTHORITY, "namespace": meta["name"]}
+            manifest = {
+                "apiVersion": "v1",
+                "kind": _CONFIG_MAP.kind,
+                "metadata": {**place, "annotations": {_INJECT: "true"}},
+                "data": {"service-ca.crt": ""},
+            }
+            with suppress(ApiError):  # a quota may be in the way
+                store.create(manifest, now)

@@ -1,0 +1,150 @@
+"""Our own API server in this process, with the users and the world of the recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import ClassVar, Final
+
+from fairlead import __version__
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
+from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
+from fairlead.apiserver.auth.authentication.token import TokenAuthenticator, authenticated
+from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
+from fairlead.apiserver.auth.authorization.rbac import Rbac
+from fairlead.apiserver.auth.authorizer import Identity
+from fairlead.apiserver.auth.bootstrap_policy.objects import RBAC_GROUP, bootstrap_objects
+from fairlead.apiserver.auth.certificate_authority import new_authority
+from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create_as_apiserver
+from fairlead.apiserver.endpoints.component_status import component
+from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
+from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
+from fairlead.conformance.api.server.delayed_quotas import LateQuotas
+from fairlead.worlds.simulation.seeded_ids import SeededIds
+
+
+def _refused(port: int) -> str:
+    """What a component says that nobody reaches."""
+    place = f"127.0.0.1:{port}"
+    return f'Get "https://{place}/healthz": dial tcp {place}: connect: connection refused'
+
+
+START: Final = 1_800_000_000_000_000_000
+_KEY: Final = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
+ADDRESS: Final = "10.0.0.1:26443"
+# The distribution that was recorded mounts this beside the cluster's own authority.
+_AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
+
+# As the recorded server saw them.
+_COMPONENTS: Final = (
+    component("controller-manager", _refused(10257), is_healthy=False),
+    component("scheduler", _refused(10259), is_healthy=False),
+    component("etcd-0"),
+)
+
+# As late as the recorded server was with what it does by itself.
+_NS_PER_MS: Final = 1_000_000
+_LATE: Final = ReconcileDelay(
+    accepted=3 * _NS_PER_MS,
+    established=3 * _NS_PER_MS,
+    ending=6 * _NS_PER_MS,
+    ended=6 * _NS_PER_MS,
+    flow_status=3 * _NS_PER_MS,
+    service_status=2 * _NS_PER_MS,
+)
+
+_LATE_QUOTAS: Final = 3 * _NS_PER_MS
+
+USERS: Final[Mapping[str, User]] = {
+    "admin": authenticated("admin", (SYSTEM_MASTERS,), "admin"),
+    "alice": authenticated("alice", ("dev",), "alice"),
+    "bob": authenticated("bob", ("viewers",), "bob"),
+    "carol": authenticated("carol", uid="carol"),
+    "sched": authenticated("system:kube-scheduler"),
+    "kcm": authenticated("system:kube-controller-manager"),
+    "node1": authenticated("system:node:node-1", ("system:nodes",)),
+}
+
+
+class OwnServer:
+    """A fresh server; `now` is when it is, in ns since 1970, and is moved by whoever has it."""
+
+    has_controllers = False
+    late: ClassVar = _LATE
+    # How much had been written, and forgotten again, before the recording began.
+    versions_before: ClassVar = 0
+
+    def __init__(self, start: int = START, *, slowness: int = 1) -> None:
+        """Begin at `start` with what every cluster has.
+
+        It is `slowness` times as late with what it does by itself as the recorded one mostly was,
+        and generates other names than at another speed: which comes first is chance as well.
+        """
+        self.now = start
+        ids = SeededIds(slowness)
+        quotas = LateQuotas(self._clock, slowness * _LATE_QUOTAS)
+        plugins = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
+        admission = [quotas if isinstance(one, ResourceQuota) else one for one in plugins]
+        self.store = Store(ids, admission=admission, registry=API_SERVER)
+        self.store.subscribe(quotas.note)
+        self.store.storage.restore((), self.versions_before)
+        rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
+        accounts = ServiceAccountTokens(_KEY, self.store.storage, self._clock)
+        users = {token_of(name): user for name, user in USERS.items()}
+        self.tokens = TokenAuthenticator(users, accounts.recognize)
+        self.server = complete_server(
+            self.store,
+            clock=self._clock,
+            address=ADDRESS,
+            version=__version__,
+            authorize=rights,
+            identity=Identity(
+                rights=rights,
+                recognize=self.tokens.user_of,
+                issue=accounts.issue,
+                keys=accounts.keys,
+            ),
+            components=_COMPONENTS,
+            late=self.late.slowed(slowness),
+        )
+        self.app = ApiApp(self.server, self.tokens, self._clock)
+        for manifest in SYSTEM_CLASSES.values():
+            self.store.put_as_is(manifest, self.now)
+        create_as_apiserver(
+            self.store,
+            (*bootstrap_objects(), *control_plane_objects(), *_of_the_distribution()),
+            self.now,
+        )
+        for instant in (self.now, self.now + 1_000 * _NS_PER_MS):
+            self.server.reconcile(instant)
+
+    def settle(self) -> None:
+        """Let everything happen that is due by now; nothing happens by itself here."""
+
+    def _clock(self) -> int:
+        return self.now
+
+
+def _of_the_distribution() -> tuple[Json, ...]:
+    """What users of the recorded build may read besides; the name decides where it is listed."""
+    meta, group = {"name": "system:d-well-known"}, RBAC_GROUP
+    kind = {"apiVersion": f"{group}/v1", "metadata": meta}
+    rule = {"verbs": ["get"], "nonResourceURLs": ["/.well-known", "/.well-known/*"]}
+    everybody = {"kind": "Group", "apiGroup": group, "name": AUTHENTICATED}
+    reference = {"apiGroup": group, "kind": "ClusterRole", **meta}
+    return (
+        {**kind, "kind": "ClusterRole", "rules": [rule]},
+        {**kind, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [everybody]},
+    )
+
+
+def token_of(user: str) -> str:
+    """The token of a recorded user."""
+    return f"{user}token"

@@ -1,0 +1,204 @@
+"""Replaying recorded node timelines: node lifecycle, taint eviction and pod garbage collection.
+
+Compared are all that the controllers wrote, to the millisecond and as a multiset per instant, the
+states of the zones after each pass, and the nodes and pods at the end. Upstream's defects are on,
+unless the defaults are asked for: then a difference that goes away with the defects is a remark.
+Entries that did not happen in every recorded run are neither required nor held against us, and
+zone states that upstream leaves to chance are not compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.registry.store import Store
+from fairlead.conformance.comparison import ABSENT, Difference, Remark, first_difference
+from fairlead.conformance.node_world import EPOCH, NS_PER_MS, NodeWorld, to_ms
+from fairlead.conformance.nodelifecycle.scenario import begin_scenario
+from fairlead.engine.core.command import Issued
+from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import Reporter, SilentReporter
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.engine import Engine
+from fairlead.engine.nodelifecycle.config import DefectPolicy, NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.controller import NodeLifecycle
+from fairlead.engine.nodelifecycle.eviction.taint_eviction import TaintEviction
+from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
+from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
+from fairlead.engine.state.cluster import Cluster
+
+# What a line says of its own recording, and not of the controllers.
+_REMARKS: Final = ("unstable",)
+
+
+@dataclass(slots=True)
+class _ZoneStates:
+    """Notes the states of zones whenever they differ from before."""
+
+    lifecycle: NodeLifecycle
+    entries: list[Json] = field(default_factory=list)
+    _before: dict[str, str] = field(default_factory=dict)
+
+    def note(self, now: Instant) -> None:
+        after = {zone: state.value for zone, state in self.lifecycle.zone_states.items()}
+        for zone in sorted({*after, *self._before}):
+            if after.get(zone) != self._before.get(zone):
+                name = zone.replace(KEY_SEPARATOR, "::")
+                self.entries.append({"t_ms": to_ms(now), "zone": name, "state": after.get(zone)})
+        self._before = after
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """An engine whose zone states are noted after each deadline."""
+
+    engine: Engine
+    states: _ZoneStates
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
+        return self.engine.handle(stimulus, now)
+
+    def next_deadline(self) -> Instant | None:
+        return self.engine.next_deadline()
+
+    def handle_deadline(self, now: Instant) -> list[Issued]:
+        issued = self.engine.handle_deadline(now)
+        self.states.note(now)
+        return issued
+
+
+def decide_node_timeline(scenario: Json, defects: str = DefectPolicy.UPSTREAM) -> Json:
+    """What happens in `scenario`: `{"writes": …, "zone_states": …, "final": …}`."""
+    config = lifecycle_config(scenario["config"], DefectPolicy(defects))
+    return replay(scenario, NodeLifecycle(config, SilentReporter(), EPOCH), config)
+
+
+def replay(
+    scenario: Json,
+    lifecycle: NodeLifecycle,
+    config: NodeLifecycleConfig,
+    begin: Callable[[NodeWorld, Json], None] = begin_scenario,
+    reporter: Reporter | None = None,
+) -> Json:
+    """What happens in `scenario` with this `lifecycle`; `begin` fills the world.
+
+    `reporter` hears of evictions.
+    """
+    reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
+    controllers: list[Controller] = [lifecycle, TaintEviction(config.profile, reporter)]
+    if scenario["config"]["podgc"]:
+        controllers.append(PodGarbageCollector(config, reporter, EPOCH))
+    world = NodeWorld(_Observed(Engine(Cluster(), controllers), states))
+    begin(world, scenario)
+    world.begin()
+    world.run(scenario["duration_ms"])
+    return {
+        "writes": world.log.entries,
+        "zone_states": states.entries,
+        "final": _final(world.store),
+    }
+
+
+def lifecycle_config(form: Json, defects: DefectPolicy) -> NodeLifecycleConfig:
+    """The controllers' configuration in a scenario."""
+    return NodeLifecycleConfig(
+        node_monitor_period=form["node_monitor_period_ms"] * NS_PER_MS,
+        node_startup_grace_period=form["node_startup_grace_ms"] * NS_PER_MS,
+        node_monitor_grace_period=form["node_monitor_grace_ms"] * NS_PER_MS,
+        node_eviction_rate=form["node_eviction_rate"],
+        secondary_node_eviction_rate=form["secondary_node_eviction_rate"],
+        large_cluster_size_threshold=form["large_cluster_size_threshold"],
+        unhealthy_zone_threshold=form["unhealthy_zone_threshold"],
+        terminated_pod_gc_threshold=form["podgc_terminated_threshold"],
+        pass_cost=form["pass_latency_ns"],
+        defects=defects,
+    )
+
+
+def _final(store: Store) -> Json:
+    return {
+        "nodes": {node["metadata"]["name"]: _final_node(node) for node in store.list(NODE)},
+        "pods": {
+            f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": _final_pod(pod)
+            for pod in store.list(POD)
+        },
+    }
+
+
+def _final_node(node: Json) -> Json:
+    taints = [f"{taint['key']}:{taint['effect']}" for taint in node["spec"].get("taints", ())]
+    return {"taints": sorted(taints), "conditions": _statuses(node)}
+
+
+def _final_pod(pod: Json) -> Json:
+    return {
+        "node": pod["spec"].get("nodeName", ""),
+        "ready": _statuses(pod).get("Ready", ""),
+        "phase": pod["status"]["phase"],
+        "terminating": "deletionTimestamp" in pod["metadata"],
+    }
+
+
+def _statuses(obj: Json) -> dict[str, str]:
+    return {one["type"]: one["status"] for one in obj["status"].get("conditions", ())}
+
+
+# --- comparing ---------------------------------------------------------------------------------
+
+
+def compare_node_timeline(expect: Json, found: Json) -> Difference | None:
+    """The first difference in what is compared; writes come first, by time."""
+    theirs, sometimes = _by_stability(expect["writes"])
+    ours = Counter(map(_line, found["writes"]))
+    differences = [(*line, "missing") for line in theirs - ours]
+    differences += [(*line, "surplus") for line in ours - theirs - sometimes]
+    if differences:
+        t_ms, text, what = min(differences)
+        both = (json.loads(text), ABSENT) if what == "missing" else (ABSENT, json.loads(text))
+        return Difference(f"writes at {t_ms} ms", *both)
+    if expect["zone_states"] is not None:
+        theirs_by_zone = _states_by_zone(expect["zone_states"])
+        ours_by_zone = _states_by_zone(found["zone_states"])
+        difference = first_difference(theirs_by_zone, ours_by_zone, "zone_states")
+        if difference is not None:
+            return difference
+    return first_difference(expect["final"], found["final"], "final")
+
+
+def compare_node_timeline_with_defaults(case: Json) -> Difference | Remark | None:
+    """Where the defaults differ from a recorded case; a remark where only our corrections do."""
+    expect, scenario = case["expect"], case["scenario"]
+    found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))
+    if found is None:
+        return None
+    kept = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.UPSTREAM))
+    return kept or Remark(f"depends on a defect of upstream's that is corrected: {found}")
+
+
+def _by_stability(writes: list[Json]) -> tuple[Counter[Any], Counter[Any]]:
+    """The writes of every recorded run, and those of some runs only."""
+    required = [write for write in writes if not write.get("unstable")]
+    allowed = [write for write in writes if write.get("unstable")]
+    return Counter(map(_line, required)), Counter(map(_line, allowed))
+
+
+def _line(write: Json) -> tuple[int, str]:
+    """The write as something to count, to order and to show."""
+    kept = {name: value for name, value in write.items() if name not in _REMARKS}
+    return write["t_ms"], json.dumps(kept, sort_keys=True)
+
+
+def _states_by_zone(entries: list[Json]) -> dict[str, list[Json]]:
+    """One history per zone: within a pass their order means nothing."""
+    histories: dict[str, list[Json]] = {}
+    for entry in entries:
+        told = {"t_ms": entry["t_ms"], "state": entry["state"]}
+        histories.setdefault(entry["zone"], []).append(told)
+    return histories

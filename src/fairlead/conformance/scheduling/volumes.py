@@ -1,0 +1,87 @@
+"""Replaying recorded decisions of kube-scheduler about pods with volumes.
+
+Cases of the same form as `fairlead.conformance.scheduling.pod`, with objects of storage beside the
+others. What is expected also says, for feasible nodes on which something would be done, which claim
+would be bound to which volume, and which claims would be made there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import (
+    ApiObject,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from fairlead.conformance.scheduling.pod import as_expected, build, pod_info
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.plugins.volume_binding.node_volumes import NAME, PodVolumes
+from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding
+from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
+from fairlead.engine.state.pod_info import PodInfo
+
+_KINDS: Final[dict[str, type[ApiObject]]] = {
+    "persistentvolumes": PersistentVolume,
+    "persistentvolumeclaims": PersistentVolumeClaim,
+    "storageclasses": StorageClass,
+    "csinodes": CSINode,
+    "csidrivers": CSIDriver,
+    "csistoragecapacities": CSIStorageCapacity,
+    "volumeattachments": VolumeAttachment,
+}
+
+
+def has_storage(case: Json) -> bool:
+    """Whether `case` lists objects of storage, of which cases without volumes know nothing."""
+    return any(name in case for name in _KINDS)
+
+
+def has_volumes(case: Json) -> bool:
+    """Whether `case` is about volumes: objects of storage, or a pending pod that mounts some."""
+    if has_storage(case):
+        return True
+    return "pending" in case and bool(case["pending"].get("spec", {}).get("volumes"))
+
+
+def decide_volumes(case: Json) -> Json:
+    """What we decide about a single case, in the form of `expect`."""
+    served = build(case, _KINDS)
+    pod = pod_info(served, case["pending"])
+    found = evaluate(served, pod)
+    result = as_expected(found)
+    if found.pre_filter is not None:
+        result["unschedulablePlugins"] = list(found.unschedulable_plugins)
+    volumes = _volumes(served, pod, found)
+    return result | ({"volumes": volumes} if volumes else {})
+
+
+def _volumes(served: Served, pod: PodInfo, found: Evaluation) -> Json:
+    """What would be done on each feasible node, where anything would."""
+    plugin = served.framework.find(NAME)
+    assert isinstance(plugin, VolumeBinding)
+    state = CycleState()
+    if found.pre_filter is not None or plugin.pre_filter(state, pod) is not None:
+        return {}
+    result: Json = {}
+    for name in (name for name, status in found.verdicts.items() if status is None):
+        node = served.framework.cluster.table.find(name)
+        assert node is not None
+        volumes = plugin.volumes_on(state, node)
+        if volumes.bindings or volumes.provisions:
+            result[name] = _told(volumes)
+    return result
+
+
+def _told(volumes: PodVolumes) -> Json:
+    return {
+        "bind": {claim.key: volume.key for claim, volume in volumes.bindings},
+        "provision": sorted(claim.key for claim in volumes.provisions),
+    }

@@ -1,0 +1,1 @@
+"""kube-scheduler over time, against a scripted world."""

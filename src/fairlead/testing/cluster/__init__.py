@@ -1,0 +1,1 @@
+"""A local cluster for tests: its thread, its clock, and expectations about it."""

@@ -1,0 +1,45 @@
+"""start_cluster: a TestCluster without pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from fairlead.testing.cluster.cluster_thread import running
+from fairlead.testing.cluster.test_cluster import TestCluster
+from fairlead.worlds.local.clock import LocalClock
+from fairlead.worlds.local.cluster import PARTS, LocalOptions
+from fairlead.worlds.local.server.clock_control import SPEED_MAX
+
+
+def start_cluster(
+    folder: Path,
+    *,
+    nodes: int = 3,
+    zones: int = 1,
+    speed: float = 1.0,
+    paused: bool = False,
+    without: Sequence[str] = (),
+) -> AbstractContextManager[TestCluster]:
+    """A fresh cluster while the block lasts; its kubeconfig and keys are in `folder`.
+
+    `without` names parts to leave out, so that something else can take their place: kubelet,
+    workloads, volumes, disruption, node-lifecycle, scheduler, metrics. Raises ValueError for what
+    makes no sense.
+    """
+    if nodes < 0 or not 1 <= zones <= max(1, nodes):
+        raise ValueError(f"{nodes} nodes in {zones} zones: there is at least a node for each zone")
+    if not 0 < speed <= SPEED_MAX:
+        raise ValueError(f"speed must be more than 0 and at most {SPEED_MAX:g}, not {speed}")
+    for part in without:
+        if part not in PARTS:
+            raise ValueError(f"without {part!r}: must be among {', '.join(PARTS)}")
+    options = LocalOptions(nodes=nodes, zones=zones, without=tuple(without))
+    return _started(options, LocalClock(speed=speed, paused=paused), folder)
+
+
+@contextmanager
+def _started(options: LocalOptions, clock: LocalClock, folder: Path) -> Iterator[TestCluster]:
+    with running(options, clock, folder) as thread:
+        yield TestCluster(thread)

@@ -1,0 +1,80 @@
+"""Waiting for something in a cluster: its time passes, from one thing that is due to the next.
+
+Where clients watch the cluster, they are given a moment of real time before each step, to react to
+what has happened, and more before a long one: minutes must not pass while an operator thinks. Most
+they get once nothing happens by itself any more, for then it is up to them alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from fairlead.apiserver.kind import Kind
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.testing.cluster.cluster_thread import ClusterThread
+from fairlead.worlds.local.server.runner import Runner
+
+REACTION_S: Final = 0.02
+PATIENCE_S: Final = 3.0
+LAST_PATIENCE_S: Final = 10.0
+LONG: Final[DurationNs] = seconds(10)
+_POLL_S: Final = 0.01
+
+Found = TypeVar("Found")
+
+
+class Waiting:
+    """Waits in the cluster that lives in `thread`."""
+
+    def __init__(self, thread: ClusterThread) -> None:
+        """Nothing is waited for yet."""
+        self._thread = thread
+        self._cluster = thread.cluster
+
+    def wait(self, check: Callable[[], Found], limit: Instant) -> Found:
+        """Let time pass until `check` is met or it is `limit`; what `check` gave last."""
+        while True:
+            found = check()
+            if found or self._cluster.clock.now() >= limit:
+                return found
+            self._thread.call(lambda runner: self._go_on(runner, limit))
+
+    async def _go_on(self, runner: Runner, limit: Instant) -> None:
+        """Let time pass until the next thing that is due, unless clients do something first."""
+        due = runner.next_due()
+        then = limit if due is None else min(due, limit)
+        if not await self._change(_patience_s(runner, due, limit)):
+            await runner.advance(max(0, then - runner.clock.now()))
+
+    def until_watched(self, kind: Kind, patience_s: float) -> bool:
+        """Whether a client watches `kind` within that real time, which is not waited out then."""
+        return self._thread.call(lambda _: self._watched(kind, patience_s))
+
+    async def _watched(self, kind: Kind, patience_s: float) -> bool:
+        loop, watches = asyncio.get_running_loop(), self._cluster.server.watches
+        end = loop.time() + patience_s
+        while loop.time() < end:
+            if watches.count(kind):
+                return True
+            await asyncio.sleep(_POLL_S)
+        return False
+
+    async def _change(self, patience_s: float) -> bool:
+        """Whether anything changes within that real time, which is not waited out then."""
+        if not self._cluster.server.watches.count():
+            return False
+        loop, before = asyncio.get_running_loop(), self._cluster.store.version
+        end = loop.time() + patience_s
+        while loop.time() < end:
+            await asyncio.sleep(_POLL_S)
+            if self._cluster.store.version != before:
+                return True
+        return False
+
+
+def _patience_s(runner: Runner, due: Instant | None, limit: Instant) -> float:
+    if due is None or due > limit:
+        return LAST_PATIENCE_S
+    return PATIENCE_S if due - runner.clock.now() >= LONG else REACTION_S

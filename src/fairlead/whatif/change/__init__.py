@@ -1,0 +1,1 @@
+"""Changes to a cluster (delete, apply, scale, cordon, drain, fail) as scripted commands."""

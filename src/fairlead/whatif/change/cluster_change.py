@@ -1,0 +1,176 @@
+"""ClusterChange: the change of a what-if, and the scripted steps that perform it.
+
+All parts of a change happen at one instant, in a fixed order that does not depend on the command
+line: objects are deleted, applied and scaled, then nodes are cordoned, drained and failed. So one
+change can delete an object and apply a new one of the same name, or cordon a node that it applies.
+Failures can start later (`--at`), and rolling drains take time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
+from fairlead.apiserver.patch.merge_patch import merge_patch
+from fairlead.engine.core.command import Command
+from fairlead.engine.workloads.drain.rolling_drain import Turns
+from fairlead.whatif.change import commands
+from fairlead.whatif.change.deletion import deleted_with
+from fairlead.whatif.change.node_failure import Failures, option_duration
+from fairlead.whatif.change.rolling_drain import rolling_drain
+from fairlead.whatif.change.scale import parse_scale
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.input.document import read
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
+from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
+from fairlead.whatif.snapshot.size_limit import refuse_excess
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+NO_CHANGE: Final = "No change requested"
+
+_FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterChange:
+    """What to change, as the user wrote it; `namespace` "" means every namespace.
+
+    With `max_unavailable` the drain is rolling: at most so many nodes at a time, and they return.
+    `lasts` is how long drained nodes and failed nodes stay down, as a duration.
+    """
+
+    apply: tuple[str, ...] = ()
+    delete: tuple[str, ...] = ()
+    scale: tuple[str, ...] = ()
+    cordon: tuple[str, ...] = ()
+    drain: tuple[str, ...] = ()
+    max_unavailable: int | None = None
+    failures: Failures = field(default_factory=Failures)
+    lasts: str = ""
+    config: str | None = None
+    plugin: tuple[str, ...] = ()
+    new_batch_config: str | None = None
+    namespace: str = ""
+
+    @property
+    def words(self) -> list[str]:
+        """The change as command-line options, for titles and results."""
+        parts = {
+            "--delete": self.delete,
+            "--apply": self.apply,
+            "--scale": self.scale,
+            "--cordon": self.cordon,
+            "--drain": self.drain,
+            "--max-unavailable": () if self.max_unavailable is None else (self.max_unavailable,),
+        }
+        after = {
+            "--for": (self.lasts,) if self.lasts else (),
+            "--config": (self.config,) if self.config else (),
+            "--plugin": self.plugin,
+            "--new-batch-config": (self.new_batch_config,) if self.new_batch_config else (),
+        }
+        return [*_worded(parts), *self.failures.words, *_worded(after)]
+
+    @property
+    def title(self) -> str:
+        """The title line of an answer."""
+        return f"What if: {' '.join(self.words)}" if self.words else NO_CHANGE
+
+
+def _worded(parts: Mapping[str, Iterable[object]]) -> list[str]:
+    return [f"{option} {value}" for option, values in parts.items() for value in values]
+
+
+@dataclass(slots=True)
+class _Steps:
+    """Collects the steps of a change; `inventory` is kept as it will be after them."""
+
+    change: ClusterChange
+    inventory: Inventory
+    steps: list[ScriptedStep] = field(default_factory=list)
+
+    def add(self, what: str, source: str, *commands: Command) -> None:
+        self.steps.append(ScriptedStep(0, commands, source, what))
+
+
+def steps_of_change(change: ClusterChange, snapshot: Snapshot, seed: int = 0) -> list[ScriptedStep]:
+    """The steps of `change` in order of time; `seed` selects the nodes of a fraction.
+
+    Raises InputError for anything that cannot be read, found or allowed.
+    """
+    collected = _Steps(change, Inventory(snapshot.manifests))
+    _delete(collected)
+    _apply(collected)
+    for text in change.scale:
+        command = parse_scale("--scale", text, collected.inventory, change.namespace)
+        collected.add(text, "--scale", command)
+    for name in _nodes("--cordon", change.cordon, collected.inventory):
+        collected.add(name, "--cordon", commands.cordon(name))
+    _drain(collected)
+    failures = replace(change.failures, lasts=change.lasts)
+    for outage in failures.outages(collected.inventory, seed):
+        collected.steps.extend(outage.steps())
+    return sorted(collected.steps, key=lambda step: step.after)
+
+
+def _drain(collected: _Steps) -> None:
+    change = collected.change
+    rolling = _rolling(change)
+    for name in _nodes("--drain", change.drain, collected.inventory):
+        if rolling is None:
+            collected.add(name, "--drain", commands.drain(name))
+        else:
+            collected.add(name, "--drain", commands.rolling_drain(name, rolling))
+
+
+def _rolling(change: ClusterChange) -> Turns | None:
+    """The settings of a rolling drain, None to drain all nodes at once. Raises InputError."""
+    if change.max_unavailable is None:
+        if change.lasts and not change.failures.is_any:
+            raise InputError("--for", "needs failing nodes or --max-unavailable")
+        return None
+    if not change.drain:
+        raise InputError("--max-unavailable", "needs --drain")
+    down = option_duration("--for", change.lasts) or 0
+    return rolling_drain("--max-unavailable", change.max_unavailable, down, " ".join(change.drain))
+
+
+def _delete(collected: _Steps) -> None:
+    for text in collected.change.delete:
+        target = collected.inventory.find("--delete", text, collected.change.namespace)
+        for one in deleted_with("--delete", target, collected.inventory):
+            collected.inventory.remove(one)
+            collected.add(one.title, "--delete", commands.delete(one.ref))
+
+
+def _apply(collected: _Steps) -> None:
+    inventory = collected.inventory
+    namespace = collected.change.namespace or DEFAULT_NAMESPACE
+    documents = [document for path in collected.change.apply for document in read(path)]
+    found = manifests(documents, namespace)
+    refuse_excess(found)
+    for manifest in sorted(found, key=_rank):
+        existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
+        inventory.add(manifest if existing is None else _merged(existing, manifest))
+        collected.add(manifest.title, manifest.source, *commands.apply(manifest, existing))
+    refuse_absent_classes(found, inventory)
+
+
+def _merged(existing: Manifest, manifest: Manifest) -> Manifest:
+    """`existing` after the merge."""
+    return replace(existing, value=merge_patch(existing.value, manifest.value))
+
+
+def _rank(manifest: Manifest) -> int:
+    """Kinds that others refer to come first; the rest keeps its order (sorting is stable)."""
+    return _FIRST.index(manifest.kind) if manifest.kind in _FIRST else len(_FIRST)
+
+
+def _nodes(option: str, texts: tuple[str, ...], inventory: Inventory) -> Iterator[str]:
+    """The names of the nodes that `texts` select, in order, without duplicates."""
+    chosen = dict.fromkeys(name for text in texts for name in inventory.nodes(option, text))
+    yield from chosen

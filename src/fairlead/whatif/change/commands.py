@@ -1,0 +1,106 @@
+"""Commands for user actions: cordon, drain, scale, apply, stop a node."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.kubelet_behaviour import KUBELET, Mode
+from fairlead.engine.core.command import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
+from fairlead.engine.workloads.annotation import DRAIN, IN_TURN, REQUESTED
+from fairlead.engine.workloads.drain.rolling_drain import Turns
+from fairlead.whatif.snapshot.manifest import Manifest
+
+UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
+_NOT_PATCHED: Final = ("apiVersion", "kind", "status")
+
+
+def cordon(node: str) -> Command:
+    """Mark `node` unschedulable."""
+    return PatchObject(_node(node), {"spec": {"unschedulable": True}})
+
+
+def uncordon(node: Manifest) -> Command:
+    """Make `node` schedulable again, without its unschedulable taint and drain annotations."""
+    taints = node.value.get("spec", {}).get("taints", [])
+    kept = [taint for taint in taints if taint.get("key") != UNSCHEDULABLE_TAINT]
+    spec: Json = {"unschedulable": None}
+    if len(kept) != len(taints):
+        spec["taints"] = kept or None
+    annotations = {DRAIN: None, IN_TURN: None}
+    return PatchObject(
+        _node(node.ref.name), {"spec": spec, "metadata": {"annotations": annotations}}
+    )
+
+
+def drain(node: str) -> Command:
+    """Cordon `node` and request the eviction of its pods.
+
+    The request is an annotation: the drain controller of the simulation evicts the pods, as their
+    budgets allow.
+    """
+    metadata = {"annotations": {DRAIN: REQUESTED}}
+    return PatchObject(_node(node), {"spec": {"unschedulable": True}, "metadata": metadata})
+
+
+def rolling_drain(node: str, turns: Turns) -> Command:
+    """Queue `node` for a rolling drain, after which it returns to service."""
+    return PatchObject(_node(node), {"metadata": {"annotations": {IN_TURN: str(turns)}}})
+
+
+def set_kubelet_behaviour(node: str, behaviour: str) -> Command:
+    """Set the behaviour of the kubelet of `node` (fairlead.api.kubelet_behaviour)."""
+    return PatchObject(_node(node), {"metadata": {"annotations": {KUBELET: behaviour}}})
+
+
+def stop_node(node: str) -> Command:
+    """Stop `node`: its kubelet no longer does anything."""
+    return set_kubelet_behaviour(node, str(Mode.STOPPED))
+
+
+def return_node(node: str) -> Command:
+    """Return `node` to normal operation."""
+    return PatchObject(_node(node), {"metadata": {"annotations": {KUBELET: None}}})
+
+
+def scale(workload: ObjectRef, replicas: int) -> Command:
+    """Set the number of replicas of `workload`."""
+    return PatchObject(workload, {"spec": {"replicas": replicas}})
+
+
+def create(manifest: Manifest) -> Command:
+    """Create the object."""
+    return CreateObject(manifest.value)
+
+
+def delete(target: ObjectRef) -> Command:
+    """Delete the object, whatever its uid."""
+    return DeleteObject(ObjectRef(target.kind, target.namespace, target.name))
+
+
+def patch(target: ObjectRef, merge: Json) -> list[Command]:
+    """Apply an RFC 7386 merge patch to the object, including its status."""
+    commands: list[Command] = []
+    if body := {key: value for key, value in merge.items() if key not in _NOT_PATCHED}:
+        commands.append(PatchObject(target, body))
+    if status := merge.get("status"):
+        commands.append(PatchStatus(target, status))
+    return commands
+
+
+def apply(manifest: Manifest, existing: Manifest | None) -> list[Command]:
+    """Create the object, or merge the manifest into the existing one."""
+    if existing is None:
+        return [create(manifest)]
+    return patch(existing.ref, manifest.value)
+
+
+def _node(name: str) -> ObjectRef:
+    return ObjectRef("Node", "", name)

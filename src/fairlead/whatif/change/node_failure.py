@@ -1,0 +1,97 @@
+"""Failures: which nodes fail in a what-if, how, when and for how long, as the user wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.change.node_selection import fraction_of_nodes, zone_nodes
+from fairlead.whatif.change.outage import (
+    STOPPED,
+    Outage,
+    flapping,
+    read_behaviour,
+    without_duplicates,
+)
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import field_duration
+from fairlead.whatif.snapshot.inventory import Inventory
+
+NO_FAILURE: Final = "needs --fail-zone, --fail-node, --fail-fraction or --flap"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """Nodes and their failure; `how` is a kubelet behaviour, `at` and `lasts` are durations."""
+
+    fail_zone: tuple[str, ...] = ()
+    fail_node: tuple[str, ...] = ()
+    fail_fraction: tuple[str, ...] = ()
+    flap: tuple[str, ...] = ()
+    how: str = ""
+    at: str = ""
+    lasts: str = ""
+
+    @property
+    def words(self) -> list[str]:
+        """The failures as command-line options, without `--for`, which drains use too."""
+        parts = {
+            "--fail-zone": self.fail_zone,
+            "--fail-node": self.fail_node,
+            "--fail-fraction": self.fail_fraction,
+            "--flap": self.flap,
+            "--how": (self.how,) if self.how else (),
+            "--at": (self.at,) if self.at else (),
+        }
+        return [f"{option} {value}" for option, values in parts.items() for value in values]
+
+    @property
+    def is_any(self) -> bool:
+        """Whether any node fails."""
+        return bool(self.fail_zone or self.fail_node or self.fail_fraction or self.flap)
+
+    def outages(self, inventory: Inventory, seed: int) -> list[Outage]:
+        """The outages; a node is in the first one that names it. Raises InputError."""
+        self._refuse_unused_options()
+        at, lasts = option_duration("--at", self.at) or 0, option_duration("--for", self.lasts)
+        if lasts == 0:
+            raise InputError("--for", "an outage of length 0 has no effect")
+        return [
+            replace(outage, at=at, lasts=lasts)
+            for outage in without_duplicates(self._outages(inventory, seed))
+        ]
+
+    def _refuse_unused_options(self) -> None:
+        if self.at and not self.is_any:
+            raise InputError("--at", NO_FAILURE)
+        if self.how and not (self.fail_zone or self.fail_node or self.fail_fraction):
+            raise InputError("--how", "needs --fail-zone, --fail-node or --fail-fraction")
+
+    def _outages(self, inventory: Inventory, seed: int) -> Iterator[Outage]:
+        how = read_behaviour("--how", self.how) if self.how else STOPPED
+        chosen = [
+            *(("--fail-zone", text, zone_nodes) for text in self.fail_zone),
+            *(("--fail-node", text, _named) for text in self.fail_node),
+        ]
+        for option, text, choose in chosen:
+            yield _outage(option, text, choose(option, text, inventory), how)
+        for text in self.fail_fraction:
+            nodes = fraction_of_nodes("--fail-fraction", text, inventory, seed)
+            yield _outage("--fail-fraction", text, nodes, how)
+        for text in self.flap:
+            yield _outage("--flap", text, *flapping("--flap", text, inventory))
+
+
+def option_duration(option: str, text: str) -> DurationNs | None:
+    """The duration given for `option`, None for "". Raises InputError."""
+    return field_duration(option, "", text) if text else None
+
+
+def _named(option: str, text: str, inventory: Inventory) -> list[str]:
+    return inventory.nodes(option, text)
+
+
+def _outage(option: str, text: str, nodes: list[str], how: str) -> Outage:
+    return Outage(source=option, what=text, nodes=tuple(nodes), behaviour=how)

@@ -1,0 +1,81 @@
+"""Selects the nodes of a failure: a zone, or a random fraction of nodes.
+
+    eu-1a              a zone by its label topology.kubernetes.io/zone, or eu/eu-1a if several
+                       regions have a zone of that name
+    0.6@eu-1a, 60%     a fraction of a zone's nodes, or of all nodes; the seed selects which
+
+A fraction is rounded to the nearest number of nodes, but is at least one node.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Final
+
+from fairlead.apiserver.kind import NODE
+from fairlead.engine.nodelifecycle.profile import BETA_REGION, BETA_ZONE, REGION, ZONE
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.input.seeded_choice import shuffled
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+
+_PURPOSE: Final = 1 << 40  # distinct from the purposes of scenario events
+_NO_ZONES: Final = f"the nodes have no zones (label {ZONE})"
+
+
+def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
+    """The nodes of `zone`, sorted. Raises InputError, naming `source`."""
+    by_zone: dict[tuple[str, str], list[str]] = {}
+    for node in inventory.of_kind(NODE):
+        by_zone.setdefault(_region_and_zone(node), []).append(node.ref.name)
+    found = [key for key in sorted(by_zone) if zone and zone in _names(key)]
+    if len(found) == 1:
+        return sorted(by_zone[found[0]])
+    if found:
+        which = ", ".join(f"{region}/{name}" for region, name in found)
+        raise InputError(source, f"{zone} is in several regions; say which: {which}")
+    names = {name for _, name in by_zone if name}
+    known = known_names(zone, names) if names else _NO_ZONES
+    raise InputError(source, f"there is no zone {zone}; {known}")
+
+
+def fraction_of_nodes(source: str, text: str, inventory: Inventory, seed: int) -> list[str]:
+    """The nodes that `text` (`0.6@zone`, `60%`) selects, sorted; equal seeds select alike.
+
+    Raises InputError, naming `source`.
+    """
+    amount, sign, zone = text.partition("@")
+    fraction = _fraction(source, amount)
+    if sign:
+        names = zone_nodes(source, zone, inventory)
+    else:
+        names = sorted(node.ref.name for node in inventory.of_kind(NODE))
+    if not names:
+        raise InputError(source, "there are no nodes")
+    count = int((fraction * len(names)).to_integral_value(ROUND_HALF_UP))
+    return sorted(shuffled(names, seed, _PURPOSE)[: max(count, 1)])
+
+
+def _fraction(source: str, text: str) -> Decimal:
+    try:
+        fraction = Decimal(text[:-1]) / 100 if text.endswith("%") else Decimal(text)
+    except InvalidOperation:
+        fraction = Decimal(0)
+    if fraction.is_nan() or not 0 < fraction <= 1:
+        problem = f"{text!r} is not a fraction above 0 and up to 1, such as 0.6@zone-a or 25%"
+        raise InputError(source, problem)
+    return fraction
+
+
+def _region_and_zone(node: Manifest) -> tuple[str, str]:
+    """Region and zone of `node`, "" if it has none; beta labels take precedence, as upstream."""
+    labels = node.value["metadata"].get("labels")
+    if not isinstance(labels, dict):
+        return ("", "")  # invalid labels are refused later, when the node is loaded
+    region = labels.get(BETA_REGION, labels.get(REGION, ""))
+    return (str(region), str(labels.get(BETA_ZONE, labels.get(ZONE, ""))))
+
+
+def _names(key: tuple[str, str]) -> tuple[str, ...]:
+    region, zone = key
+    return (zone, f"{region}/{zone}")

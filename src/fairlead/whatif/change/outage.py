@@ -1,0 +1,77 @@
+"""Outage: kubelets of some nodes misbehave from an instant on, temporarily or permanently.
+
+The only direct effect is a change of the annotation `fairlead.dev/kubelet` of each node
+(fairlead.api.kubelet_behaviour). Everything else follows from the simulated controllers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fairlead.api.kubelet_behaviour import Mode, parse_kubelet_behaviour
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.change import commands
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.inventory import Inventory
+
+STOPPED: Final = str(Mode.STOPPED)
+FLAP_TIMES: Final = "60s/120s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """Kubelets of `nodes` have `behaviour` from `at` on; `lasts` None means permanently.
+
+    `source` and `what` name the option or scenario field in error messages.
+    """
+
+    source: str
+    what: str
+    nodes: tuple[str, ...]
+    at: DurationNs = 0
+    lasts: DurationNs | None = None
+    behaviour: str = STOPPED
+
+    def steps(self) -> Iterator[ScriptedStep]:
+        """The steps that start and, unless it is permanent, end the outage."""
+        begin = tuple(commands.set_kubelet_behaviour(node, self.behaviour) for node in self.nodes)
+        yield ScriptedStep(self.at, begin, self.source, self.what)
+        if self.lasts is not None:
+            end = tuple(commands.return_node(node) for node in self.nodes)
+            yield ScriptedStep(self.at + self.lasts, end, self.source, self.what)
+
+
+def read_behaviour(source: str, text: str) -> str:
+    """`text` if it is a kubelet behaviour other than the default one. Raises InputError."""
+    try:
+        behaviour = parse_kubelet_behaviour(text)
+    except ValueError as cause:
+        raise InputError(source, str(cause)) from None
+    if behaviour == parse_kubelet_behaviour(""):
+        raise InputError(source, f"{text!r} is the default behaviour")
+    return text
+
+
+def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], str]:
+    """The nodes that `text` (`NODE`, `NODE@DOWN/UP`) selects, and their behaviour.
+
+    Raises InputError, naming `source`.
+    """
+    nodes, sign, times = text.partition("@")
+    behaviour = read_behaviour(source, f"flap {times if sign else FLAP_TIMES}")
+    return inventory.nodes(source, nodes), behaviour
+
+
+def without_duplicates(outages: Iterable[Outage]) -> list[Outage]:
+    """`outages` with each node only in the first one that names it; empty outages are dropped."""
+    seen: set[str] = set()
+    once: list[Outage] = []
+    for one in outages:
+        nodes = tuple(dict.fromkeys(node for node in one.nodes if node not in seen))
+        seen.update(nodes)
+        if nodes:
+            once.append(replace(one, nodes=nodes))
+    return once

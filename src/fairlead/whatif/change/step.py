@@ -1,0 +1,28 @@
+"""ScriptedStep: commands that a what-if or a scenario performs at one instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.change import commands as make
+from fairlead.whatif.snapshot.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedStep:
+    """Performs `commands` together, `after` the start of virtual time.
+
+    `source` and `what` name the option or scenario field in error messages.
+    """
+
+    after: DurationNs
+    commands: tuple[Command, ...]
+    source: str
+    what: str
+
+    @classmethod
+    def creating(cls, after: DurationNs, manifest: Manifest) -> ScriptedStep:
+        """The step that creates `manifest`."""
+        return cls(after, (make.create(manifest),), manifest.source, manifest.title)

@@ -1,0 +1,1 @@
+"""Configuration files and plugins of users: scheduler, batch scheduler, controllers, extender."""

@@ -1,0 +1,146 @@
+"""Imports users' plugins from a module, a file, or an installed package.
+
+    package.module:Class    imported from Python's path, including the current directory
+    path/cost.py:Class      imported from the file, which need not be on Python's path
+    Name                    an installed package's entry point in the group `fairlead.plugins`
+
+Imported code runs with the rights of the user, as any Python program does.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from functools import partial, reduce
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, TypeVar
+
+from fairlead.engine.framework.fault import describe
+from fairlead.whatif.input.error import known_names
+
+GROUP: Final = "fairlead.plugins"
+Loaded = TypeVar("Loaded")
+
+
+class SourceError(ValueError):
+    """A plugin cannot be imported; the message is one line."""
+
+
+def find_class(text: str) -> type:
+    """The class that `text` names. Raises SourceError."""
+    place, colon, name = text.rpartition(":")
+    if not colon:
+        return installed_class(text)
+    if not place or not name:
+        raise SourceError("must be MODULE:CLASS or FILE.py:CLASS")
+    found = _attribute(_module_of_file(place) if place.endswith(".py") else _module(place), name)
+    if not isinstance(found, type):
+        raise SourceError(f"{name} is not a class")
+    return found
+
+
+def _attribute(module: ModuleType, name: str) -> Any:
+    try:
+        return reduce(getattr, name.split("."), module)
+    except AttributeError:
+        own = [
+            key
+            for key, value in vars(module).items()
+            if isinstance(value, type) and value.__module__ == module.__name__
+        ]
+        raise SourceError(f"has no {name}; {known_names(name, own)}") from None
+
+
+def _module(name: str) -> ModuleType:
+    _add_to_path(Path.cwd())
+    try:
+        return _imported(lambda: importlib.import_module(name))
+    except ModuleNotFoundError as cause:
+        if cause.name is not None and f"{name}.".startswith(f"{cause.name}."):
+            raise SourceError(f"there is no module {cause.name}") from None
+        raise SourceError(_failed(cause)) from None
+
+
+def _module_of_file(path: str) -> ModuleType:
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise SourceError("there is no such file")
+    known = sys.modules.get(file.stem)
+    if known is not None and getattr(known, "__file__", None) == str(file):
+        return known
+    _add_to_path(file.parent)
+    name = file.stem if known is None else f"{file.stem} ({file})"
+    specification = importlib.util.spec_from_file_location(name, file)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # dataclasses and msgspec look up annotations here
+    try:
+        _imported(partial(specification.loader.exec_module, module))
+    except (SourceError, ModuleNotFoundError) as cause:
+        del sys.modules[name]
+        if isinstance(cause, SourceError):
+            raise
+        raise SourceError(_failed(cause)) from None
+    return module
+
+
+def _imported(load: Callable[[], Loaded]) -> Loaded:
+    """Call `load`; raises SourceError for any error except ModuleNotFoundError."""
+    try:
+        return load()
+    except ModuleNotFoundError:
+        raise
+    except (Exception, SystemExit) as cause:  # noqa: BLE001 - one line, never a traceback
+        raise SourceError(_failed(cause)) from None
+
+
+def _add_to_path(folder: Path) -> None:
+    """Add `folder` to the end of Python's import path."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _failed(cause: BaseException) -> str:
+    if isinstance(cause, SyntaxError):
+        return f"cannot be imported: line {cause.lineno}: {cause.msg}"
+    if isinstance(cause, SystemExit):
+        return "cannot be imported: it calls sys.exit"
+    assert isinstance(cause, Exception)
+    return f"cannot be imported: {describe(cause)}"
+
+
+# --- installed packages ------------------------------------------------------------------------
+
+
+def installed_names() -> list[str]:
+    """The names of all installed plugins, sorted."""
+    return sorted({each.name for each in entry_points(group=GROUP)})
+
+
+def installed_class(name: str) -> type:
+    """The class that an installed package registers as `name`. Raises SourceError."""
+    offers = list(dict.fromkeys(entry_points(group=GROUP, name=name)))
+    if not offers:
+        known = installed_names()
+        hint = known_names(name, known) if known else "none are installed"
+        form = "MODULE:CLASS or FILE.py:CLASS"
+        raise SourceError(f"no plugin {name!r} is installed ({hint}); otherwise use {form}")
+    if len(offers) > 1:
+        packages = sorted(_package(each) for each in offers)
+        raise SourceError(f"{name!r} is registered by several packages: {', '.join(packages)}")
+    try:
+        found = _imported(offers[0].load)
+    except (SourceError, ModuleNotFoundError) as cause:
+        raise SourceError(f"{_package(offers[0])}: {cause}") from None
+    if not isinstance(found, type):
+        raise SourceError(f"{offers[0].value} is not a class")
+    return found
+
+
+def _package(offer: EntryPoint) -> str:
+    return offer.dist.name if offer.dist is not None else offer.value

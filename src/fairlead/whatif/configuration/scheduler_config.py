@@ -1,0 +1,129 @@
+"""Reads a KubeSchedulerConfiguration in v1 or an older version.
+
+This module reads the file and checks its form; `engine.configuration` interprets it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fairlead.engine.configuration.check import refuse_unserved
+from fairlead.engine.configuration.error import ConfigurationError
+from fairlead.engine.configuration.extender import extender_of
+from fairlead.engine.configuration.old_versions import AlphaForm, BetaForm, alpha_as_v1, beta_as_v1
+from fairlead.engine.configuration.translation import ARGS, Surroundings, scheduler_config
+from fairlead.engine.configuration.v1 import ConfigurationForm, ExtenderForm, PluginsForm
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.user_plugin import OPTION, UserPlugins
+from fairlead.whatif.input.document import Document, read_one
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import decode_strictly
+
+GROUP: Final = "kubescheduler.config.k8s.io"
+KIND: Final = "KubeSchedulerConfiguration"
+V1: Final = f"{GROUP}/v1"
+ALPHA: Final = f"{GROUP}/v1alpha1"
+_BETA: Final = tuple(f"{GROUP}/{version}" for version in ("v1beta3", "v1beta2", "v1beta1"))
+_OLD: Final = (*_BETA, f"{GROUP}/v1alpha2")
+# "scoringStrategy.type: Unsupported value" is about a field within the arguments.
+_OF_FIELD: Final = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<problem>.*)", re.DOTALL)
+
+
+def read_scheduler_config(path: str | None, plugins: UserPlugins | None = None) -> SchedulerConfig:
+    """The configuration in the file `path` (None for the default) plus users' `plugins`.
+
+    Raises InputError.
+    """
+    plugins = plugins or UserPlugins()
+    if path is None:
+        config = SchedulerConfig((plugins.placed(Profile()),), out_of_tree=plugins.factories())
+        return _served(config, OPTION, only_profile=True)
+    document = read_one(path)
+    form = _form(document)
+    only_profile = document.value["apiVersion"] == ALPHA
+    try:
+        config = scheduler_config(form, _surroundings(path, plugins), only_profile=only_profile)
+    except ConfigurationError as cause:
+        raise InputError(path, cause.problem, field=cause.field) from None
+    _check_certificates(path, form.extenders)
+    mentioned = {name for each in form.profiles for name in _mentioned(each.plugins)}
+    profiles = tuple(plugins.placed(profile, mentioned) for profile in config.profiles)
+    placed = SchedulerConfig(
+        profiles, config.backoff, out_of_tree=config.out_of_tree, extenders=config.extenders
+    )
+    return _served(placed, path, only_profile=only_profile)
+
+
+def _served(config: SchedulerConfig, source: str, *, only_profile: bool) -> SchedulerConfig:
+    try:
+        refuse_unserved(config, only_profile=only_profile)
+    except ConfigurationError as cause:
+        raise InputError(source, cause.problem, field=cause.field) from None
+    return config
+
+
+def _form(document: Document) -> ConfigurationForm:
+    """The file converted to v1. Raises InputError."""
+    value = document.value if isinstance(document.value, dict) else {}
+    version = value.get("apiVersion")
+    if version not in (V1, *_OLD, ALPHA):
+        known = ", ".join((V1, *_OLD, ALPHA))
+        raise InputError(document.source, f"must be one of {known}", field="apiVersion")
+    if value.get("kind") != KIND:
+        raise InputError(document.source, f"must be {KIND}", field="kind")
+    try:
+        if version in _OLD:
+            return beta_as_v1(decode_strictly(document, BetaForm))
+        if version == ALPHA:
+            return alpha_as_v1(decode_strictly(document, AlphaForm))
+    except ConfigurationError as cause:
+        raise InputError(document.source, cause.problem, field=cause.field) from None
+    return decode_strictly(document, ConfigurationForm)
+
+
+def _surroundings(path: str, plugins: UserPlugins) -> Surroundings:
+    def usual_weight(name: str) -> int | None:
+        found = plugins.find(name)
+        return None if found is None else found.weight
+
+    def check_args(field: str, plugin: str, args: Mapping[str, Any]) -> None:
+        _check_args(path, field, plugin, args)
+
+    return Surroundings(usual_weight, check_args, plugins.factories)
+
+
+def _check_args(path: str, field: str, plugin: str, args: Mapping[str, Any]) -> None:
+    """Raise InputError for arguments that `plugin` does not accept."""
+    try:
+        decode_strictly(Document(path, dict(args)), ARGS[plugin], field)
+    except InputError as refusal:
+        inner = _OF_FIELD.fullmatch(refusal.problem)
+        if inner is None or refusal.field != field:
+            raise
+        raise InputError(path, inner["problem"], field=f"{field}.{inner['field']}") from None
+
+
+def _check_certificates(path: str, forms: tuple[ExtenderForm, ...]) -> None:
+    """Raise InputError for unusable certificates and keys of extenders."""
+    if not forms:
+        return
+    # The HTTP client is expensive to import and only needed for extenders.
+    from fairlead.worlds.extender.client import TlsError, tls_context  # noqa: PLC0415
+
+    for number, form in enumerate(forms):
+        where = f"extenders[{number}]"
+        try:
+            tls_context(extender_of(where, form))
+        except TlsError as cause:
+            field = f"{where}.tlsConfig.{cause.field}"
+            raise InputError(path, cause.problem, field=field) from None
+
+
+def _mentioned(form: PluginsForm) -> Iterator[str]:
+    """Every plugin that is enabled or disabled at some extension point."""
+    for point in PluginsForm.__struct_fields__:
+        one = getattr(form, point)
+        yield from (entry.name for entry in (*one.enabled, *one.disabled))

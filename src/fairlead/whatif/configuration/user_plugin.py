@@ -1,0 +1,110 @@
+"""UserPlugins: users' scheduler plugins of a run, by name.
+
+`--plugin SOURCE[=WEIGHT]` loads a plugin and enables it at all its extension points, after the
+default plugins, in every profile. If the scheduler configuration names the plugin, it decides where
+the plugin runs. Plugins named only there are searched among installed packages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.framework.extension_point import METHODS
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.framework.user_plugin.plugin_factory import Factory, factory_of
+from fairlead.engine.framework.user_plugin.profile_position import with_plugin
+from fairlead.engine.plugins.registry import IN_TREE
+from fairlead.whatif.configuration.plugin_source import (
+    SourceError,
+    find_class,
+    installed_class,
+    installed_names,
+)
+from fairlead.whatif.input.error import InputError
+
+OPTION: Final = "--plugin"
+WEIGHT_MAX: Final = 100_000
+_WEIGHT: Final = re.compile(r"(?P<source>.*)=(?P<weight>[^=:/]*)")
+_TAKEN: Final = frozenset(IN_TREE) | frozenset(name for name, _ in DEFAULT_PLUGINS)
+
+
+@dataclass(frozen=True, slots=True)
+class UserPlugin:
+    """A loaded class and its factory; `weight` applies to its scores."""
+
+    name: str
+    plugin: type
+    factory: Factory
+    weight: int
+
+
+class UserPlugins:
+    """`named` are the plugins of the command line in order; `find` also finds installed ones."""
+
+    def __init__(self, options: Iterable[str] = ()) -> None:
+        """`options` are values of --plugin. Raises InputError."""
+        self.named: list[UserPlugin] = []
+        self._found: dict[str, UserPlugin] = {}
+        for text in options:
+            plugin = _named(text)
+            if plugin.name in self._found:
+                raise _error(text, f"plugin {plugin.name!r} is given twice")
+            self.named.append(plugin)
+            self._found[plugin.name] = plugin
+
+    def find(self, name: str) -> UserPlugin | None:
+        """The plugin called `name`, None if there is none. Raises InputError if it cannot load."""
+        if name not in self._found and name not in _TAKEN and name in installed_names():
+            try:
+                self._found[name] = _plugin(installed_class(name), 1)
+            except SourceError as cause:
+                raise InputError(f"plugin {name}", str(cause)) from None
+        return self._found.get(name)
+
+    def factories(self) -> dict[str, Factory]:
+        """The factories of all plugins found so far, by name."""
+        return {name: plugin.factory for name, plugin in self._found.items()}
+
+    def placed(self, profile: Profile, mentioned: Collection[str] = ()) -> Profile:
+        """`profile` plus the plugins of the command line that are not `mentioned`."""
+        for one in self.named:
+            if one.name not in mentioned:
+                profile = with_plugin(profile, one.name, one.plugin, one.weight)
+        return profile
+
+
+def _named(text: str) -> UserPlugin:
+    match = _WEIGHT.fullmatch(text)
+    source, weight = (match["source"], match["weight"]) if match else (text, "1")
+    if not weight.isdecimal() or not 1 <= int(weight) <= WEIGHT_MAX:
+        raise _error(text, f"the weight {weight!r} is not a number from 1 to {WEIGHT_MAX}")
+    try:
+        plugin = _plugin(find_class(source), int(weight))
+    except SourceError as cause:
+        raise _error(text, str(cause)) from None
+    if match and not any(hasattr(plugin.plugin, each) for each in ("score", "score_columns")):
+        raise _error(text, f"{plugin.name} has no score method, so it cannot have a weight")
+    return plugin
+
+
+def _plugin(found: type, weight: int) -> UserPlugin:
+    """Raises SourceError for a class that is not a plugin."""
+    name = getattr(found, "name", None)
+    if not isinstance(name, str) or not name:
+        raise SourceError(f"{found.__name__} has no name: it needs a text attribute `name`")
+    if name in _TAKEN:
+        raise SourceError(f"has the name {name}, which is a built-in plugin")
+    if not any(method.enters and hasattr(found, method.name) for method in METHODS):
+        known = ", ".join(method.name for method in METHODS if method.enters)
+        raise SourceError(f"{name} has no extension point: it has none of the methods {known}")
+    try:
+        return UserPlugin(name, found, factory_of(found), weight)
+    except ValueError as cause:
+        raise SourceError(f"{name}: {cause}") from None
+
+
+def _error(text: str, problem: str) -> InputError:
+    return InputError(OPTION, problem, object_name=text)

@@ -1,0 +1,1 @@
+"""Explanations of one pod or one PodGroup against a snapshot."""

@@ -1,0 +1,144 @@
+"""Explains a PodGroup of a snapshot: what blocks it, and what would let it start.
+
+The group is evaluated as the next session would see it (see `engine.batch.explanation`). For a pod
+with a batch scheduler its group is explained; a pod without a group is a group of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.batch.compose import Composition, compose
+from fairlead.engine.batch.configuration_file import BatchConfig
+from fairlead.engine.batch.explanation.explanation import GroupExplanation, explain_group
+from fairlead.engine.batch.queue_share import QueueStanding
+from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.state.cluster import Cluster
+from fairlead.whatif.configuration.batch_config import (
+    SINGLE_PODS,
+    BatchOptions,
+    batch_config,
+    read_batch_config,
+)
+from fairlead.whatif.explain.pod import SOURCE
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.result.result_json import API_VERSION
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
+from fairlead.worlds.simulation.seeded_ids import SeededIds
+
+GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedGroup:
+    """The explanation of a group as of the instant `at`."""
+
+    found: GroupExplanation
+    at: Instant
+
+
+def is_about_group(
+    target: str, snapshot: Snapshot, scheduler: SchedulerConfig, options: BatchOptions
+) -> bool:
+    """Whether `target` names a group, or a pod with a batch scheduler."""
+    if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
+        return True
+    config = (
+        None
+        if options.source == SINGLE_PODS
+        else batch_config(options, scheduler, snapshot.manifests)
+    )
+    if config is None:
+        return False
+    manifest = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))
+    chosen = manifest.value.get("spec", {}).get("schedulerName")
+    return manifest.kind is POD and chosen in config.ownership.scheduler_names
+
+
+def explain_group_of(
+    snapshot: Snapshot, target: str, scheduler: SchedulerConfig, options: BatchOptions
+) -> ExplainedGroup:
+    """The next session's view of the group, or of the pod's group, that `target` names.
+
+    Raises InputError if there is no such group.
+    """
+    config = batch_config(options, scheduler, snapshot.manifests) or read_batch_config("fairlead")
+    cluster, composition = _look(snapshot, config)
+    job = _job_of(snapshot, target, composition)
+    return ExplainedGroup(
+        explain_group(composition, cluster, job, snapshot.taken_at), snapshot.taken_at
+    )
+
+
+def _look(snapshot: Snapshot, config: BatchConfig) -> tuple[Cluster, Composition]:
+    cluster = Cluster()
+    composition = compose(config, cluster)
+    everything = ObjectsLoaded(load_objects(snapshot, Store(SeededIds(0))))
+    cluster.apply(everything)
+    composition.jobs.apply(everything)
+    return cluster, composition
+
+
+def _job_of(snapshot: Snapshot, target: str, composition: Composition) -> str:
+    kind, _, name = target.partition("/")
+    if kind.partition(".")[0].lower() not in GROUP_KINDS:
+        pod = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))
+        tasks = composition.jobs.tasks.values()
+        return next(task.job.id for task in tasks if task.key == pod.ref.key)
+    groups = [
+        job.id for job in composition.jobs.jobs.values() if job.group is not None and job.group.ref
+    ]
+    found = [job for job in groups if name in (job, job.partition("/")[2])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        where = ", ".join(sorted(job.partition("/")[0] for job in found))
+        raise InputError(SOURCE, f"{target} is in several namespaces ({where}); add one")
+    known = f"; {known_names(name, groups)}" if groups else ""
+    raise InputError(SOURCE, f"there is no PodGroup {name}{known}")
+
+
+def group_explanation_json(explained: ExplainedGroup) -> Json:
+    """`explained` as JSON; amounts by resource, cpu in milli."""
+    found, begins = explained.found, explained.found.starts_at
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "GroupExplanation",
+        "group": found.title,
+        "at": format_timestamp(explained.at),
+        "obstacle": found.obstacle.name,
+        "why": found.summary or str(found.obstacle),
+        "min_member": found.min_member,
+        "members": found.members,
+        "ready": found.ready,
+        "promised": found.promised,
+        "placeable": found.placeable,
+        "queue": None if found.queue is None else _queue(found.queue),
+        "member": found.member,
+        "nodes": [
+            {"node": fact.node, "reason": fact.reason, "lacking": dict(fact.lacking)}
+            for fact in found.nodes
+        ],
+        "starts_after_s": None if begins is None else round(to_seconds(begins - explained.at), 3),
+        "remedies": list(found.remedies),
+    }
+
+
+def _queue(queue: QueueStanding) -> Json:
+    return {
+        "queue": queue.name,
+        "weight": queue.weight,
+        "deserved": {name: round(amount) for name, amount in queue.deserved.items()},
+        "allocated": dict(queue.allocated),
+        "requested": dict(queue.request),
+        "share": round(queue.share, 6),
+        "overused": queue.is_overused,
+    }

@@ -1,0 +1,207 @@
+"""Explains the scheduling of one pod of a snapshot: the verdict of every node.
+
+A pod that already has a node is evaluated as if it were pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject, Pod
+from fairlead.api.pods.facts import is_terminal
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.core.command import CallExtender, ObjectRef
+from fairlead.engine.core.status import Status
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.evaluation import (
+    Evaluation,
+    PreemptionEvaluation,
+    RoomEvaluation,
+    evaluate,
+)
+from fairlead.engine.scheduling.extender.filter import REJECTOR
+from fairlead.engine.scheduling.remedy.change import Remedy
+from fairlead.engine.scheduling.remedy.search import find_remedy
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.result.result_json import API_VERSION
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
+from fairlead.worlds.extender.caller import Answer, ExtenderCaller, reaching
+from fairlead.worlds.extender.request import held_by, request_body
+from fairlead.worlds.simulation.seeded_ids import SeededIds
+
+SOURCE: Final = "explain"
+REMEDIES_MAX: Final = 200  # nodes; each remedy is verified by a trial that takes milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The evaluation of a pod; `node` is its current node, "" for a pending pod.
+
+    `remedies` are the small changes that would make an infeasible node feasible, by node. `unasked`
+    counts infeasible nodes beyond the first REMEDIES_MAX, for which none was searched.
+    """
+
+    pod: str
+    node: str
+    priority: int
+    evaluation: Evaluation
+    remedies: dict[str, Remedy]
+    unasked: int
+
+
+def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explanation:
+    """The scheduler's evaluation of the pod `target` (`pod/NAMESPACE/NAME`).
+
+    Raises InputError if there is no such pod, or no profile for it.
+    """
+    manifest = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))
+    if manifest.kind is not POD:
+        raise InputError(SOURCE, f"{manifest.title} is not a Pod")
+    store = Store(SeededIds(0))
+    objects = load_objects(snapshot, store)
+    found = next(o for o in objects if isinstance(o, Pod) and o.key == manifest.ref.key)
+    if is_terminal(found):
+        raise manifest.refuse("has completed and is not scheduled again", field="status.phase")
+    others = [one for one in objects if one is not found]
+    pending = _as_pending(found)
+    served = _serve(manifest.source, config, pending, others)
+    info = PodInfo(pending, served.framework.cluster.shapes.shape_of(pending))
+    with reaching(config.extenders) as extenders:
+        evaluation = evaluate(served, info, _extender_calls(extenders, store, info))
+    remedies, unasked = _remedies(served, info, evaluation)
+    node = found.spec.node_name
+    return Explanation(found.key, node, info.priority, evaluation, remedies, unasked)
+
+
+def _remedies(
+    served: Served, pod: PodInfo, evaluation: Evaluation
+) -> tuple[dict[str, Remedy], int]:
+    refused = [
+        (name, why)
+        for name, why in evaluation.verdicts.items()
+        if why is not None and why.plugin != REJECTOR  # the rules of extenders are unknown
+    ]
+    refused.sort(key=lambda verdict: verdict[0])
+    table, found = served.framework.cluster.table, {}
+    for name, why in refused[:REMEDIES_MAX]:
+        node = table.find(name)
+        remedy = find_remedy(served.framework, pod, node, why) if node is not None else None
+        if remedy is not None:
+            found[name] = remedy
+    return found, max(len(refused) - REMEDIES_MAX, 0)
+
+
+def _extender_calls(
+    extenders: ExtenderCaller, store: Store, pod: PodInfo
+) -> Callable[[CallExtender], Answer]:
+    """A function that calls extenders about `pod` as a pod without a node."""
+
+    def find(ref: ObjectRef) -> Json | None:
+        found = held_by(store, ref)
+        if found is None or ref != pod.ref:
+            return found
+        spec = {key: value for key, value in found["spec"].items() if key != "nodeName"}
+        return found | {"spec": spec}
+
+    return lambda call: extenders.call(call, request_body(call, find))
+
+
+def _as_pending(pod: Pod) -> Pod:
+    spec = msgspec.structs.replace(pod.spec, node_name="")
+    meta = msgspec.structs.replace(pod.metadata, deletion_timestamp="")
+    if pod.spec.node_name:
+        status = msgspec.structs.replace(pod.status, nominated_node_name="")
+        return msgspec.structs.replace(pod, metadata=meta, spec=spec, status=status)
+    return pod
+
+
+def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> Served:
+    """The profile for `pod` over a cluster of `others`."""
+    profiles = {profile.scheduler_name: profile for profile in config.profiles}
+    profile = profiles.get(pod.spec.scheduler_name)
+    if profile is None:
+        name = pod.spec.scheduler_name
+        raise InputError(
+            source,
+            f"no profile has schedulerName {name!r}; {known_names(name, profiles)}",
+            object_name=f"Pod {pod.key}",
+            field="spec.schedulerName",
+        )
+    cluster, nominator = Cluster(), Nominator()
+    cluster.apply(ObjectsLoaded(others))
+    beliefs, shared = Beliefs(cluster, nominator), Shared(config.extenders)
+    served = serve(profile, beliefs, TieBreak(0), config.out_of_tree, shared=shared)
+    for other in cluster.pods.values():
+        node = other.pod.status.nominated_node_name
+        if node and not other.pod.spec.node_name:
+            nominator.nominate(other, node)
+    return served
+
+
+def explanation_json(explanation: Explanation) -> Json:
+    """`explanation` as JSON; feasible nodes have the verdict `null`."""
+    found = explanation.evaluation
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Explanation",
+        "pod": explanation.pod,
+        "node": explanation.node,
+        "priority": explanation.priority,
+        "gated": _status(found.gated),
+        "verdicts": {name: _status(status) for name, status in found.verdicts.items()},
+        "scores": found.scores,
+        "weights": found.weights,
+        "totals": found.totals,
+        "equals": found.best,
+        "choices": found.choices,
+        "via": found.via,
+        "message": found.fit_error or found.score_error,
+        "remedies": {
+            name: [change.what for change in remedy.changes]
+            for name, remedy in explanation.remedies.items()
+        },
+        "preemption": None if found.preemption is None else _preemption(found.preemption),
+        "room": None if found.room is None else _room(found.room),
+    }
+
+
+def _status(status: Status | None) -> Json | None:
+    if status is None:
+        return None
+    return {"plugin": status.plugin, "code": status.code.value, "reasons": list(status.reasons)}
+
+
+def _room(room: RoomEvaluation) -> Json:
+    victims = [{"pod": pod, "priority": priority} for pod, priority in room.victims.items()]
+    return {"by": room.by, "node": room.node, "victims": victims}
+
+
+def _preemption(found: PreemptionEvaluation) -> Json:
+    return {
+        "ineligible": found.ineligible or found.post_filter_error,
+        "candidates": {
+            name: {
+                "victims": [
+                    {"pod": victim.key, "priority": victim.priority} for victim in candidate.victims
+                ],
+                "pdb_violations": candidate.pdb_violations,
+            }
+            for name, candidate in found.candidates.items()
+        },
+        "rejected": {name: _status(status) for name, status in found.rejected.items()},
+        "nominated": found.nominated,
+        "rule": found.rule,
+    }

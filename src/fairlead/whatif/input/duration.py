@@ -1,0 +1,37 @@
+"""Parses and formats durations: Go's format (`90s`, `10m`, `1h30m`) or a number of seconds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.timestamp import parse_duration
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, seconds
+
+LONGEST_NS: Final = 10 * 365 * 24 * 3600 * NANOSECONDS_PER_SECOND
+
+
+def read_duration(value: str | float) -> DurationNs:
+    """`value` in nanoseconds; a number means seconds.
+
+    Raises ValueError if it is not a duration, is negative, or is longer than ten years.
+    """
+    if isinstance(value, str):
+        duration = parse_duration(value.strip())
+    elif abs(value) <= LONGEST_NS:  # false for NaN
+        duration = seconds(value)
+    else:
+        raise ValueError(f"{value} is longer than ten years")
+    if duration < 0:
+        raise ValueError(f"{value} is negative")
+    if duration > LONGEST_NS:
+        raise ValueError(f"{value} is longer than ten years")
+    return duration
+
+
+def for_readers(duration: DurationNs) -> str:
+    """`duration` in at most two units: `1h02m`, `6m05s`, `2.5s`."""
+    if duration < 60 * NANOSECONDS_PER_SECOND:
+        return f"{round(duration / NANOSECONDS_PER_SECOND, 3):g}s"
+    minutes, rest = divmod(round(duration / NANOSECONDS_PER_SECOND), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02d}m" if hours else f"{minutes}m{rest:02d}s"

@@ -1,0 +1,58 @@
+"""InputError: invalid user input, reported as one line.
+
+The line reads `FILE: OBJECT: path.of.field: problem`; parts that do not apply are omitted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from fairlead.api.codec import DecodeError
+
+LINE_CHARACTERS_MAX: Final = 500
+_NAMED_MAX: Final = 20
+_NOT_FOR_A_LINE: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+
+
+class InputError(ValueError):
+    """Invalid input; `str()` is exactly one line for the user.
+
+    `source` is the file as the user named it, "stdin", or a command-line option; `object_name` is
+    an object in it ("Pod store/web-1"); `field` is a path such as `spec.priority`.
+    """
+
+    def __init__(
+        self, source: str, problem: str, *, object_name: str = "", field: str = ""
+    ) -> None:
+        """Build the line and keep its parts."""
+        parts = (part for part in (source, object_name, field, problem) if part)
+        super().__init__(one_line(": ".join(parts)))
+        self.source = source
+        self.object_name = object_name
+        self.field = field
+        self.problem = problem
+
+    @classmethod
+    def of_decode(cls, source: str, cause: DecodeError) -> InputError:
+        """The error for an object that does not have the form of its kind."""
+        object_name = f"{cause.kind} {cause.name}"
+        return cls(source, cause.problem, object_name=object_name, field=cause.field)
+
+
+def one_line(text: str, characters_max: int = LINE_CHARACTERS_MAX) -> str:
+    """`text` without line breaks and control characters, cut to `characters_max`."""
+    line = _NOT_FOR_A_LINE.sub(" ", text).strip()
+    return line if len(line) <= characters_max else f"{line[: characters_max - 4]} ..."
+
+
+def known_names(given: str, known: Iterable[str]) -> str:
+    """A hint for the unknown name `given`: the nearest known name, and all if they are few."""
+    names = sorted(known)
+    nearest = difflib.get_close_matches(given, names, n=1)
+    hint = f"did you mean {nearest[0]}?" if nearest else ""
+    if len(names) <= _NAMED_MAX:
+        return f"{hint} known: {', '.join(names)}".strip()
+    return hint or f"known: {', '.join(names[:_NAMED_MAX])}, ..."

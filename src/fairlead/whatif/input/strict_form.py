@@ -1,0 +1,104 @@
+"""Strict decoding of Fairlead's own file formats: unknown fields are errors.
+
+msgspec checks the form; this module turns its errors into an `InputError` with the path of the
+field and, for unknown fields, the known ones.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.duration import read_duration
+from fairlead.whatif.input.error import InputError, known_names
+
+Form = TypeVar("Form", bound=msgspec.Struct)
+
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_MISSING: Final = re.compile(r"Object missing required field `(.*)`")
+_STEP: Final = re.compile(r"\.([^.\[]+)|(\[)")
+
+
+class StrictForm(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"
+):
+    """A form that refuses unknown fields; multi-word fields are written-like-this."""
+
+
+def decode_strictly(document: Document, form: type[Form], where: str = "") -> Form:
+    """`document` decoded as `form`. Raises InputError naming file and field.
+
+    `where` is the path of the document within its file, if it is a part of one.
+    """
+    try:
+        return msgspec.convert(document.value, form)
+    except msgspec.ValidationError as cause:
+        refusal = _refusal(document.source, str(cause), form)
+        if not where:
+            raise refusal from None
+        field = _join(where, refusal.field) if refusal.field else where
+        raise InputError(document.source, refusal.problem, field=field) from None
+
+
+def _refusal(source: str, message: str, form: type[msgspec.Struct]) -> InputError:
+    problem, _, path = (
+        message.rpartition(" - at `$") if " - at `$" in message else (message, "", "")
+    )
+    path = path.removesuffix("`")
+    field = path.removeprefix(".")
+    if unknown := _UNKNOWN.fullmatch(problem):
+        known = _field_names(_form_at(form, path))
+        return InputError(
+            source,
+            f"unknown field; {known_names(unknown[1], known)}",
+            field=_join(field, unknown[1]),
+        )
+    if missing := _MISSING.fullmatch(problem):
+        return InputError(source, "is required", field=_join(field, missing[1]))
+    return InputError(source, problem[0].lower() + problem[1:].replace("`", ""), field=field)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _form_at(form: Any, path: str) -> Any:
+    """The type of the field at `path` (`.events[0].create`) in `form`."""
+    for step in _STEP.finditer(path):
+        if step[1] is None:
+            form = _without_none(typing.get_args(form)[-1 if _is_dict(form) else 0])
+            continue
+        hints = typing.get_type_hints(form)
+        names = dict(zip(form.__struct_encode_fields__, form.__struct_fields__, strict=True))
+        form = _without_none(hints[names[step[1]]])
+    return form
+
+
+def _is_dict(form: Any) -> bool:
+    return typing.get_origin(form) is dict
+
+
+def _without_none(form: Any) -> Any:
+    if isinstance(form, types.UnionType):
+        return next(part for part in typing.get_args(form) if part is not type(None))
+    return form
+
+
+def _field_names(form: Any) -> tuple[str, ...]:
+    return tuple(getattr(form, "__struct_encode_fields__", ()))
+
+
+def field_duration(source: str, field: str, value: str | float | None) -> DurationNs | None:
+    """The duration `value` of `field`, None if it is not set. Raises InputError."""
+    if value is None:
+        return None
+    try:
+        return read_duration(value)
+    except ValueError as cause:
+        raise InputError(source, str(cause), field=field) from None

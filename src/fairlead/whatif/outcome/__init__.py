@@ -1,0 +1,1 @@
+"""The outcome of a run as values, and the difference between two outcomes."""

@@ -1,0 +1,68 @@
+"""JobsOutcome: how queues and gangs fared in a run, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.engine.batch.explanation.explanation import GroupExplanation
+from fairlead.engine.core.reporter import QueueStood
+
+
+@dataclass(frozen=True, slots=True)
+class GangTally:
+    """Counts over the gangs of a run.
+
+    A gang only does useful work while at least `minMember` of its members run together:
+
+        finished      every member succeeded, and all of them ran at the same time
+        broken        members were preempted, and too few of the others kept running
+        lost          resources that victims had used before they were preempted
+        incomplete    resources that members held while too few of them ran
+
+    Lost and incomplete are by resource, in amount (cpu in milli, memory in bytes) x nanoseconds.
+    """
+
+    gangs: int = 0
+    finished: int = 0
+    broken: int = 0
+    lost: dict[str, int] = field(default_factory=dict)
+    incomplete: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JobsOutcome:
+    """Queues over time, and the groups that wait at the end.
+
+    `queues` and `waiting` are as of the end, `samples` in order of time.
+    """
+
+    queues: tuple[QueueStood, ...] = ()
+    waiting: tuple[GroupExplanation, ...] = ()
+    samples: tuple[QueueStood, ...] = ()
+    gangs: GangTally = field(default_factory=GangTally)
+
+    def queue(self, name: str) -> QueueStood | None:
+        """The queue called `name` at the end; None if it never had a job."""
+        return next((queue for queue in self.queues if queue.queue == name), None)
+
+
+NO_JOBS: Final = JobsOutcome()
+
+
+def contended_resource(outcome: JobsOutcome, offered: Mapping[str, int]) -> str:
+    """The resource with the highest ratio of requests to capacity at any time of the run.
+
+    "" if queues request nothing that is in `offered`.
+    """
+    requested: dict[str, dict[str, int]] = {}
+    highest: dict[str, float] = {}
+    for sample in outcome.samples:
+        requested[sample.queue] = dict(sample.request)
+        for resource in sample.request:
+            capacity = offered.get(resource, 0)
+            total = sum(request.get(resource, 0) for request in requested.values())
+            if capacity and total:
+                highest[resource] = max(highest.get(resource, 0.0), total / capacity)
+    return max(sorted(highest), key=highest.__getitem__, default="")

@@ -1,0 +1,239 @@
+"""Misconceptions: common beliefs about outages that a run has shown to be wrong.
+
+Most of these beliefs predate taint-based eviction or are true of another controller. Each check
+looks at the outcome of the run and yields a note only if the belief would have misled its reader.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.apiserver.admission.plugins.default_toleration_seconds import TOLERATION_S_DEFAULT
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.eviction.pod_eviction_mode import WHY as NODE_LOST
+from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.outage import (
+    LossCause,
+    Misconception,
+    OutageOutcome,
+    ZoneChange,
+    zone_phrase,
+)
+from fairlead.whatif.outcome.run_outcome import PdbBreach
+
+# Reasons of evictions that do not consult disruption budgets start like this.
+IGNORES_BUDGETS: Final = ("taint ", NODE_LOST)
+# A zone state that lasts less is a step on the way to the next one.
+LASTING: Final = seconds(60)
+# What people quote: the tolerationSeconds that admission adds to pods by default.
+DEFAULT_TOLERATION: Final = seconds(TOLERATION_S_DEFAULT)
+
+
+def misconceptions(
+    outage: OutageOutcome,
+    config: NodeLifecycleConfig,
+    breaches: Iterable[PdbBreach],
+    start: Instant,
+) -> Iterator[Misconception]:
+    """The beliefs that the run refutes, in the order in which an outage meets them."""
+    evidence = _Evidence(outage, config, breaches, start)
+    for check in (
+        evidence.five_minutes,
+        evidence.dark_zone,
+        evidence.slow,
+        evidence.all_dark,
+        evidence.partly_dark,
+        evidence.pods_a_second,
+        evidence.budgets,
+        evidence.sticky,
+    ):
+        if (found := check()) is not None:
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """The facts of a run that started at `start`; one method for each belief."""
+
+    outage: OutageOutcome
+    config: NodeLifecycleConfig
+    breaches: Iterable[PdbBreach]
+    start: Instant
+
+    def five_minutes(self) -> Misconception | None:
+        """The first eviction came after a time that is not tolerationSeconds."""
+        evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
+        first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
+        if first is None:
+            return None
+        left, tainted = first.first_eviction_at or 0, first.tainted_at or 0
+        noticed = first.unready_at or tainted
+        if abs(left - first.quiet_at - DEFAULT_TOLERATION) < seconds(1):
+            return None
+        return Misconception(
+            name="five-minutes",
+            belief="Pods leave a failed node after five minutes.",
+            fact=(
+                f"The first pods left {first.node} after {for_readers(left - first.quiet_at)}: "
+                f"{for_readers(noticed - first.quiet_at)} until the node was marked not ready, "
+                f"{for_readers(tainted - noticed)} in the rate-limited queue for its taint, and "
+                f"{for_readers(left - tainted)} of tolerating it (tolerationSeconds; "
+                f"{TOLERATION_S_DEFAULT} unless the pod sets it)."
+            ),
+        )
+
+    def dark_zone(self) -> Misconception | None:
+        dark = [one for one in self._changes(ZoneState.FULL_DISRUPTION) if one.rate > 0]
+        zones = {change.zone for change in self.outage.zones}
+        if not dark or len(zones) == 1:
+            return None
+        change = max(dark, key=lambda one: one.size)
+        return Misconception(
+            name="dark-zone",
+            belief="When a whole zone fails, evictions stop: it must be the network.",
+            fact=(
+                f"{zone_phrase(change.zone, 'Zone')} failed completely, and its nodes were tainted "
+                f"at the normal rate, {_each(change.rate)}. Evictions stop only when every zone "
+                "fails completely, or in a partially failed zone with at most "
+                "large-cluster-size-threshold nodes."
+            ),
+        )
+
+    def slow(self) -> Misconception | None:
+        """Some failed nodes came back before the rate limit let them be tainted."""
+        tainted = {turn.node for turn in self.outage.turns}
+        waited = Counter(
+            one.zone for one in self.outage.nodes if one.unready_at and one.node not in tainted
+        )
+        turns = Counter(turn.zone for turn in self.outage.turns)
+        if not turns:
+            return None
+        zone = max(turns, key=lambda name: (waited[name], name))
+        rate = max((one.rate for one in self.outage.zones if one.zone == zone), default=0)
+        if not waited[zone] or not rate:
+            return None
+        count = turns[zone] + waited[zone]
+        return Misconception(
+            name="slow",
+            belief="All pods leave a failed zone at the same time.",
+            fact=(
+                f"{turns[zone]:,} of the {count:,} failed nodes of {zone_phrase(zone)} were "
+                f"tainted before the outage ended; the others kept their pods. At {_each(rate)}, "
+                f"all of them would have taken {for_readers(seconds((count - 1) / rate))}."
+            ),
+        )
+
+    def all_dark(self) -> Misconception | None:
+        dark = [one for one in self._changes(ZoneState.FULL_DISRUPTION) if one.rate == 0]
+        if not dark:
+            return None
+        return Misconception(
+            name="all-dark",
+            belief="The longer all nodes are down, the more pods are evicted.",
+            fact=(
+                f"From {for_readers(dark[0].at - self.start)} on no zone had a ready node: the "
+                "controller assumes that the fault is its own, removes its NoExecute taints and "
+                "evicts no pods. When the first node returns, every node gets a new grace period."
+            ),
+        )
+
+    def partly_dark(self) -> Misconception | None:
+        parts = self._changes(ZoneState.PARTIAL_DISRUPTION)
+        if not parts:
+            return None
+        change = max(parts, key=lambda one: one.unready)
+        share = f"{change.unready} of the {change.size} nodes of {zone_phrase(change.zone)}"
+        threshold = self.config.large_cluster_size_threshold
+        if change.rate == 0:
+            fact = (
+                f"{share} were not ready, which is {self.config.unhealthy_zone_threshold:.0%} or "
+                f"more: in a zone of at most {threshold} nodes evictions then stop. If all of "
+                "them had failed, evictions would have continued."
+            )
+        else:
+            fact = (
+                f"{share} were not ready, so tainting slowed down to {_each(change.rate)}, "
+                f"as it does in zones of more than {threshold} nodes."
+            )
+        return Misconception(
+            name="partly-dark",
+            belief="The more nodes of a zone fail, the more pods are evicted.",
+            fact=fact,
+        )
+
+    def pods_a_second(self) -> Misconception | None:
+        most = max(self.outage.nodes, key=lambda one: one.evicted, default=None)
+        if most is None or most.evicted < 2 or not self.outage.turns:
+            return None
+        return Misconception(
+            name="pods-a-second",
+            belief="node-eviction-rate limits how many pods are evicted.",
+            fact=(
+                f"It limits how many nodes are tainted. {most.node} lost its {most.evicted} pods "
+                "when their tolerations expired, independent of the rate."
+            ),
+        )
+
+    def budgets(self) -> Misconception | None:
+        ignored = Counter(one.pdb for one in self.breaches if one.by.startswith(IGNORES_BUDGETS))
+        if not ignored:
+            return None
+        names = ", ".join(f"{pdb} ({count})" for pdb, count in sorted(ignored.items()))
+        return Misconception(
+            name="budgets",
+            belief="A PodDisruptionBudget prevents evictions.",
+            fact=(
+                "It guards the eviction API, which drains use. Pods of failed nodes are deleted "
+                f"directly, here against {names}."
+            ),
+        )
+
+    def sticky(self) -> Misconception | None:
+        stuck = sum(one.cause is LossCause.STICKY for one in self.outage.lost)
+        if not stuck:
+            return None
+        return Misconception(
+            name="sticky",
+            belief="A StatefulSet moves its pods away from a failed node.",
+            fact=(
+                f"{stuck} of its pods are marked for deletion, but the silent kubelet cannot "
+                "confirm that they are gone. They move when the node returns, its Node object is "
+                "deleted, or it is tainted node.kubernetes.io/out-of-service."
+            ),
+        )
+
+    def _changes(self, state: ZoneState) -> list[ZoneChange]:
+        """The changes to `state` that lasted.
+
+        A zone that fails completely is PartialDisruption for one monitor pass.
+        """
+        by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
+        for change in self.outage.zones:
+            by_zone[change.zone].append(change)
+        found = [one for changes in by_zone.values() for one in _lasting(changes, state)]
+        return sorted(found, key=lambda one: (one.at, one.zone))
+
+
+def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
+    """Those of one zone's `changes` that belong to a long stay in `state`."""
+    run: list[ZoneChange] = []
+    for change in changes:
+        if change.state == state:
+            run.append(change)
+            continue
+        if run and change.at - run[0].at >= LASTING:
+            yield from run
+        run = []
+    yield from run
+
+
+def _each(rate: float) -> str:
+    """`rate` (nodes per second) in words."""
+    if rate == 0:
+        return "none"
+    return f"{rate:g} nodes/s" if rate > 1 else f"one node every {1 / rate:.3g} s"

@@ -1,0 +1,233 @@
+"""OutageOutcome: what happened to failed nodes and their pods; part of a run's outcome.
+
+    a node    ready ─▶ failed, unnoticed ─▶ not ready (Unknown, or Ready=False) ─▶ tainted NoExecute
+    a pod     down with its node ─▶ its replacement waits for a node ─▶ up again
+
+Pods are known by the key of their first incarnation, so a running replacement means that the pod is
+back. A node is out of service in all of its states except the first two of NodeState. A pod is
+affected from the moment its node is out of service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
+
+
+class NodeState(StrEnum):
+    """How far a node's failure has progressed; UNNOTICED: failed, but Ready still says True."""
+
+    READY = "ready"
+    CORDONED = "cordoned"
+    UNNOTICED = "unnoticed"
+    UNREADY = "unready"
+    TAINTED = "tainted"
+
+    @property
+    def is_in_service(self) -> bool:
+        """Whether the pods on the node work."""
+        return self in (NodeState.READY, NodeState.CORDONED)
+
+
+class AffectedPodState(StrEnum):
+    """DOWN with its node, WAITING for its replacement to start, or UP again."""
+
+    DOWN = "down"
+    WAITING = "waiting"
+    UP = "up"
+
+
+class LossCause(StrEnum):
+    """Why a pod does not come back."""
+
+    TOLERATES = "tolerates"
+    DAEMON = "daemon"
+    NOT_YET = "not-yet"
+    UNTAINTED = "untainted"
+    STOPPED_ZONE = "stopped-zone"
+    STICKY = "sticky"
+    UNCONFIRMED = "unconfirmed"
+    NO_ROOM = "no-room"
+    STARTING = "starting"
+    NOT_REPLACED = "not-replaced"
+
+    @property
+    def words(self) -> str:
+        """A short phrase for tables."""
+        return _CAUSES_IN_WORDS[self]
+
+
+_CAUSES_IN_WORDS: Final = {
+    LossCause.TOLERATES: "tolerates indefinitely",
+    LossCause.DAEMON: "belongs to its node",
+    LossCause.NOT_YET: "still tolerating",
+    LossCause.UNTAINTED: "node not tainted",
+    LossCause.STOPPED_ZONE: "evictions stopped",
+    LossCause.STICKY: "StatefulSet waits",
+    LossCause.UNCONFIRMED: "deletion unconfirmed",
+    LossCause.NO_ROOM: "no room",
+    LossCause.STARTING: "starting",
+    LossCause.NOT_REPLACED: "not replaced",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSample:
+    """Number of nodes of `zone` in each state, from `at` on."""
+
+    at: Instant
+    zone: str
+    counts: Mapping[NodeState, int]
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedPodSample:
+    """Number of affected pods in each state, from `at` on; `evicted` counts deleted ones."""
+
+    at: Instant
+    down: int
+    waiting: int
+    back: int
+    evicted: int
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneChange:
+    """State, size and eviction rate (nodes per second) of a zone, from `at` on."""
+
+    at: Instant
+    zone: str
+    state: str
+    size: int
+    unready: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimitedTaint:
+    """`node` left the rate-limited queue of `zone` at `at` and got its NoExecute taint."""
+
+    at: Instant
+    zone: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeHistory:
+    """When each stage of a node's failure was first reached; None for stages it did not reach.
+
+    `back_at` is the last time it returned to service, None if it is out of service at the end.
+    `pods` counts the pods that were on it, `evicted` those of them that were deleted.
+    """
+
+    node: str
+    zone: str
+    quiet_at: Instant
+    unready_at: Instant | None
+    tainted_at: Instant | None
+    first_eviction_at: Instant | None
+    last_eviction_at: Instant | None
+    back_at: Instant | None
+    pods: int
+    evicted: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostPod:
+    """A pod that is not running again at the end, and why; `node` is the failed node."""
+
+    pod: str
+    priority: int
+    node: str
+    cause: LossCause
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutagePreemption:
+    """`pod` was preempted on `node` by `by`, the replacement of a pod of a failed node."""
+
+    at: Instant
+    pod: str
+    priority: int
+    node: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainProgress:
+    """How far a rolling drain of one node came; None for stages it did not reach.
+
+    `held_up_by` are the refused evictions that keep the node from being empty.
+    """
+
+    node: str
+    begun_at: Instant | None
+    empty_at: Instant | None
+    back_at: Instant | None
+    held_up_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misconception:
+    """A common belief about outages, and the fact that this run shows instead."""
+
+    name: str
+    belief: str
+    fact: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutageOutcome:
+    """Everything recorded about failed nodes, in order of time, then name.
+
+    `concerned` pods were on nodes out of service. At the end `replaced` of them run as new pods,
+    `back_with_node` run again on the returned node, and the others are `lost`. `preempted` are
+    other pods that made room for replacements. First and last instants are None where there was
+    none.
+    """
+
+    concerned: int
+    evicted: int
+    first_eviction_at: Instant | None
+    last_eviction_at: Instant | None
+    first_back_at: Instant | None
+    last_back_at: Instant | None
+    replaced: int
+    back_with_node: int
+    nodes: tuple[NodeHistory, ...]
+    lost: tuple[LostPod, ...]
+    preempted: tuple[OutagePreemption, ...]
+    turns: tuple[RateLimitedTaint, ...]
+    zones: tuple[ZoneChange, ...]
+    node_samples: tuple[NodeSample, ...]
+    pod_samples: tuple[AffectedPodSample, ...]
+    beliefs: tuple[Misconception, ...] = ()
+
+
+def zone_title(zone: str) -> str:
+    """The display name of the zone with key `zone`."""
+    region, _, name = zone.partition(KEY_SEPARATOR)
+    return name or region or "no zone"
+
+
+def zone_phrase(zone: str, word: str = "zone") -> str:
+    """The name of the zone within a sentence, after `word`."""
+    return f"{word} {zone_title(zone)}" if zone else "the nodes without a zone"
+
+
+def nodes_by_state(samples: Iterable[NodeSample]) -> Iterator[tuple[Instant, dict[NodeState, int]]]:
+    """Counts by state over all zones, after each of `samples`."""
+    totals = dict.fromkeys(NodeState, 0)
+    by_zone: dict[str, Mapping[NodeState, int]] = {}
+    for sample in samples:
+        before = by_zone.get(sample.zone, {})
+        for state, count in sample.counts.items():
+            totals[state] += count - before.get(state, 0)
+        by_zone[sample.zone] = sample.counts
+        yield sample.at, dict(totals)

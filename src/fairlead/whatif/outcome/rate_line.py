@@ -1,0 +1,99 @@
+"""RateLine: how many nodes of a zone the eviction rate allowed to taint, and how many were.
+
+The token bucket of a zone holds one token: while nodes are queued, the first is tainted at once and
+each further one after 1/rate seconds. Tokens do not accumulate while the queue is empty, so the
+line is flat until the next node is queued. It spans from the first taint to the last.
+
+Example: rate 0.1, nodes tainted at 0 s, 10 s and 60 s. The queue was empty between 10 s and 60 s,
+so the points are (0 s, 1), (10 s, 2), (60 s, 2) and (60 s, 3).
+
+upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go (burst 1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import floor
+from typing import Final
+
+from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.whatif.outcome.outage import OutageOutcome, ZoneChange
+
+IDLE_FROM: Final = 1.5  # tokens between two taints from which on the queue was empty
+_STEP_WIDTH: Final = 1_000_000  # ns; drawn as a vertical step
+_SLACK: Final = 1e-6  # a rate such as 0.1 is not a binary fraction
+
+
+@dataclass(frozen=True, slots=True)
+class RateLine:
+    """`nodes` of `zone` were tainted `count` times from `first` to `last`.
+
+    Each of `points` is an instant and the number of taints that the rate allowed until then.
+    """
+
+    zone: str
+    nodes: frozenset[str]
+    count: int
+    points: tuple[tuple[Instant, float], ...]
+
+    @property
+    def first(self) -> Instant:
+        """When the first node was tainted."""
+        return self.points[0][0]
+
+    @property
+    def last(self) -> Instant:
+        """When the last node was tainted."""
+        return self.points[-1][0]
+
+    @property
+    def allowed(self) -> int:
+        """How many taints the rate allowed until `last`."""
+        return floor(self.points[-1][1] + _SLACK)
+
+    def allowed_at(self, instant: Instant) -> float:
+        """How many taints the rate allowed until `instant`, between `first` and `last`."""
+        following = next((n for n, (at, _) in enumerate(self.points) if at >= instant), -1)
+        at, allowed = self.points[following]
+        if at == instant or following == 0:
+            return allowed
+        before, less = self.points[following - 1]
+        return less + (allowed - less) * (instant - before) / (at - before)
+
+
+def rate_lines(outage: OutageOutcome) -> Iterator[RateLine]:
+    """One line for each zone with rate-limited taints, sorted by the zone's key."""
+    for zone in sorted({turn.zone for turn in outage.turns}):
+        turns = [turn for turn in outage.turns if turn.zone == zone]
+        instants = [turn.at for turn in turns]
+        nodes = frozenset(turn.node for turn in turns)
+        changes = [change for change in outage.zones if change.zone == zone]
+        yield RateLine(zone, nodes, len(instants), tuple(_points(changes, instants)))
+
+
+def _points(changes: list[ZoneChange], turns: list[Instant]) -> Iterator[tuple[Instant, float]]:
+    allowed, before = 1.0, turns[0]
+    yield before, allowed
+    for count, turn in enumerate(turns[1:], start=1):
+        tokens = _tokens(changes, before, turn)
+        if tokens < IDLE_FROM:
+            allowed += tokens
+        else:
+            yield max(before, turn - _STEP_WIDTH), allowed
+            allowed = count + 1.0
+        yield turn, allowed
+        before = turn
+
+
+def _tokens(changes: list[ZoneChange], start: Instant, end: Instant) -> float:
+    """The tokens that the rate produces from `start` to `end`, ignoring the bucket's size."""
+    total, rate, since = 0.0, 0.0, start
+    for change in changes:
+        if change.at >= end:
+            break
+        if change.at > since:
+            total += rate * to_seconds(change.at - since)
+            since = change.at
+        rate = change.rate
+    return total + rate * to_seconds(end - since)

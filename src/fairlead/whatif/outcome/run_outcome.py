@@ -1,0 +1,228 @@
+"""RunOutcome: what came of one run, as values; nothing in it depends on how long the run took.
+
+Pods are spoken of under their original's name: a pod that replaces an evicted one bears that
+one's name here, so that a move is seen as a move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
+from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
+from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodEnd:
+    """A pod that exists when the run ends.
+
+    `node` is "" for a pending pod; `reason` is why it is pending, `since` when it became so.
+    `started_at` is when it started to run, None if it does not run. `requests` are cpu in milli,
+    everything else in units.
+    """
+
+    namespace: str
+    name: str
+    node: str = ""
+    phase: str = ""
+    priority: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    requests: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+    since: Instant = 0
+    started_at: Instant | None = None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether it succeeded or failed."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it has a node and has not completed."""
+        return self.node != "" and not self.is_completed
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it has no node and has not completed."""
+        return self.node == "" and not self.is_completed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Displaced:
+    """A pod that had to leave `node`."""
+
+    pod: PodEnd
+    node: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preempted(Displaced):
+    """A pod preempted by `by`; `rule` chose the node among `candidates`."""
+
+    by: str
+    by_priority: int
+    rule: str
+    candidates: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evicted(Displaced):
+    """An evicted pod: the controller's reason, and how long the pod tolerated the taint."""
+
+    why: str
+    tolerated_s: int | None = None
+
+    @property
+    def reason(self) -> str:
+        """Reason and toleration in one text."""
+        if self.tolerated_s is None:
+            return self.why
+        return f"{self.why} ({self.tolerated_s} s)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PdbBreach:
+    """A pod was displaced although its PodDisruptionBudget allowed no disruption."""
+
+    pdb: str
+    pod: str
+    by: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEnd:
+    """A node at the end, with the pods on it."""
+
+    name: str
+    zone: str
+    unschedulable: bool
+    allocatable: Mapping[str, int]
+    requested: Mapping[str, int]
+    pods: tuple[PodEnd, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceAllocation:
+    """One resource over all nodes: allocatable, and requested at the start and at the end."""
+
+    resource: str
+    allocatable: int
+    requested_before: int
+    requested: int
+
+
+_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
+
+
+def unit_of(resource: str) -> str:
+    """The unit of amounts of `resource`: "milli" (of a core), "bytes", or "" for a count."""
+    if resource == "cpu":
+        return "milli"
+    return "bytes" if resource.startswith(_BYTES) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undrained:
+    """A pod whose eviction is still refused at the end, and why."""
+
+    pod: PodEnd
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A scripted event without effect because its object did not exist, and why."""
+
+    what: str
+    at: Instant
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """The first failure of a controller to create an object, in the words of its event."""
+
+    subject: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """A repeated displacement: `kind` is "cycle", "starving" or "wasted"."""
+
+    kind: str
+    message: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class PodCountSample:
+    """Pod counts of one priority from an instant on; displacements add up from the start."""
+
+    at: Instant
+    priority: int
+    pending: int
+    running: int
+    preempted: int
+    evicted: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """The whole outcome: pods by key, everything else in order of time, then name.
+
+    `outage` is None if no node failed; `drains` are the rolling ones.
+    """
+
+    started_at: Instant
+    ended_at: Instant
+    settled: bool
+    pods: Mapping[str, PodEnd]
+    preempted: tuple[Preempted, ...]
+    evicted: tuple[Evicted, ...]
+    pdb_breaches: tuple[PdbBreach, ...]
+    undrained: tuple[Undrained, ...]
+    skipped: tuple[Skipped, ...]
+    complaints: tuple[Complaint, ...]
+    recurrences: tuple[Recurrence, ...]
+    nodes: tuple[NodeEnd, ...]
+    allocations: tuple[ResourceAllocation, ...]
+    priority_names: Mapping[int, str]
+    samples: tuple[PodCountSample, ...]
+    choices_among_equals: int
+    jobs: JobsOutcome = NO_JOBS
+    outage: OutageOutcome | None = None
+    drains: tuple[DrainProgress, ...] = ()
+
+    @property
+    def virtual_seconds(self) -> float:
+        """Duration of the run in virtual time."""
+        return to_seconds(self.ended_at - self.started_at)
+
+    @property
+    def node_names(self) -> frozenset[str]:
+        """The nodes that exist at the end, plus "" for no node."""
+        return frozenset(["", *(node.name for node in self.nodes)])
+
+    def after_start(self, instant: Instant) -> DurationNs:
+        """The time from the start to `instant`."""
+        return instant - self.started_at
+
+    def placed(self) -> list[PodEnd]:
+        """The pods with a node, by name."""
+        return [pod for pod in self.pods.values() if pod.is_placed]
+
+    def pending(self) -> list[PodEnd]:
+        """The pending pods, by name."""
+        return [pod for pod in self.pods.values() if pod.is_pending]

@@ -1,0 +1,109 @@
+"""what_if: runs a cluster with and without a change and compares the two runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.whatif.change.cluster_change import ClusterChange, steps_of_change
+from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
+from fairlead.whatif.configuration.controller_manager import DEFAULT
+from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.outcome.difference import Difference, difference
+from fairlead.whatif.outcome.outage import OutageOutcome
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
+from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
+from fairlead.whatif.run.progress import NoProgress, Progress
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """Settings that both runs share.
+
+    `horizon` is the longest virtual time (ns) after the last step; `batch` says how whole jobs are
+    scheduled.
+    """
+
+    seed: int = 0
+    horizon: DurationNs = HORIZON_DEFAULT
+    node_lifecycle: NodeLifecycleConfig = DEFAULT
+    batch: BatchOptions = DEFAULT_BATCH_OPTIONS
+
+
+DEFAULT_CONDITIONS: Final = Conditions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfAnswer:
+    """Both runs of a what-if and the difference between them.
+
+    `source` is the snapshot as the user named it.
+    """
+
+    source: str
+    change: ClusterChange
+    seed: int
+    without: RunOutcome
+    changed: RunOutcome
+    difference: Difference
+
+    @property
+    def outage(self) -> OutageOutcome | None:
+        """The outage in the run with the change; None if the run without it has the same one.
+
+        Only nodes and lost pods are compared: cordons and new pods are no part of an outage.
+        """
+        changed, without = self.changed.outage, self.without.outage
+        if changed is None or without is None:
+            return changed
+        is_same = (changed.nodes, changed.lost) == (without.nodes, without.lost)
+        return None if is_same else changed
+
+
+def what_if(
+    snapshot: Snapshot,
+    change: ClusterChange,
+    conditions: Conditions = DEFAULT_CONDITIONS,
+    *,
+    progress: Progress | None = None,
+    command_log: CommandLog | None = None,
+) -> WhatIfAnswer:
+    """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
+
+    The run with the change comes first, so that a mistake in the change is reported at once.
+    `command_log` receives the commands of that run.
+    """
+    progress = progress or NoProgress()
+    without = Experiment(
+        title=snapshot.source,
+        source=snapshot.source,
+        initial=snapshot.manifests,
+        start=snapshot.taken_at,
+        horizon=conditions.horizon,
+        seed=conditions.seed,
+        node_lifecycle=conditions.node_lifecycle,
+    )
+    changed = replace(
+        without,
+        steps=tuple(steps_of_change(change, snapshot, conditions.seed)),
+        scheduler=read_scheduler_config(change.config, UserPlugins(change.plugin)),
+    )
+    batch = conditions.batch
+    without = with_batch(without, batch, changed.steps)
+    new = replace(batch, source=change.new_batch_config or batch.source)
+    changed = with_batch(changed, new, changed.steps)
+    after = run_experiment(changed, "with the change", progress, command_log).outcome
+    before = run_experiment(without, "without the change", progress).outcome
+    return WhatIfAnswer(
+        source=snapshot.source,
+        change=change,
+        seed=conditions.seed,
+        without=before,
+        changed=after,
+        difference=difference(before, after),
+    )

@@ -1,0 +1,111 @@
+"""Queues and waiting groups in the report: their form, and how a JobsOutcome becomes it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final, Required, TypedDict
+
+from fairlead.engine.core.instant import Instant, seconds, to_seconds
+from fairlead.engine.core.reporter import QueueStood
+from fairlead.whatif.outcome.jobs import JobsOutcome, contended_resource
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+
+_HOUR: Final = seconds(3600)
+
+
+class QueueLine(TypedDict):
+    """Allocated and deserved share of one queue at each `QueueSection.t_s`, in percent."""
+
+    queue: str
+    weight: int
+    held: Sequence[float]
+    deserved: Sequence[float]
+
+
+class QueueSection(TypedDict, total=False):
+    """The queues over virtual time; a value holds until the next one.
+
+    `resource` is the most contended one. `gangs` are key figures of gangs.
+    """
+
+    resource: Required[str]
+    t_s: Required[Sequence[float]]
+    lines: Required[Sequence[QueueLine]]
+    gangs: Mapping[str, float]
+
+
+class WaitingGroupRow(TypedDict, total=False):
+    """A group that waits at the end; `starts_s` is its expected start, None if unknown."""
+
+    group: Required[str]
+    queue: str
+    ready: str
+    why: str
+    starts_s: float | None
+
+
+def queue_section(outcome: RunOutcome) -> QueueSection | None:
+    """The queues of `outcome`; None if jobs requested nothing."""
+    offered = {one.resource: one.allocatable for one in outcome.allocations}
+    resource = contended_resource(outcome.jobs, offered)
+    if not resource:
+        return None
+    by_instant: dict[Instant, dict[str, QueueStood]] = defaultdict(dict)
+    for sample in outcome.jobs.samples:
+        by_instant[sample.at][sample.queue] = sample
+    instants = sorted(by_instant)
+    start = outcome.started_at
+    return {
+        "resource": resource,
+        "t_s": [round(to_seconds(instant - start), 3) for instant in instants],
+        "lines": [
+            _line(queue, resource, offered[resource], [by_instant[i] for i in instants])
+            for queue in outcome.jobs.queues
+        ],
+        "gangs": _gangs(outcome.jobs, resource),
+    }
+
+
+def _line(
+    queue: QueueStood, resource: str, capacity: int, samples: list[dict[str, QueueStood]]
+) -> QueueLine:
+    held, deserved, found = list[float](), list[float](), None
+    for at in samples:
+        found = at.get(queue.queue, found)
+        held.append(_percent(found.allocated if found else {}, resource, capacity))
+        deserved.append(_percent(found.deserved if found else {}, resource, capacity))
+    return {"queue": queue.queue, "weight": queue.weight, "held": held, "deserved": deserved}
+
+
+def _percent(amounts: Mapping[str, float], resource: str, capacity: int) -> float:
+    return round(100 * amounts.get(resource, 0) / capacity, 2)
+
+
+def _gangs(jobs: JobsOutcome, resource: str) -> dict[str, float]:
+    """Key figures of gangs; lost and incomplete in units of the resource times hours."""
+    found = jobs.gangs
+    scale = 1000 if resource == "cpu" or resource.endswith("-milli") else 1
+    return {
+        "gangs": found.gangs,
+        "finished": found.finished,
+        "broken": found.broken,
+        "lost_hours": round(found.lost.get(resource, 0) / scale / _HOUR, 1),
+        "incomplete_hours": round(found.incomplete.get(resource, 0) / scale / _HOUR, 1),
+    }
+
+
+def waiting_group_rows(jobs: JobsOutcome, start: Instant) -> list[WaitingGroupRow]:
+    """The waiting groups, earliest expected start first."""
+    return [
+        {
+            "group": group.title,
+            "queue": group.queue_name,
+            "ready": f"{group.ready} of {group.min_member}",
+            "why": group.summary or str(group.obstacle),
+            "starts_s": None
+            if group.starts_at is None
+            else round(to_seconds(group.starts_at - start), 3),
+        }
+        for group in jobs.waiting
+    ]

@@ -1,0 +1,51 @@
+"""Joins the page's JavaScript modules into the one script of the report.
+
+The files under `static/` are ordinary modules that can be read and tested separately. Inlined in a
+page they cannot import each other, so `import` lines and `export` keywords are removed and the
+modules are concatenated in the order of `MODULES`: each imports only from earlier ones, and no two
+declare the same name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+MODULES = (
+    "format.js",
+    "dom.js",
+    "data.js",
+    "palette.js",
+    "theme.js",
+    "summary.js",
+    "timeline_series.js",
+    "timeline_readout.js",
+    "timeline_chart.js",
+    "timeline.js",
+    "node_layout.js",
+    "node_detail.js",
+    "node_canvas.js",
+    "nodes.js",
+    "table.js",
+    "tabs.js",
+    "steps_chart.js",
+    "outage_charts.js",
+    "outage.js",
+    "queues.js",
+    "changes.js",
+    "pending.js",
+    "main.js",
+)
+
+IMPORT = re.compile(r"^import \{[^}]*\} from \"\./(?P<module>\w+\.js)\";\n", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=function |const |class )", re.MULTILINE)
+
+
+def joined_modules(asset: Callable[[str], str]) -> str:
+    """All modules as one script; `asset` returns the text of a file under `static/`."""
+    return "\n".join(f"// {name}\n{inlined(asset(name))}" for name in MODULES)
+
+
+def inlined(module: str) -> str:
+    """A module's text without import lines and export keywords."""
+    return EXPORT.sub("", IMPORT.sub("", module))

@@ -1,0 +1,80 @@
+"""Queues, waiting groups and gangs in the JSON of a result (docs/results.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.engine.batch.explanation.explanation import GroupExplanation
+from fairlead.engine.core.instant import Instant, seconds, to_seconds
+from fairlead.engine.core.reporter import QueueStood
+from fairlead.whatif.outcome.jobs import JobsOutcome
+
+_HOUR: Final = seconds(3600)
+
+
+def queues(jobs: JobsOutcome) -> list[Json]:
+    """Each queue at the end, by name."""
+    return [_queue(queue) for queue in jobs.queues]
+
+
+def queues_of_both(without: JobsOutcome, changed: JobsOutcome) -> list[Json]:
+    """Each queue in the run with the change, and under `without` in the run without it."""
+    names = sorted({queue.queue for queue in (*without.queues, *changed.queues)})
+    rows: list[Json] = []
+    for name in names:
+        before, after = without.queue(name), changed.queue(name)
+        row: dict[str, Any] = {"queue": name} if after is None else _queue(after)
+        rows.append({**row, "without": None if before is None else _queue(before)})
+    return rows
+
+
+def _queue(queue: QueueStood) -> Json:
+    return {
+        "queue": queue.queue,
+        "weight": queue.weight,
+        "deserved": {name: round(amount) for name, amount in queue.deserved.items()},
+        "allocated": dict(queue.allocated),
+        "requested": dict(queue.request),
+        "share": round(queue.share, 6),
+    }
+
+
+def waiting_groups(jobs: JobsOutcome, start: Instant) -> list[Json]:
+    """The groups that wait at the end, earliest expected start first."""
+    return [_group(group, start) for group in jobs.waiting]
+
+
+def _group(group: GroupExplanation, start: Instant) -> Json:
+    begins = group.starts_at
+    return {
+        "group": group.title,
+        "queue": group.queue_name,
+        "obstacle": group.obstacle.name,
+        "why": group.summary or str(group.obstacle),
+        "min_member": group.min_member,
+        "members": group.members,
+        "ready": group.ready,
+        "placeable": group.placeable,
+        "starts_at_s": None if begins is None else round(to_seconds(begins - start), 3),
+        "remedies": list(group.remedies),
+    }
+
+
+def gangs(jobs: JobsOutcome) -> Json | None:
+    """The tally of gangs; null if there were none."""
+    found = jobs.gangs
+    if not found.gangs:
+        return None
+    return {
+        "gangs": found.gangs,
+        "finished": found.finished,
+        "broken": found.broken,
+        "lost_hours": _hours(found.lost),
+        "incomplete_hours": _hours(found.incomplete),
+    }
+
+
+def _hours(amounts: Mapping[str, int]) -> dict[str, float]:
+    return {name: round(amount / _HOUR, 3) for name, amount in amounts.items()}

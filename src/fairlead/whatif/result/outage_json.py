@@ -1,0 +1,122 @@
+"""Failed nodes and rolling drains in the JSON of a result (docs/results.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.api.json import Json
+from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.whatif.outcome.outage import NodeHistory, NodeSample, OutageOutcome, zone_title
+from fairlead.whatif.outcome.rate_line import RateLine, rate_lines
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+
+
+def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:
+    """`found` as JSON, instants as seconds after `start`; None if no node failed."""
+    if found is None:
+        return None
+    return {
+        "concerned": found.concerned,
+        "evicted": found.evicted,
+        "replaced": found.replaced,
+        "back_with_node": found.back_with_node,
+        "first_eviction_s": _after(start, found.first_eviction_at),
+        "last_eviction_s": _after(start, found.last_eviction_at),
+        "first_back_s": _after(start, found.first_back_at),
+        "last_back_s": _after(start, found.last_back_at),
+        "lost": [
+            {
+                "pod": one.pod,
+                "node": one.node,
+                "priority": one.priority,
+                "cause": one.cause.value,
+                "why": one.why,
+            }
+            for one in found.lost
+        ],
+        "preempted": [
+            {"pod": one.pod, "node": one.node, "by": one.by, "at_s": _after(start, one.at)}
+            for one in found.preempted
+        ],
+        "nodes": [_history(one, start) for one in found.nodes],
+        "zones": [
+            {
+                "at_s": _after(start, one.at),
+                "zone": zone_title(one.zone),
+                "state": one.state,
+                "size": one.size,
+                "unready": one.unready,
+                "nodes_per_second": one.rate,
+            }
+            for one in found.zones
+        ],
+        "turns": [
+            {"at_s": _after(start, one.at), "zone": zone_title(one.zone), "node": one.node}
+            for one in found.turns
+        ],
+        "rate_lines": [_rate_line(one, start) for one in rate_lines(found)],
+        "nodes_over_time": _node_samples(found.node_samples, start),
+        "pods_over_time": [
+            {
+                "at_s": _after(start, one.at),
+                "down": one.down,
+                "waiting": one.waiting,
+                "back": one.back,
+                "evicted": one.evicted,
+            }
+            for one in found.pod_samples
+        ],
+        "beliefs": [
+            {"name": one.name, "belief": one.belief, "fact": one.fact} for one in found.beliefs
+        ],
+    }
+
+
+def drains_json(outcome: RunOutcome) -> list[Json]:
+    """The rolling drains in the order of the requests."""
+    start = outcome.started_at
+    return [
+        {
+            "node": one.node,
+            "begun_s": _after(start, one.begun_at),
+            "empty_s": _after(start, one.empty_at),
+            "back_s": _after(start, one.back_at),
+            "held_up_by": list(one.held_up_by),
+        }
+        for one in outcome.drains
+    ]
+
+
+def _history(one: NodeHistory, start: Instant) -> Json:
+    return {
+        "node": one.node,
+        "zone": zone_title(one.zone),
+        "quiet_s": _after(start, one.quiet_at),
+        "unready_s": _after(start, one.unready_at),
+        "tainted_s": _after(start, one.tainted_at),
+        "first_eviction_s": _after(start, one.first_eviction_at),
+        "last_eviction_s": _after(start, one.last_eviction_at),
+        "back_s": _after(start, one.back_at),
+        "pods": one.pods,
+        "evicted": one.evicted,
+    }
+
+
+def _rate_line(one: RateLine, start: Instant) -> Json:
+    points = [{"at_s": _after(start, at), "nodes": round(allowed, 3)} for at, allowed in one.points]
+    return {"zone": zone_title(one.zone), "tainted": one.count, "allowed": points}
+
+
+def _node_samples(samples: Iterable[NodeSample], start: Instant) -> list[Json]:
+    return [
+        {
+            "at_s": _after(start, one.at),
+            "zone": zone_title(one.zone),
+            **{state.value: count for state, count in one.counts.items()},
+        }
+        for one in samples
+    ]
+
+
+def _after(start: Instant, at: Instant | None) -> float | None:
+    return None if at is None else round(to_seconds(at - start), 3)

@@ -1,0 +1,207 @@
+"""The versioned JSON of a result (docs/results.md, docs/result-schema.json).
+
+It depends on the input and the seed only: no wall-clock time, no paths except those the user gave,
+and every list in a documented order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.whatif.outcome.difference import Move, moves_within
+from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Preempted, RunOutcome
+from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.result.jobs_json import gangs, queues, queues_of_both, waiting_groups
+from fairlead.whatif.result.outage_json import drains_json, outage_json
+from fairlead.whatif.run.experiment import Experiment
+
+API_VERSION: Final = "fairlead.dev/v1alpha1"
+WHAT_IF: Final = "WhatIfResult"
+SIMULATION: Final = "SimulationResult"
+
+
+def whatif_result(answer: WhatIfAnswer) -> Json:
+    """The result of a what-if: the difference to the run without the change."""
+    without, changed, found = answer.without, answer.changed, answer.difference
+    start, recovered = changed.started_at, found.recovered_after
+    return {
+        **_head(WHAT_IF, answer.source, answer.seed, changed),
+        "changes": answer.change.words,
+        "difference": not found.is_empty,
+        "recovered_after_s": None if recovered is None else _rounded(to_seconds(recovered)),
+        "choices_among_equals": changed.choices_among_equals,
+        "choices_among_equals_without": without.choices_among_equals,
+        "placed": _placed(found.placed),
+        "moved": [_move(move) for move in found.moved],
+        "preempted": [_preempted(one, start) for one in found.preempted],
+        "evicted": [_evicted(one, start) for one in found.evicted],
+        "pending": _pending(found.pending, start),
+        "removed": _placed(found.removed),
+        "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
+        "undrained": _undrained(changed),
+        "skipped": _skipped(changed),
+        "complaints": _complaints(changed),
+        "recurrences": _recurrences(changed),
+        "queues": queues_of_both(without.jobs, changed.jobs),
+        "waiting_groups": waiting_groups(changed.jobs, start),
+        "gangs": gangs(changed.jobs),
+        "outage": outage_json(answer.outage, start),
+        "drains": drains_json(changed),
+        "allocation": _allocation_of_both(without, changed),
+    }
+
+
+def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
+    """The result of a simulation: the cluster at its end, and what happened during the run."""
+    start = outcome.started_at
+    completed = [pod for pod in outcome.pods.values() if pod.is_completed]
+    return {
+        **_head(SIMULATION, experiment.source, experiment.seed, outcome),
+        "choices_among_equals": outcome.choices_among_equals,
+        "placed": _placed(outcome.placed()),
+        "moved": [_move(move) for move in moves_within(outcome)],
+        "preempted": [_preempted(one, start) for one in outcome.preempted],
+        "evicted": [_evicted(one, start) for one in outcome.evicted],
+        "pending": _pending(outcome.pending(), start),
+        "completed": [{"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in completed],
+        "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
+        "undrained": _undrained(outcome),
+        "skipped": _skipped(outcome),
+        "complaints": _complaints(outcome),
+        "recurrences": _recurrences(outcome),
+        "queues": queues(outcome.jobs),
+        "waiting_groups": waiting_groups(outcome.jobs, start),
+        "gangs": gangs(outcome.jobs),
+        "outage": outage_json(outcome.outage, start),
+        "drains": drains_json(outcome),
+        "allocation": [
+            {
+                "resource": one.resource,
+                "allocatable": one.allocatable,
+                "requested_before": one.requested_before,
+                "requested": one.requested,
+            }
+            for one in outcome.allocations
+        ],
+    }
+
+
+def encode_result(result: Json) -> bytes:
+    """`result` as indented JSON with a final newline."""
+    return msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
+
+
+def _head(kind: str, source: str, seed: int, outcome: RunOutcome) -> Json:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": kind,
+        "source": source,
+        "seed": seed,
+        "started_at": format_timestamp(outcome.started_at),
+        "virtual_seconds": _rounded(outcome.virtual_seconds),
+        "settled": outcome.settled,
+    }
+
+
+def _placed(pods: Iterable[PodEnd]) -> list[Json]:
+    return [{"pod": pod.key, "node": pod.node} for pod in pods]
+
+
+def _move(move: Move) -> Json:
+    return {"pod": move.pod.key, "from": move.origin, "to": move.target}
+
+
+def _preempted(one: Preempted, start: Instant) -> Json:
+    return {
+        "pod": one.pod.key,
+        "node": one.node,
+        "by": one.by,
+        "rule": one.rule,
+        "at_s": _at_s(one.at, start),
+        "priority": one.pod.priority,
+        "by_priority": one.by_priority,
+        "candidates": one.candidates,
+    }
+
+
+def _evicted(one: Evicted, start: Instant) -> Json:
+    return {
+        "pod": one.pod.key,
+        "node": one.node,
+        "at_s": _at_s(one.at, start),
+        "why": one.why,
+        "tolerated_s": one.tolerated_s,
+        "priority": one.pod.priority,
+    }
+
+
+def _pending(pods: Iterable[PodEnd], start: Instant) -> list[Json]:
+    return [
+        {
+            "pod": pod.key,
+            "reason": pod.reason,
+            "priority": pod.priority,
+            "since_s": _at_s(pod.since, start),
+        }
+        for pod in pods
+    ]
+
+
+def _breach(one: PdbBreach, start: Instant) -> Json:
+    return {"pdb": one.pdb, "pod": one.pod, "by": one.by, "at_s": _at_s(one.at, start)}
+
+
+def _undrained(outcome: RunOutcome) -> list[Json]:
+    return [{"pod": one.pod.key, "node": one.pod.node, "why": one.why} for one in outcome.undrained]
+
+
+def _skipped(outcome: RunOutcome) -> list[Json]:
+    start = outcome.started_at
+    return [
+        {"event": one.what, "at_s": _at_s(one.at, start), "why": one.why} for one in outcome.skipped
+    ]
+
+
+def _complaints(outcome: RunOutcome) -> list[Json]:
+    return [{"object": one.subject, "message": one.message} for one in outcome.complaints]
+
+
+def _recurrences(outcome: RunOutcome) -> list[Json]:
+    start = outcome.started_at
+    return [
+        {"kind": one.kind, "message": one.message, "at_s": _at_s(one.at, start)}
+        for one in outcome.recurrences
+    ]
+
+
+def _allocation_of_both(without: RunOutcome, changed: RunOutcome) -> list[Json]:
+    """Every resource of either run, in the order of the run with the change."""
+    before = {one.resource: one for one in without.allocations}
+    after = {one.resource: one for one in changed.allocations}
+    rows: list[dict[str, Any]] = []
+    for resource in dict.fromkeys([*after, *before]):
+        old, new = before.get(resource), after.get(resource)
+        rows.append(
+            {
+                "resource": resource,
+                "allocatable": new.allocatable if new else 0,
+                "requested_without": old.requested if old else 0,
+                "requested": new.requested if new else 0,
+            }
+        )
+    return rows
+
+
+def _at_s(instant: Instant, start: Instant) -> float:
+    return _rounded(to_seconds(instant - start))
+
+
+def _rounded(seconds: float) -> float:
+    """Round to milliseconds: anything finer is an artefact of the simulation."""
+    return round(seconds, 3)

@@ -1,0 +1,85 @@
+"""Sums up allocatable and requested resources over the nodes of a store."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.requests import pod_requests
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.nodelifecycle.profile import ZONE
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, ResourceAllocation
+
+PODS = "pods"
+_FIRST = ("cpu", "memory", "ephemeral-storage")
+
+
+def requested_in(store: Store) -> dict[str, int]:
+    """The requests of all pods on nodes by resource (cpu in milli, everything else in units)."""
+    views = (decode_as(Pod, obj) for obj in store.storage.unsorted(POD))
+    return _sum(
+        {**pod_requests(pod, existing=True), PODS: 1}
+        for pod in views
+        if pod.spec.node_name and not is_terminal(pod)
+    )
+
+
+def nodes_at_end(store: Store, pods: Iterable[PodEnd]) -> tuple[NodeEnd, ...]:
+    """The nodes in `store` sorted by name, each with its `pods`."""
+    pods_by_node: dict[str, list[PodEnd]] = defaultdict(list)
+    for pod in pods:
+        if pod.is_placed:
+            pods_by_node[pod.node].append(pod)
+    return tuple(
+        _node_end(decode_as(Node, obj), pods_by_node[obj["metadata"]["name"]])
+        for obj in store.list(NODE)
+    )
+
+
+def allocations(
+    nodes: Iterable[NodeEnd], before: Mapping[str, int]
+) -> tuple[ResourceAllocation, ...]:
+    """Every resource that a node offers; cpu, memory and storage first, then by name."""
+    nodes = tuple(nodes)
+    offered = _sum(node.allocatable for node in nodes)
+    requested = _sum(node.requested for node in nodes)
+    return tuple(
+        ResourceAllocation(
+            resource=name,
+            allocatable=offered[name],
+            requested_before=before.get(name, 0),
+            requested=requested.get(name, 0),
+        )
+        for name in sorted(offered, key=_rank)
+    )
+
+
+def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:
+    return NodeEnd(
+        name=node.metadata.name,
+        zone=node.metadata.labels.get(ZONE, ""),
+        unschedulable=node.spec.unschedulable,
+        allocatable={
+            name: milli_value(amount) if name == "cpu" else whole_value(amount)
+            for name, amount in node.status.allocatable.items()
+        },
+        requested=_sum({**pod.requests, PODS: 1} for pod in pods),
+        pods=tuple(pods),
+    )
+
+
+def _sum(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = defaultdict(int)
+    for each in amounts:
+        for name, amount in each.items():
+            total[name] += amount
+    return dict(total)
+
+
+def _rank(name: str) -> tuple[int, str]:
+    return (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)

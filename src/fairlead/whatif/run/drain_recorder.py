@@ -1,0 +1,59 @@
+"""DrainRecorder: follows the nodes of rolling drains by their annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fairlead.api.objects import Node
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.annotation import DONE, DRAIN, REQUESTED, is_in_turn
+from fairlead.whatif.outcome.outage import DrainProgress
+from fairlead.whatif.outcome.run_outcome import Undrained
+
+
+@dataclass(slots=True)
+class _Drain:
+    begun_at: Instant | None = None
+    empty_at: Instant | None = None
+    back_at: Instant | None = None
+
+
+@dataclass(slots=True)
+class DrainRecorder:
+    """Observes every version of every node."""
+
+    _drains: dict[str, _Drain] = field(
+        default_factory=dict
+    )  # by node, in the order of the requests
+
+    def observe(self, node: Node, now: Instant) -> None:
+        """Record the drain stage of `node`."""
+        name = node.metadata.name
+        drain = self._drains.get(name)
+        if not is_in_turn(node):
+            if drain is not None and drain.back_at is None:
+                drain.back_at = now
+            return
+        if drain is None or drain.back_at is not None:
+            drain = self._drains[name] = _Drain()
+        stage = node.metadata.annotations.get(DRAIN)
+        if stage == REQUESTED and drain.begun_at is None:
+            drain.begun_at = now
+        elif stage == DONE and drain.empty_at is None:
+            drain.empty_at = now
+
+    def progress(self, undrained: Sequence[Undrained]) -> list[DrainProgress]:
+        """All drains; `undrained` are the pods whose evictions were refused to the end."""
+        return [
+            DrainProgress(
+                node=name,
+                begun_at=drain.begun_at,
+                empty_at=drain.empty_at,
+                back_at=drain.back_at,
+                held_up_by=tuple(
+                    f"{one.pod.key}: {one.why}" for one in undrained if one.pod.node == name
+                ),
+            )
+            for name, drain in self._drains.items()
+        ]

@@ -1,0 +1,278 @@
+"""Runs an Experiment in a simulated world and collects its outcome.
+
+    1. load      all initial objects, as one stimulus
+    2. start     everything due at the start: the scheduler places pods that were pending
+    3. act       steps due at the start are performed now, later ones when their time comes
+    4. settle    until nothing but periodic retries has happened for a while, or until the duration
+
+Both runs of a what-if are identical up to step 3, so a pod that was merely waiting for the
+scheduler gets the same node in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import starmap
+from typing import TYPE_CHECKING, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import condition
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.batch.controller import Batch
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.command import CreateObject, Issued
+from fairlead.engine.core.instant import Instant, seconds, to_seconds
+from fairlead.engine.core.reporter import Reporter
+from fairlead.engine.core.stimulus import CommandFailed, FailureReason, Stimulus
+from fairlead.engine.engine import Engine
+from fairlead.engine.framework.user_plugin.meter import Meter
+from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.run_outcome import Complaint, RunOutcome, Skipped
+from fairlead.whatif.run.allocation import allocations, nodes_at_end, requested_in
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.gang_recorder import GangRecorder
+from fairlead.whatif.run.job_recorder import JobRecorder
+from fairlead.whatif.run.outage_outcome import outage_outcome
+from fairlead.whatif.run.outage_recorder import OutageRecorder
+from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.recorder import Recorder
+from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
+from fairlead.worlds.extender.caller import reaching
+from fairlead.worlds.perform import perform
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+if TYPE_CHECKING:
+    from fairlead.worlds.metrics import SchedulerMetrics
+
+# Pending pods are retried after at most five minutes (flushUnschedulablePodsLeftover). If a retry
+# changes nothing, later ones will not either.
+QUIET: Final = seconds(6 * 60)
+
+CommandLog = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """The outcome of a run, and all objects at its end.
+
+    `metrics` are the scheduler's in the Prometheus text format, b"" if they were not requested.
+    """
+
+    outcome: RunOutcome
+    objects: list[Json]
+    metrics: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordedEngine:
+    """The engine; recorders observe each stimulus before the engine handles it."""
+
+    engine: Engine
+    recorder: Recorder
+    gangs: GangRecorder
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
+        self.recorder.observe(stimulus, now)
+        self.gangs.observe(stimulus, now)
+        return self._recorded(self.engine.handle(stimulus, now))
+
+    def next_deadline(self) -> Instant | None:
+        return self.engine.next_deadline()
+
+    def handle_deadline(self, now: Instant) -> list[Issued]:
+        self.recorder.now = now
+        return self._recorded(self.engine.handle_deadline(now))
+
+    def _recorded(self, issued: list[Issued]) -> list[Issued]:
+        self.recorder.observe_commands([one.command for one in issued])
+        return issued
+
+
+def run_experiment(
+    experiment: Experiment,
+    phase: str,
+    progress: Progress,
+    command_log: CommandLog | None = None,
+    *,
+    metered: bool = False,
+) -> FinishedRun:
+    """Run `experiment`, shown to the user as `phase`; `metered` collects scheduler metrics.
+
+    Raises InputError for objects and steps that an API server would refuse.
+    """
+    return _Run(experiment, command_log, metered=metered).finish(phase, progress)
+
+
+def _metrics(reporter: Reporter, meter: Meter | None) -> SchedulerMetrics:
+    # Expensive to import and rarely needed.
+    from fairlead.worlds.metrics import SchedulerMetrics  # noqa: PLC0415
+
+    return SchedulerMetrics(reporter, list if meter is None else meter.times)
+
+
+class _Run:
+    """One run; call `finish` once."""
+
+    def __init__(
+        self, experiment: Experiment, command_log: CommandLog | None, *, metered: bool
+    ) -> None:
+        self._experiment = experiment
+        self._start = experiment.start
+        outage = OutageRecorder(experiment.node_lifecycle)
+        self._recorder = Recorder(experiment.start, outage=outage)
+        self._jobs = JobRecorder(self._recorder)
+        self._metrics = _metrics(self._jobs, experiment.scheduler.meter) if metered else None
+        config = EngineConfig(
+            seed=experiment.seed,
+            start=experiment.start,
+            kubelet=experiment.kubelet,
+            scheduler=experiment.scheduler,
+            node_lifecycle=experiment.node_lifecycle,
+            # The CronJob controller reads the status of Jobs.
+            workloads=WorkloadsConfig(serves_clients=experiment.runs_cron_jobs),
+            batch=experiment.batch,
+        )
+        engine = build_engine(config, self._metrics or self._jobs)
+        self._cluster = engine.cluster
+        self._scheduler = engine.find(Scheduler)
+        self._batch = None if experiment.batch is None else engine.find(Batch)
+        if self._metrics is not None:
+            self._metrics.waiting = self._scheduler.queue
+        self._world = SimulatedWorld(
+            _RecordedEngine(engine, self._recorder, self._jobs.gangs),
+            start=self._start,
+            seed=experiment.seed,
+            events_max=0,
+            command_log=command_log,
+        )
+        self._done = 0
+        self._skipped: list[Skipped] = []
+
+    def finish(self, phase: str, progress: Progress) -> FinishedRun:
+        """Perform the four steps of the module's docstring."""
+        with reaching(self._experiment.scheduler.extenders) as extenders:
+            self._world.extenders = extenders
+            return self._finish(phase, progress)
+
+    def _finish(self, phase: str, progress: Progress) -> FinishedRun:
+        is_scripted = any(step.after for step in self._experiment.steps)
+        progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
+        self._load()
+        requested_before = requested_in(self._world.store)
+
+        def on_progress(now: Instant) -> None:
+            progress.reach(self._done, to_seconds(now - self._start))
+
+        self._world.run(self._start, on_progress=on_progress)
+        for step in self._experiment.steps:
+            self._world.at(self._start + step.after, partial(self._act, step))
+        self._settle(on_progress)
+        exposition = b"" if self._metrics is None else self._metrics.exposition()
+        return FinishedRun(self._outcome(requested_before), self._objects(), exposition)
+
+    def _load(self) -> None:
+        manifests = self._experiment.initial
+        try:
+            self._world.load(manifest.value for manifest in manifests)
+        except ApiError as refused:
+            raise as_input_error(self._experiment.source, manifests, refused) from None
+
+    def _act(self, step: ScriptedStep, store: Store, now: Instant) -> None:
+        """Perform `step`. Raises InputError if the store refuses it."""
+        self._done += 1
+        for command in step.commands:
+            if isinstance(command, CreateObject):
+                try:
+                    store.create(command.manifest, now)
+                except ApiError as refused:
+                    raise refusal_of(step.source, step.what, refused) from None
+                continue
+            outcome = perform(store, command, now)
+            if isinstance(outcome, CommandFailed):
+                if outcome.reason is not FailureReason.NOT_FOUND:
+                    raise InputError(step.source, outcome.message, object_name=step.what)
+                self._skipped.append(Skipped(what=step.what, at=now, why=outcome.message))
+
+    def _settle(self, on_progress: Callable[[Instant], None]) -> None:
+        """Run until the set duration, or until the cluster has settled."""
+        world, experiment = self._world, self._experiment
+        if experiment.duration is not None:
+            world.run(self._start + experiment.duration, on_progress=on_progress)
+            return
+        last_step = max((step.after for step in experiment.steps), default=0)
+        end = self._start + last_step + experiment.horizon
+        world.run(end, stop_when=self._is_quiet, on_progress=on_progress)
+
+    def _is_quiet(self) -> bool:
+        """Whether the cluster has settled: only retries without effect are left.
+
+        Timers that will change something count as activity: a gang's waiting limit, a toleration
+        that expires, a failed node in the queue to be tainted.
+        """
+        world = self._world
+        if self._batch is not None and self._batch.next_deadline() is not None:
+            return False
+        if self._recorder.outage.is_waiting():
+            return False
+        return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
+
+    def _why_waiting(self, pod: Pod) -> str:
+        """The message of the PreEnqueue plugin that gates `pod`, else its PodScheduled message."""
+        queued = self._scheduler.queue.find(pod.key)
+        if queued is None:
+            scheduled = condition(pod, "PodScheduled")
+            return "" if scheduled is None else scheduled.message
+        if not queued.gated_by:
+            return ""
+        served = self._scheduler.served[pod.spec.scheduler_name]
+        status = served.framework.run_pre_enqueue(queued.info)
+        return "" if status is None else status.message
+
+    def _outcome(self, requested_before: dict[str, int]) -> RunOutcome:
+        recorder, world, settled = self._recorder, self._world, self._is_quiet()
+        recorder.explain_waiting(self._why_waiting)
+        open_ended = self._experiment.duration is None and settled
+        nodes = nodes_at_end(world.store, recorder.all_pods())
+        names = {node.name for node in nodes}
+        # A pod whose node was deleted does not run, even before pod GC deletes it.
+        pods = {
+            key: pod
+            for key, pod in recorder.ends().items()
+            if not pod.is_placed or pod.node in names
+        }
+        undrained = tuple(recorder.undrained())
+        return RunOutcome(
+            started_at=self._start,
+            ended_at=world.last_change if open_ended else world.now,
+            settled=settled,
+            pods=pods,
+            preempted=tuple(recorder.preempted),
+            evicted=tuple(recorder.evicted),
+            pdb_breaches=tuple(recorder.breaches),
+            undrained=undrained,
+            skipped=tuple(self._skipped),
+            complaints=tuple(starmap(Complaint, recorder.complaints.items())),
+            recurrences=tuple(recorder.recurrences),
+            nodes=nodes,
+            allocations=allocations(nodes, requested_before),
+            priority_names=dict(recorder.priority_names),
+            samples=tuple(recorder.samples),
+            choices_among_equals=recorder.choices,
+            jobs=self._jobs.outcome(self._batch, self._cluster, world.now),
+            outage=outage_outcome(
+                recorder.outage, self._start, pods, recorder.preempted, recorder.breaches
+            ),
+            drains=tuple(recorder.drains.progress(undrained)),
+        )
+
+    def _objects(self) -> list[Json]:
+        store = self._world.store
+        return [obj for kind in store.storage.kinds() for obj in store.list(kind)]

@@ -1,0 +1,167 @@
+"""GangRecorder: follows the members of gangs through a run and tallies what became of them.
+
+GangTally states what is counted. Members are known by the name of their first incarnation, so the
+replacement of an evicted member is the same member.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fairlead.api.objects import ApiObject, Pod, PodGroup
+from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.requests import pod_requests
+from fairlead.engine.batch.info.group import group_info, group_name
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.workloads.annotation import original_name
+from fairlead.whatif.outcome.jobs import GangTally
+
+
+@dataclass(slots=True)
+class _Run:
+    """One member's time on a node; `until` is when it succeeded."""
+
+    began: Instant
+    requests: dict[str, int]
+    until: Instant | None = None
+
+
+@dataclass(slots=True)
+class _Gang:
+    """`running` is by uid, `done` by the name of the first incarnation."""
+
+    minimum: int = 0
+    members: dict[str, None] = field(default_factory=dict)
+    running: dict[str, _Run] = field(default_factory=dict)
+    done: dict[str, _Run] = field(default_factory=dict)
+    since: Instant = 0
+
+    @property
+    def is_incomplete(self) -> bool:
+        return 0 < len(self.running) < self.minimum - len(self.done)
+
+    @property
+    def is_finished(self) -> bool:
+        if not self.minimum or len(self.done) < max(self.minimum, len(self.members)):
+            return False
+        ends = [run.until for run in self.done.values() if run.until is not None]
+        return max(run.began for run in self.done.values()) <= min(ends)
+
+
+class GangRecorder:
+    """Observes pods and groups, and is told of preemptions."""
+
+    def __init__(self) -> None:
+        """Start without gangs."""
+        self._gangs: dict[str, _Gang] = {}
+        self._gang_of: dict[str, _Gang] = {}  # by uid of a pod
+        self._touched: dict[str, _Gang] = {}
+        self._touched_at: Instant = 0
+        self._broken = 0
+        self._lost: Counter[str] = Counter()
+        self._incomplete: Counter[str] = Counter()
+
+    # --- observing ----------------------------------------------------------------------
+
+    def observe(self, stimulus: Stimulus, now: Instant) -> None:
+        """Record changes of pods and groups."""
+        match stimulus:
+            case ObjectsLoaded(objects):
+                for one in objects:
+                    self._record(one, now)
+            case ObjectChanged(changed):
+                self._record(changed, now)
+            case ObjectDeleted(Pod() as gone):
+                self._leave(gone.metadata.uid, now)
+
+    def _record(self, found: ApiObject, now: Instant) -> None:
+        match found:
+            case PodGroup():
+                self._gang(found.key).minimum = group_info(found).min_member
+            case Pod():
+                name = group_name(found)
+                if name:
+                    self._record_pod(found, self._gang(f"{found.metadata.namespace}/{name}"), now)
+
+    def _gang(self, key: str) -> _Gang:
+        return self._gangs.setdefault(key, _Gang())
+
+    def _record_pod(self, pod: Pod, gang: _Gang, now: Instant) -> None:
+        uid = pod.metadata.uid
+        self._gang_of[uid] = gang
+        gang.members[original_name(pod)] = None
+        if pod.status.phase == "Succeeded":
+            self._count(gang, now)
+            run = gang.running.pop(uid, None)
+            if run is not None:
+                run.until = now
+                gang.done[original_name(pod)] = run
+        elif pod.status.phase == "Running" and not is_terminating(pod):
+            if uid not in gang.running:
+                self._count(gang, now)
+                gang.running[uid] = _Run(now, dict(pod_requests(pod, existing=True)))
+        else:
+            self._leave(uid, now)
+
+    def _leave(self, uid: str, now: Instant) -> None:
+        gang = self._gang_of.get(uid)
+        if gang is not None and uid in gang.running:
+            self._count(gang, now)
+            del gang.running[uid]
+
+    def preempted(self, victims: Iterable[ObjectRef], now: Instant) -> None:
+        """Record that `victims` are preempted.
+
+        Which gangs that breaks is decided later, when all victims of the instant are known.
+        """
+        self._settle(now)
+        for ref in victims:
+            gang = self._gang_of.get(ref.uid)
+            run = None if gang is None else gang.running.get(ref.uid)
+            if gang is None or run is None:
+                continue
+            self._count(gang, now)
+            del gang.running[ref.uid]
+            for resource, amount in run.requests.items():
+                self._lost[resource] += amount * (now - run.began)
+            self._touched[ref.uid] = gang
+
+    def _settle(self, now: Instant) -> None:
+        """Count the gangs that the victims of the last instant broke, once time has passed."""
+        if now > self._touched_at:
+            broken = {id(g): g for g in self._touched.values() if g.is_incomplete}
+            self._broken += len(broken)
+            self._touched.clear()
+            self._touched_at = now
+
+    def _count(self, gang: _Gang, now: Instant) -> None:
+        """Add what an incomplete gang held since it last changed."""
+        if gang.is_incomplete:
+            for run in gang.running.values():
+                for resource, amount in run.requests.items():
+                    self._incomplete[resource] += amount * (now - gang.since)
+        gang.since = now
+
+    # --- result ---------------------------------------------------------------------------
+
+    def tally(self, now: Instant) -> GangTally:
+        """The tally over gangs that need more than one member."""
+        self._settle(now + 1)
+        gangs = [gang for gang in self._gangs.values() if gang.minimum > 1]
+        for gang in gangs:
+            self._count(gang, now)
+        return GangTally(
+            gangs=len(gangs),
+            finished=sum(gang.is_finished for gang in gangs),
+            broken=self._broken,
+            lost=_sorted(self._lost),
+            incomplete=_sorted(self._incomplete),
+        )
+
+
+def _sorted(amounts: Counter[str]) -> dict[str, int]:
+    return {resource: amount for resource, amount in sorted(amounts.items()) if amount}

@@ -1,0 +1,53 @@
+"""JobRecorder: collects the JobsOutcome of a run.
+
+Queues are sampled from the reports of the batch scheduler. Which groups wait, and why, is asked of
+the batch scheduler's own explanation when the run is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.engine.batch.controller import Batch
+from fairlead.engine.batch.explanation.explanation import survey
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import PodPreempting, QueueStood, Record, Reporter
+from fairlead.engine.state.cluster import Cluster
+from fairlead.whatif.outcome.jobs import JobsOutcome
+from fairlead.whatif.run.gang_recorder import GangRecorder
+
+EXPLAINED_MAX: Final = 100
+"""How many waiting groups are explained: each explanation costs a trial session."""
+
+
+@dataclass(slots=True)
+class JobRecorder:
+    """A Reporter that keeps samples of queues and forwards every record to `reporter`."""
+
+    reporter: Reporter
+    samples: list[QueueStood] = field(default_factory=list)
+    gangs: GangRecorder = field(default_factory=GangRecorder)
+
+    def report(self, record: Record) -> None:
+        """Keep what `record` says about queues and gangs, then forward it."""
+        match record:
+            case QueueStood():
+                self.samples.append(record)
+            case PodPreempting(victims=victims, at=at):
+                self.gangs.preempted(victims, at)
+        self.reporter.report(record)
+
+    def outcome(self, batch: Batch | None, cluster: Cluster, now: Instant) -> JobsOutcome:
+        """The outcome as of `now`; `batch` held the sessions on `cluster`, if there were any."""
+        gangs = self.gangs.tally(now)
+        if batch is None:
+            return JobsOutcome(gangs=gangs)
+        found = survey(batch.composition, cluster, now, EXPLAINED_MAX)
+        return JobsOutcome(_newest(self.samples), found.waiting, tuple(self.samples), gangs)
+
+
+def _newest(samples: Iterable[QueueStood]) -> tuple[QueueStood, ...]:
+    by_name = {sample.queue: sample for sample in samples}
+    return tuple(by_name[name] for name in sorted(by_name))

@@ -1,0 +1,124 @@
+"""Finds the pods of an outage that are not running again at the end, and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import (
+    controller_of,
+    is_daemon_pod,
+    is_static,
+    is_terminal,
+    is_terminating,
+    pod_priority,
+)
+from fairlead.api.taint import NO_EXECUTE
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.nodelifecycle.eviction.taint_eviction import ENDLESS, tolerated_s
+from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.outage import (
+    AffectedPodState,
+    LossCause,
+    LostPod,
+    NodeState,
+    zone_phrase,
+)
+from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.run.outage_recorder import AffectedPod, OutageRecorder
+
+
+def lost_pods(
+    recorder: OutageRecorder, ends: Mapping[str, PodEnd], start: Instant
+) -> Iterator[LostPod]:
+    """Every pod that is not running again, by name; `ends` are the pods at the end by key."""
+    explainer = _LossExplainer(recorder, ends, start)
+    for key in sorted(recorder.affected):
+        pod = recorder.affected[key]
+        if pod.state is not AffectedPodState.UP:
+            cause, why = explainer.explain(key, pod)
+            priority = pod_priority(pod.pod)
+            yield LostPod(pod=key, priority=priority, node=pod.node, cause=cause, why=why)
+
+
+@dataclass(frozen=True, slots=True)
+class _LossExplainer:
+    """Decides the cause of one loss from the recorder's state at the end of the run."""
+
+    recorder: OutageRecorder
+    ends: Mapping[str, PodEnd]
+    start: Instant
+
+    def explain(self, key: str, lost: AffectedPod) -> tuple[LossCause, str]:
+        incarnations = [pod for pod in self.recorder.incarnations(key) if not is_terminal(pod)]
+        staying = [pod for pod in incarnations if not is_terminating(pod)]
+        if lost.state is AffectedPodState.WAITING:
+            return self._waiting(key, staying)
+        if staying:
+            return self._not_evicted(staying[0])
+        owner = controller_of(lost.pod.metadata)
+        if incarnations:
+            if owner is not None and owner.kind == "StatefulSet":
+                return LossCause.STICKY, (
+                    "its StatefulSet creates no replacement before the old pod is gone, and the "
+                    "kubelet of a silent node cannot confirm that"
+                )
+            return (
+                LossCause.UNCONFIRMED,
+                "deleted, but the kubelet of its silent node cannot confirm that it is gone",
+            )
+        if owner is None:
+            return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"
+        return LossCause.NOT_REPLACED, f"{owner.kind} {owner.name} creates no replacement"
+
+    def _waiting(self, key: str, staying: list[Pod]) -> tuple[LossCause, str]:
+        node = next((pod.spec.node_name for pod in staying if pod.spec.node_name), "")
+        if node:
+            return LossCause.STARTING, f"its replacement is starting on {node}"
+        end = self.ends.get(key)
+        return LossCause.NO_ROOM, (end.reason if end else "") or "not tried yet"
+
+    def _not_evicted(self, pod: Pod) -> tuple[LossCause, str]:
+        """Why `pod` was not evicted from its silent node."""
+        recorder, name = self.recorder, pod.spec.node_name
+        timer = recorder.timers.get(pod.metadata.uid)
+        if timer is not None:
+            due = for_readers(timer.due - self.start)
+            return LossCause.NOT_YET, f"tolerates the taint for {timer.tolerated_s} s, until {due}"
+        match recorder.state(name):
+            case NodeState.TAINTED:
+                return self._tolerated(pod)
+            case NodeState.UNREADY if is_daemon_pod(pod) or is_static(pod):
+                return LossCause.DAEMON, "belongs to its node, and is not evicted"
+            case NodeState.UNREADY:
+                return self._untainted(name)
+            case NodeState.UNNOTICED:
+                return LossCause.UNTAINTED, "the node controller has not yet noticed the failure"
+            case _:
+                return LossCause.NOT_YET, "its node is gone"
+
+    def _tolerated(self, pod: Pod) -> tuple[LossCause, str]:
+        node = self.recorder.nodes[pod.spec.node_name]
+        taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
+        if is_daemon_pod(pod):
+            return LossCause.DAEMON, "pods of DaemonSets tolerate the taint indefinitely"
+        if is_static(pod):
+            return LossCause.DAEMON, "static pods belong to their node"
+        if tolerated_s(taints, pod.spec.tolerations) is ENDLESS:
+            return LossCause.TOLERATES, "tolerates the taint indefinitely"
+        return LossCause.UNTAINTED, "taint-based eviction is off (--enable-taint-manager=false)"
+
+    def _untainted(self, node: str) -> tuple[LossCause, str]:
+        zone = self.recorder.zone(node)
+        change = next((one for one in reversed(self.recorder.zones) if one.zone == zone), None)
+        if change is None or change.rate > 0:
+            what = "tainted" if self.recorder.config.taint_based_evictions else "emptied"
+            return LossCause.UNTAINTED, f"its node is still queued to be {what} (rate limit)"
+        if change.state == ZoneState.FULL_DISRUPTION:
+            return LossCause.STOPPED_ZONE, "evictions are stopped: no zone has a ready node"
+        return LossCause.STOPPED_ZONE, (
+            f"evictions are stopped in {zone_phrase(zone)}: {change.unready} of its {change.size} "
+            "nodes are not ready, and it is not a large zone"
+        )

@@ -1,0 +1,90 @@
+"""Builds the OutageOutcome of a run from its OutageRecorder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.outcome.misconception import misconceptions
+from fairlead.whatif.outcome.outage import (
+    AffectedPodState,
+    NodeHistory,
+    OutageOutcome,
+    OutagePreemption,
+)
+from fairlead.whatif.outcome.run_outcome import PdbBreach, PodEnd, Preempted
+from fairlead.whatif.run.lost_pod import lost_pods
+from fairlead.whatif.run.outage_recorder import FailedNode, OutageRecorder
+
+
+def outage_outcome(
+    recorder: OutageRecorder,
+    start: Instant,
+    ends: Mapping[str, PodEnd],
+    preempted: Sequence[Preempted],
+    breaches: Sequence[PdbBreach],
+) -> OutageOutcome | None:
+    """The outcome of the failed nodes; None if no node failed.
+
+    `ends` are the pods at the end by the key of their first incarnation.
+    """
+    if not recorder.failed_nodes:
+        return None
+    affected = recorder.affected.values()
+    back = [pod for pod in affected if pod.state is AffectedPodState.UP]
+    evictions = sorted(at for node in recorder.failed_nodes.values() for at in node.evictions)
+    outcome = OutageOutcome(
+        concerned=len(recorder.affected),
+        evicted=sum(pod.evicted_at is not None for pod in affected),
+        first_eviction_at=evictions[0] if evictions else None,
+        last_eviction_at=evictions[-1] if evictions else None,
+        first_back_at=recorder.first_back_at,
+        last_back_at=recorder.last_back_at,
+        replaced=sum(pod.is_replaced for pod in back),
+        back_with_node=sum(not pod.is_replaced for pod in back),
+        nodes=tuple(_histories(recorder)),
+        lost=tuple(lost_pods(recorder, ends, start)),
+        preempted=tuple(_preemptions(recorder, preempted)),
+        turns=tuple(recorder.turns),
+        zones=tuple(recorder.zones),
+        node_samples=tuple(recorder.node_samples),
+        pod_samples=tuple(recorder.pod_samples),
+    )
+    beliefs = misconceptions(outcome, recorder.config, breaches, start)
+    return replace(outcome, beliefs=tuple(beliefs))
+
+
+def _preemptions(
+    recorder: OutageRecorder, preempted: Iterable[Preempted]
+) -> Iterator[OutagePreemption]:
+    for one in preempted:
+        if one.by in recorder.affected:
+            yield OutagePreemption(
+                at=one.at,
+                pod=one.pod.key,
+                priority=one.pod.priority,
+                node=one.node,
+                by=one.by,
+            )
+
+
+def _histories(recorder: OutageRecorder) -> list[NodeHistory]:
+    failed = recorder.failed_nodes
+    names = sorted(failed, key=lambda name: (failed[name].quiet_at, name))
+    return [_history(name, recorder.zone(name), failed[name]) for name in names]
+
+
+def _history(name: str, zone: str, node: FailedNode) -> NodeHistory:
+    return NodeHistory(
+        node=name,
+        zone=zone,
+        quiet_at=node.quiet_at,
+        unready_at=node.unready_at,
+        tainted_at=node.tainted_at,
+        first_eviction_at=node.evictions[0] if node.evictions else None,
+        last_eviction_at=node.evictions[-1] if node.evictions else None,
+        back_at=node.back_at,
+        pods=len(node.pods),
+        evicted=len(node.evictions),
+    )

@@ -1,0 +1,369 @@
+"""OutageRecorder: follows failed nodes and the pods that were on them.
+
+It observes the stimuli and reports of a run. A pod is tracked from the moment its node is out of
+service until it is up again; pods of healthy nodes cost nothing.
+
+    zone        the zone's key (nodelifecycle.zone), as in ZoneChange
+    pod key     namespace/name of the first incarnation, so a replacement has its predecessor's key
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
+from fairlead.api.objects import ApiObject, Node, Pod
+from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.taint import NO_EXECUTE
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.reporter import (
+    EvictionCancelled,
+    EvictionTimed,
+    NodeTainted,
+    PodEvicted,
+    Record,
+    ZoneAssessed,
+)
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE, ready_status
+from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
+from fairlead.engine.workloads.annotation import original_name
+from fairlead.engine.workloads.drain.controller import WHY as DRAINED
+from fairlead.whatif.outcome.outage import (
+    AffectedPodSample,
+    AffectedPodState,
+    NodeSample,
+    NodeState,
+    RateLimitedTaint,
+    ZoneChange,
+)
+
+_FAILURE_TAINTS = (NOT_READY, UNREACHABLE)
+
+
+@dataclass(slots=True)
+class FailedNode:
+    """A node that is or was out of service; see `NodeHistory`."""
+
+    quiet_at: Instant
+    unready_at: Instant | None = None
+    tainted_at: Instant | None = None
+    evictions: list[Instant] = field(default_factory=list)
+    back_at: Instant | None = None
+    pods: dict[str, None] = field(default_factory=dict)  # original keys
+
+
+@dataclass(slots=True)
+class AffectedPod:
+    """A pod that was on a failed `node`; `pod` is the incarnation that was there."""
+
+    pod: Pod
+    node: str
+    state: AffectedPodState = AffectedPodState.DOWN
+    evicted_at: Instant | None = None
+    is_replaced: bool = False
+
+
+@dataclass(slots=True)
+class OutageRecorder:
+    """Records one run; `config` determines the zones of nodes."""
+
+    config: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
+    now: Instant = 0
+    nodes: dict[str, Node] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)  # existing pods by uid
+    failed_nodes: dict[str, FailedNode] = field(default_factory=dict)  # by name
+    affected: dict[str, AffectedPod] = field(default_factory=dict)  # by pod key
+    timers: dict[str, EvictionTimed] = field(default_factory=dict)  # by uid
+    turns: list[RateLimitedTaint] = field(default_factory=list)
+    zones: list[ZoneChange] = field(default_factory=list)
+    node_samples: list[NodeSample] = field(default_factory=list)
+    pod_samples: list[AffectedPodSample] = field(default_factory=list)
+    first_back_at: Instant | None = None
+    last_back_at: Instant | None = None
+    _rates: dict[str, float] = field(default_factory=dict)  # nodes per second by zone
+    _states: dict[str, NodeState] = field(default_factory=dict)
+    _is_serving: dict[str, bool] = field(default_factory=dict)  # kubelet runs and Ready is True
+    _zone_of: dict[str, str] = field(default_factory=dict)
+    _counts: dict[str, dict[NodeState, int]] = field(default_factory=dict)
+    _on_node: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    _keys: dict[str, str] = field(default_factory=dict)  # pod keys by uid, deleted pods included
+    _by_key: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    _tally: dict[AffectedPodState, int] = field(
+        default_factory=lambda: dict.fromkeys(AffectedPodState, 0)
+    )
+    _evicted: int = 0
+
+    # --- reports ------------------------------------------------------------------
+
+    def report(self, record: Record) -> None:
+        """Record a decision about a failed node or one of its pods."""
+        match record:
+            case ZoneAssessed(zone, state, size, unready, rate, at):
+                self.zones.append(ZoneChange(at, zone, state, size, unready, rate))
+                self._rates[zone] = rate
+            case NodeTainted(node, zone, _, is_turn, at):
+                if is_turn:
+                    self.turns.append(RateLimitedTaint(at, zone, node))
+            case EvictionTimed(pod=ref):
+                self.timers[ref.uid] = record
+            case EvictionCancelled(pod=ref):
+                self.timers.pop(ref.uid, None)
+            case PodEvicted(pod=ref, why=why):
+                self.timers.pop(ref.uid, None)
+                if why != DRAINED:
+                    self._record_eviction(record)
+
+    def is_waiting(self) -> bool:
+        """Whether a toleration will expire, or a queued node be tainted, if time merely passes."""
+        return bool(self.timers) or any(self._will_taint(zone) for zone in self._counts)
+
+    def _will_taint(self, zone: str) -> bool:
+        unready = self._counts[zone][NodeState.UNREADY]
+        rate = self._rates.get(zone, 0.0)
+        if not unready or not rate:
+            return False
+        if self.config.taint_based_evictions:
+            return True
+        latest = max((node.unready_at or 0 for node in self.failed_nodes.values()), default=0)
+        return self.now < latest + self.config.pod_eviction_timeout + seconds(unready / rate)
+
+    def _record_eviction(self, record: PodEvicted) -> None:
+        affected = self.affected.get(self._keys.get(record.pod.uid, ""))
+        if affected is None or record.node not in self.failed_nodes:
+            return
+        self.failed_nodes[record.node].evictions.append(record.at)
+        if affected.evicted_at is None:
+            self._evicted += 1
+        affected.evicted_at = record.at
+        self._sample_pods()
+
+    # --- stimuli ---------------------------------------------------------------------
+
+    def observe(self, stimulus: Stimulus, now: Instant) -> None:
+        """Record a stimulus before the controllers handle it."""
+        self.now = now
+        match stimulus:
+            case ObjectsLoaded(objects):
+                for loaded in objects:
+                    self._record(loaded)
+            case ObjectChanged(changed):
+                self._record(changed)
+            case ObjectDeleted(gone):
+                self._forget(gone)
+
+    def _record(self, changed: ApiObject) -> None:
+        match changed:
+            case Node():
+                self._record_node(changed)
+            case Pod():
+                self._record_pod(changed)
+
+    def _forget(self, gone: ApiObject) -> None:
+        match gone:
+            case Node():
+                self.nodes.pop(gone.metadata.name, None)
+                self._is_serving.pop(gone.metadata.name, None)
+                self._move(gone.metadata.name, "", None)
+            case Pod():
+                self._drop(gone)
+                self._update(_key(gone))
+
+    # --- nodes -----------------------------------------------------------------------------
+
+    def _record_node(self, node: Node) -> None:
+        name, state = node.metadata.name, state_of(node)
+        self.nodes[name] = node
+        before = self._states.get(name)
+        was_serving, self._is_serving[name] = self._is_serving.get(name), _is_serving_node(node)
+        self._move(name, zone_key(node, self.config), state)
+        if state is before and was_serving == self._is_serving[name]:
+            return
+        if not state.is_in_service:
+            self._record_failure(name, state)
+        elif before is not None and not before.is_in_service:
+            self.failed_nodes[name].back_at = self.now
+        for key in self._keys_on(name):
+            self._update(key)
+
+    def state(self, node: str) -> NodeState | None:
+        """The node's current state; None if it was deleted."""
+        return self._states.get(node)
+
+    def zone(self, node: str) -> str:
+        """The key of the node's zone; "" if the node was deleted."""
+        return self._zone_of.get(node, "")
+
+    def incarnations(self, key: str) -> list[Pod]:
+        """The existing pods with this key, oldest first."""
+        return [self.pods[uid] for uid in self._by_key.get(key, ())]
+
+    def _record_failure(self, name: str, state: NodeState) -> None:
+        failed = self.failed_nodes.setdefault(name, FailedNode(self.now))
+        failed.back_at = None
+        if state in (NodeState.UNREADY, NodeState.TAINTED) and failed.unready_at is None:
+            failed.unready_at = self.now
+        if state is NodeState.TAINTED and failed.tainted_at is None:
+            failed.tainted_at = self.now
+        for uid in self._on_node.get(name, ()):
+            self._mark_affected(self.pods[uid])
+
+    def _move(self, name: str, zone: str, state: NodeState | None) -> None:
+        """Move the node to its new zone and state in the counts; None if it was deleted."""
+        old_zone, old_state = self._zone_of.get(name), self._states.get(name)
+        if (old_zone, old_state) == (zone, state):
+            return
+        if old_zone is not None and old_state is not None:
+            self._counts[old_zone][old_state] -= 1
+            self._sample_nodes(old_zone)
+        if state is None:
+            self._states.pop(name, None)
+            self._zone_of.pop(name, None)
+            return
+        self._states[name], self._zone_of[name] = state, zone
+        counts = self._counts.setdefault(zone, dict.fromkeys(NodeState, 0))
+        counts[state] += 1
+        self._sample_nodes(zone)
+
+    def _sample_nodes(self, zone: str) -> None:
+        sample = NodeSample(self.now, zone, dict(self._counts[zone]))
+        last = self.node_samples[-1] if self.node_samples else None
+        if last is not None and (last.at, last.zone) == (sample.at, zone):
+            self.node_samples[-1] = sample
+        else:
+            self.node_samples.append(sample)
+
+    # --- pods ------------------------------------------------------------------------------
+
+    def _record_pod(self, pod: Pod) -> None:
+        uid, node = pod.metadata.uid, pod.spec.node_name
+        before = self.pods.get(uid)
+        if before is None or before.spec.node_name != node:
+            self._keys[uid] = _key(pod)
+            self._by_key[_key(pod)][uid] = None
+            if node:
+                self._on_node[node][uid] = None
+        self.pods[uid] = pod
+        if before is not None and _relevant_fields(before) == _relevant_fields(pod):
+            return
+        if node and not self._is_serving.get(node, True):
+            self._mark_affected(pod)
+        self._update(_key(pod))
+
+    def _drop(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        self.pods.pop(uid, None)
+        self._on_node.get(pod.spec.node_name, {}).pop(uid, None)
+        incarnations = self._by_key.get(_key(pod), {})
+        incarnations.pop(uid, None)
+        if not incarnations:
+            self._by_key.pop(_key(pod), None)
+
+    def _mark_affected(self, pod: Pod) -> None:
+        """Mark `pod` as affected, unless it has ended."""
+        if is_terminal(pod):
+            return
+        key, node = _key(pod), pod.spec.node_name
+        self.failed_nodes.setdefault(node, FailedNode(self.now)).pods[key] = None
+        affected = self.affected.get(key)
+        if affected is None:
+            affected = self.affected[key] = AffectedPod(pod, node)
+            self._tally[AffectedPodState.DOWN] += 1
+        elif (
+            affected.state is not AffectedPodState.UP
+            or self._state(key)[0] is not AffectedPodState.UP
+        ):
+            affected.pod, affected.node = pod, node
+            self._set_state(affected, AffectedPodState.DOWN)
+        self._sample_pods()
+
+    def _update(self, key: str) -> None:
+        """Update the state of the affected pod `key`.
+
+        A pod that is up again is not tracked any more: later failures have other causes.
+        """
+        affected = self.affected.get(key)
+        if affected is None or affected.state is AffectedPodState.UP:
+            return
+        state, running = self._state(key)
+        if state is affected.state:
+            return
+        self._set_state(affected, state)
+        if state is AffectedPodState.UP:
+            self.last_back_at = self.now
+            if self.first_back_at is None:
+                self.first_back_at = self.now
+            affected.is_replaced = affected.pod.metadata.uid != running
+        self._sample_pods()
+
+    def _set_state(self, affected: AffectedPod, state: AffectedPodState) -> None:
+        self._tally[affected.state] -= 1
+        self._tally[state] += 1
+        affected.state = state
+
+    def _state(self, key: str) -> tuple[AffectedPodState, str]:
+        """The best state of any incarnation of `key`, and the uid of the one that is up."""
+        best = AffectedPodState.DOWN
+        for pod in self.incarnations(key):
+            if pod.status.phase == "Succeeded":
+                return AffectedPodState.UP, pod.metadata.uid
+            if is_terminating(pod) or is_terminal(pod):
+                continue
+            node = pod.spec.node_name
+            if node and self._is_serving.get(node, False) and pod.status.phase == "Running":
+                return AffectedPodState.UP, pod.metadata.uid
+            if not node or self._is_serving.get(node, False):
+                best = AffectedPodState.WAITING
+        return best, ""
+
+    def _keys_on(self, node: str) -> Iterator[str]:
+        yield from dict.fromkeys(_key(self.pods[uid]) for uid in self._on_node.get(node, ()))
+
+    def _sample_pods(self) -> None:
+        tally = self._tally
+        sample = AffectedPodSample(
+            self.now,
+            tally[AffectedPodState.DOWN],
+            tally[AffectedPodState.WAITING],
+            tally[AffectedPodState.UP],
+            self._evicted,
+        )
+        if self.pod_samples and self.pod_samples[-1].at == self.now:
+            self.pod_samples[-1] = sample
+        else:
+            self.pod_samples.append(sample)
+
+
+def state_of(node: Node) -> NodeState:
+    """The state that the Node object shows."""
+    if any(t.key in _FAILURE_TAINTS and t.effect == NO_EXECUTE for t in node.spec.taints):
+        return NodeState.TAINTED
+    if ready_status(node) not in (TRUE, ""):
+        return NodeState.UNREADY
+    if _is_silent(node):
+        return NodeState.UNNOTICED
+    return NodeState.CORDONED if node.spec.unschedulable else NodeState.READY
+
+
+def _is_serving_node(node: Node) -> bool:
+    return not _is_silent(node) and ready_status(node) in (TRUE, "")
+
+
+def _is_silent(node: Node) -> bool:
+    try:
+        behaviour = parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, ""))
+    except ValueError:
+        return False
+    return behaviour.mode in (Mode.STOPPED, Mode.PAUSED)
+
+
+def _key(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{original_name(pod)}"
+
+
+def _relevant_fields(pod: Pod) -> tuple[str, str, bool]:
+    """The fields that a pod's state depends on."""
+    return (pod.spec.node_name, pod.status.phase, is_terminating(pod))

@@ -1,0 +1,27 @@
+"""Progress: receives how far a run has come, for a progress bar."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Receives the phases of the work and the progress of each."""
+
+    def begin(self, phase: str, total: int) -> None:
+        """`phase` starts; it has `total` parts (0: unknown)."""
+        ...
+
+    def reach(self, done: int, now_s: float) -> None:
+        """`done` parts are done; virtual time is `now_s` seconds after the start."""
+        ...
+
+
+class NoProgress:
+    """Discards progress."""
+
+    def begin(self, phase: str, total: int) -> None:
+        """Do nothing."""
+
+    def reach(self, done: int, now_s: float) -> None:
+        """Do nothing."""

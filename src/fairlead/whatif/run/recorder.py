@@ -1,0 +1,386 @@
+"""Recorder: collects the outcome of a run while it happens.
+
+Two sources: the controllers' reports (placements, preemptions and evictions, with reasons), and the
+stimuli that the controllers receive (pods and budgets as they change). The recorder only observes.
+
+    a pod in the counts:   pending (no node) -> running (has a node) -> over (ended or deleted)
+
+A terminating pod counts as over, because its replacement is counted already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
+from fairlead.api.pods.facts import is_terminal, is_terminating, pod_priority
+from fairlead.api.pods.requests import pod_requests
+from fairlead.api.selector import selector_matches
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import Command, EvictPod, ObjectRef, RecordEvent
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import (
+    DisplacementCycle,
+    NominationsWasted,
+    PluginFailed,
+    PodEvicted,
+    PodPlaced,
+    PodPreempting,
+    PodUnschedulable,
+    Record,
+    WorkloadStarving,
+)
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.loop_detector import cycle_text
+from fairlead.engine.workloads.annotation import original_name
+from fairlead.engine.workloads.drain.controller import WHY as DRAINED
+from fairlead.whatif.outcome.run_outcome import (
+    Evicted,
+    PdbBreach,
+    PodCountSample,
+    PodEnd,
+    Preempted,
+    Recurrence,
+    Undrained,
+)
+from fairlead.whatif.run.drain_recorder import DrainRecorder
+from fairlead.whatif.run.outage_recorder import OutageRecorder
+
+_PENDING = "pending"
+_RUNNING = "running"
+_OVER = ""
+_COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
+
+
+@dataclass(slots=True)
+class _Track:
+    """One incarnation of a pod."""
+
+    pod: Pod
+    state: str = _OVER
+    reason: str = ""
+    pending_since: Instant = 0
+    started_at: Instant | None = None
+    refusal: str = ""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Pods of one priority: pending and running now, preempted and evicted so far."""
+
+    pending: int = 0
+    running: int = 0
+    preempted: int = 0
+    evicted: int = 0
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A Reporter that also observes stimuli; `now` is the time of the last one."""
+
+    now: Instant
+    preempted: list[Preempted] = field(default_factory=list)
+    evicted: list[Evicted] = field(default_factory=list)
+    breaches: list[PdbBreach] = field(default_factory=list)
+    samples: list[PodCountSample] = field(default_factory=list)
+    choices: int = 0
+    complaints: dict[str, str] = field(default_factory=dict)  # the first message by object
+    recurrences: list[Recurrence] = field(default_factory=list)
+    outage: OutageRecorder = field(default_factory=OutageRecorder)
+    drains: DrainRecorder = field(default_factory=DrainRecorder)
+    priority_names: dict[int, str] = field(default_factory=dict)
+    _tracks: dict[str, _Track] = field(default_factory=dict)  # existing pods by namespace/name
+    _known: dict[str, _Track] = field(default_factory=dict)  # all pods of the run by uid
+    _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
+    _counts: dict[int, Counts] = field(default_factory=dict)
+    _budgets: dict[str, PodDisruptionBudget] = field(default_factory=dict)
+
+    # --- reports ------------------------------------------------------------------
+
+    def report(self, record: Record) -> None:
+        """Record a decision."""
+        timer = self.outage.timers.get(record.pod.uid) if isinstance(record, PodEvicted) else None
+        self.outage.report(record)
+        match record:
+            case PodPlaced(equals=equals):
+                self.choices += equals > 1
+            case PodUnschedulable(pod=ref, message=message):
+                if track := self._tracks.get(ref.key):
+                    track.reason = message
+            case PodPreempting():
+                self._on_preempting(record)
+            case PodEvicted():
+                self._on_evicted(record, None if timer is None else timer.tolerated_s)
+            case DisplacementCycle(at=at):
+                self.recurrences.append(Recurrence("cycle", cycle_text(record), at))
+            case WorkloadStarving(workload=workload, times=times, at=at):
+                message = f"pods of {workload} have been displaced {times} times"
+                self.recurrences.append(Recurrence("starving", message, at))
+            case NominationsWasted(pod=ref, times=times, at=at):
+                message = f"room was made for {ref.key} {times} times in a row but never used"
+                self.recurrences.append(Recurrence("wasted", message, at))
+            case PluginFailed(plugin=plugin, point=point, message=message):
+                self.complaints.setdefault(f"plugin {plugin} ({point})", message)
+
+    def explain_waiting(self, why: Callable[[Pod], str]) -> None:
+        """Ask `why` for pending pods without a scheduling failure: they never entered the queue."""
+        for track in self._tracks.values():
+            if not track.reason and _state_of(track.pod) == _PENDING:
+                track.reason = why(track.pod)
+
+    def _on_preempting(self, record: PodPreempting) -> None:
+        """Record the victims; those already terminating are not counted a second time."""
+        self.choices += record.equals > 1
+        by = self._end(record.pod)
+        victims = [ref for ref in record.victims if ref.uid not in self._leaving]
+        self._leaving.update(ref.uid for ref in victims)
+        for ref in victims:
+            victim = self._end(ref)
+            self.preempted.append(
+                Preempted(
+                    pod=victim,
+                    node=victim.node or record.node,  # a plugin may take pods from other nodes
+                    at=record.at,
+                    by=by.key,
+                    by_priority=by.priority,
+                    rule=record.rule,
+                    candidates=record.candidates,
+                )
+            )
+            self._counts_of(victim.priority).preempted += 1
+            self._sample(victim.priority)
+        if record.pdb_violations:
+            self._record_breaches(victims, by.key, record.at)
+
+    def _record_breaches(self, victims: Iterable[ObjectRef], by: str, at: Instant) -> None:
+        """Record the budgets that the victims, taken in order, exceed."""
+        # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
+        allowed = {key: pdb.status.disruptions_allowed for key, pdb in self._budgets.items()}
+        for ref in victims:
+            track = self._known.get(ref.uid)
+            if track is None:
+                continue
+            for key, pdb in self._budgets.items():
+                if not _covers(pdb, track.pod):
+                    continue
+                allowed[key] -= 1
+                if allowed[key] < 0:
+                    pod = self._end(ref).key
+                    self.breaches.append(PdbBreach(pdb=key, pod=pod, by=by, at=at))
+
+    def _on_evicted(self, record: PodEvicted, tolerated_s: int | None) -> None:
+        self._leaving.add(record.pod.uid)
+        pod = self._end(record.pod)
+        self.evicted.append(
+            Evicted(
+                pod=pod,
+                node=record.node,
+                at=record.at,
+                why=record.why,
+                tolerated_s=tolerated_s,
+            )
+        )
+        if record.why != DRAINED:
+            self._record_ignored_budgets(record)
+        self._counts_of(pod.priority).evicted += 1
+        self._sample(pod.priority)
+
+    def _record_ignored_budgets(self, record: PodEvicted) -> None:
+        """Record the budgets that would have refused an eviction caused by a taint."""
+        track = self._known.get(record.pod.uid)
+        if track is None:
+            return
+        for key, pdb in self._budgets.items():
+            if pdb.status.disruptions_allowed <= 0 and _covers(pdb, track.pod):
+                pod = self._end(record.pod).key
+                self.breaches.append(PdbBreach(pdb=key, pod=pod, by=record.why, at=record.at))
+
+    def observe_commands(self, commands: Iterable[Command]) -> None:
+        """Record the failures that controllers report as events."""
+        for command in commands:
+            if isinstance(command, RecordEvent) and command.reason in _COMPLAINT_REASONS:
+                subject = f"{command.regarding.kind} {command.regarding.key}"
+                self.complaints.setdefault(subject, command.note)
+
+    # --- stimuli ---------------------------------------------------------------------
+
+    def observe(self, stimulus: Stimulus, now: Instant) -> None:
+        """Record a stimulus before the controllers handle it."""
+        self.now = now
+        self.outage.observe(stimulus, now)
+        match stimulus:
+            case ObjectsLoaded(objects):
+                for loaded in objects:
+                    self._record(loaded)
+            case ObjectChanged(changed):
+                self._record(changed)
+            case ObjectDeleted(gone):
+                self._forget(gone)
+            case CommandFailed(EvictPod(pod=ref), _, message):
+                if track := self._known.get(ref.uid):
+                    track.refusal = message
+
+    def _record(self, changed: ApiObject) -> None:
+        match changed:
+            case Pod():
+                self._record_pod(changed)
+            case Node():
+                self.drains.observe(changed, self.now)
+            case PodDisruptionBudget():
+                self._budgets[changed.key] = changed
+            case PriorityClass():
+                self.priority_names.setdefault(changed.value, changed.metadata.name)
+
+    def _forget(self, gone: ApiObject) -> None:
+        match gone:
+            case Pod():
+                self._forget_pod(gone)
+            case PodDisruptionBudget():
+                self._budgets.pop(gone.key, None)
+
+    def _record_pod(self, pod: Pod) -> None:
+        known = self._tracks.get(pod.key)
+        if known is not None and known.pod.metadata.uid == pod.metadata.uid:
+            track = known
+            track.pod = pod
+        else:
+            self._leave(known)
+            track = self._tracks[pod.key] = _Track(pod, pending_since=self._created(pod))
+            self._known[pod.metadata.uid] = track
+        self._enter(track, _state_of(pod))
+        if track.started_at is None and pod.status.phase == "Running":
+            track.started_at = self.now
+
+    def _forget_pod(self, pod: Pod) -> None:
+        track = self._tracks.get(pod.key)
+        if track is not None and track.pod.metadata.uid == pod.metadata.uid:
+            self._leave(track)
+            del self._tracks[pod.key]
+
+    # --- result ---------------------------------------------------------------------------
+
+    def ends(self) -> dict[str, PodEnd]:
+        """The existing pods by the key of their first incarnation, sorted.
+
+        Of several incarnations the one that is still alive counts.
+        """
+        by_key: dict[str, _Track] = {}
+        for key in sorted(self._tracks, key=lambda key: (_liveness(self._tracks[key].pod), key)):
+            track = self._tracks[key]
+            by_key[_original_key(track.pod)] = track
+        return {key: _end_of(by_key[key]) for key in sorted(by_key)}
+
+    def all_pods(self) -> list[PodEnd]:
+        """All existing pods, terminating and replaced ones included, sorted by name."""
+        return [_end_of(self._tracks[key]) for key in sorted(self._tracks)]
+
+    def undrained(self) -> list[Undrained]:
+        """The pods whose eviction is still refused, sorted by name."""
+        tracks = (self._tracks[key] for key in sorted(self._tracks))
+        return [
+            Undrained(pod=_end_of(track), why=self._refusal(track))
+            for track in tracks
+            if track.refusal and not is_terminating(track.pod) and not is_terminal(track.pod)
+        ]
+
+    def _refusal(self, track: _Track) -> str:
+        """The API server's refusal; the names of the budgets, which it leaves out, are added."""
+        if not track.refusal.endswith("disruption budget."):
+            return track.refusal
+        names = ", ".join(key for key, pdb in self._budgets.items() if _covers(pdb, track.pod))
+        return f"{track.refusal} ({names})" if names else track.refusal
+
+    # --- bookkeeping -----------------------------------------------------------------------
+
+    def _created(self, pod: Pod) -> Instant:
+        text = pod.metadata.creation_timestamp
+        return min(parse_timestamp(text), self.now) if text else self.now
+
+    def _enter(self, track: _Track, state: str) -> None:
+        if track.state != state:
+            self._leave(track)
+            track.state = state
+            self._shift(track, +1)
+
+    def _leave(self, track: _Track | None) -> None:
+        if track is not None and track.state != _OVER:
+            self._shift(track, -1)
+            track.state = _OVER
+
+    def _shift(self, track: _Track, by: int) -> None:
+        if track.state == _OVER:
+            return
+        priority = pod_priority(track.pod)
+        counts = self._counts_of(priority)
+        setattr(counts, track.state, getattr(counts, track.state) + by)
+        self._sample(priority)
+
+    def _counts_of(self, priority: int) -> Counts:
+        return self._counts.setdefault(priority, Counts())
+
+    def _sample(self, priority: int) -> None:
+        """Record the counts as of now; within one instant the last sample counts."""
+        counts, at = self._counts_of(priority), self.now
+        sample = PodCountSample(
+            at, priority, counts.pending, counts.running, counts.preempted, counts.evicted
+        )
+        if self.samples and (self.samples[-1].at, self.samples[-1].priority) == (at, priority):
+            self.samples[-1] = sample
+        else:
+            self.samples.append(sample)
+
+    def _end(self, ref: ObjectRef) -> PodEnd:
+        """The pod that `ref` names, as it is now or was when it was deleted."""
+        track = self._known.get(ref.uid)
+        if track is None:
+            return PodEnd(namespace=ref.namespace, name=ref.name)
+        return _end_of(track)
+
+
+def _state_of(pod: Pod) -> str:
+    if is_terminal(pod) or is_terminating(pod):
+        return _OVER
+    return _RUNNING if pod.spec.node_name else _PENDING
+
+
+def _liveness(pod: Pod) -> int:
+    """A higher value is more alive."""
+    if is_terminating(pod):
+        return 0
+    return 1 if is_terminal(pod) else 2
+
+
+def _original_key(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{original_name(pod)}"
+
+
+def _end_of(track: _Track) -> PodEnd:
+    pod = track.pod
+    return PodEnd(
+        namespace=pod.metadata.namespace,
+        name=original_name(pod),
+        node=pod.spec.node_name,
+        phase=pod.status.phase,
+        priority=pod_priority(pod),
+        labels=pod.metadata.labels,
+        requests=pod_requests(pod, existing=bool(pod.spec.node_name)),
+        reason=track.reason,
+        since=track.pending_since,
+        started_at=track.started_at,
+    )
+
+
+def _covers(pdb: PodDisruptionBudget, pod: Pod) -> bool:
+    """Whether `pdb` selects `pod` and does not count it as disrupted already."""
+    return (
+        pdb.metadata.namespace == pod.metadata.namespace
+        and selector_matches(pdb.spec.selector, pod.metadata.labels)
+        and pod.metadata.name not in pdb.status.disrupted_pods
+    )

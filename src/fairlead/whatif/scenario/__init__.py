@@ -1,0 +1,1 @@
+"""Scenario files of `fairlead simulate`: cluster sources, timed events, settings."""

@@ -1,0 +1,138 @@
+"""Synthetic nodes: `generated:` of a scenario.
+
+Each node looks as if a kubelet had registered it: Ready, with a hostname label and, if zones are
+configured, a zone label (round-robin, so that any number of nodes is spread evenly).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import QuantityText
+from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import StrictForm
+
+NODES_MAX: Final = 200_000
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+PODS_PER_NODE: Final = 110  # the kubelet's --max-pods default
+_ALLOCATABLE: Final[dict[str, QuantityText]] = {"cpu": "4", "memory": "32Gi"}
+
+Allocatable = dict[str, QuantityText]
+
+
+class NodeGroup(StrictForm, frozen=True, kw_only=True):
+    """Identical nodes; `name` is the prefix of their numbered names."""
+
+    name: str = "node"
+    nodes: int
+    allocatable: Allocatable = {}
+    labels: dict[str, str] = {}
+    taints: list[dict[str, Any]] = []
+
+
+class GeneratedNodes(StrictForm, frozen=True, kw_only=True):
+    """`nodes` plain nodes plus the `groups`; `zones` is a number or a list of names.
+
+    Groups inherit allocatable, labels and taints.
+    """
+
+    nodes: int = 0
+    zones: int | list[str] = 0
+    allocatable: Allocatable = {}
+    labels: dict[str, str] = {}
+    taints: list[dict[str, Any]] = []
+    groups: list[NodeGroup] = []
+
+
+def generated_nodes(generated: GeneratedNodes, source: str, start: Instant) -> list[Json]:
+    """The node objects, ordered by group and number. Raises InputError."""
+    _refuse_counts(generated, source)
+    zones = zone_names(generated.zones)
+    nodes: list[Json] = []
+    for group in _groups(generated):
+        width = len(str(max(group.nodes - 1, 0)))
+        for number in range(group.nodes):
+            zone = zones[len(nodes) % len(zones)] if zones else ""
+            name = f"{group.name}-{number:0{width}}"
+            nodes.append(_node_of_group(name, zone, generated, group, start))
+    return nodes
+
+
+def zone_names(zones: int | list[str]) -> list[str]:
+    """The names of the zones: as given, or `zone-a`, `zone-b`, … for a number."""
+    if isinstance(zones, list):
+        return zones
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return [f"zone-{letters[n]}" if zones <= len(letters) else f"zone-{n}" for n in range(zones)]
+
+
+def node_object(
+    name: str,
+    *,
+    labels: dict[str, str],
+    allocatable: Allocatable,
+    start: Instant,
+    taints: list[dict[str, Any]] | None = None,
+) -> Json:
+    """A Ready node; capacity equals allocatable."""
+    spec = {"taints": taints} if taints else {}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "kubelet is posting ready status",
+        "lastTransitionTime": format_timestamp(start),
+    }
+    metadata = {
+        "name": name,
+        "labels": {HOSTNAME_LABEL: name, **labels},
+        "creationTimestamp": format_timestamp(start),
+    }
+    status = {"allocatable": allocatable, "capacity": allocatable, "conditions": [ready]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
+    }
+
+
+def _groups(generated: GeneratedNodes) -> Iterator[NodeGroup]:
+    if generated.nodes:
+        yield NodeGroup(nodes=generated.nodes)
+    yield from generated.groups
+
+
+def _node_of_group(
+    name: str, zone: str, generated: GeneratedNodes, group: NodeGroup, start: Instant
+) -> Json:
+    labels = {**({ZONE_LABEL: zone} if zone else {}), **generated.labels, **group.labels}
+    allocatable = {
+        **_ALLOCATABLE,
+        "pods": str(PODS_PER_NODE),
+        **generated.allocatable,
+        **group.allocatable,
+    }
+    taints = [*generated.taints, *group.taints]
+    return node_object(name, labels=labels, allocatable=allocatable, taints=taints, start=start)
+
+
+def _refuse_counts(generated: GeneratedNodes, source: str) -> None:
+    counts = {"nodes": generated.nodes}
+    counts.update({f"groups[{i}].nodes": g.nodes for i, g in enumerate(generated.groups)})
+    if isinstance(generated.zones, int):
+        counts["zones"] = generated.zones
+    for field, count in counts.items():
+        if count < 0:
+            raise InputError(source, f"{count} is negative", field=f"cluster.generated.{field}")
+    total = generated.nodes + sum(group.nodes for group in generated.groups)
+    if total > NODES_MAX:
+        raise InputError(
+            source, f"{total} nodes are more than {NODES_MAX}", field="cluster.generated.nodes"
+        )

@@ -1,0 +1,175 @@
+"""Scenario files: a cluster, timed events, a duration and a seed.
+
+    cluster:                       at least one of
+      files: [nodes.yaml, dump/]       kubectl output
+      trace: {nodes: …, pods: …}       CSV tables (module trace)
+      generated: {nodes: 5000, …}      synthetic nodes (module generated_nodes)
+    objects: [...]                 additional objects that exist from the start
+    events:                        each with `at` and one verb (module timed_event)
+    - {at: 10m, drain: zone=a}
+    duration: 1h                   default: until the cluster has settled
+    seed: 7
+    settings:
+      kubelet: {start-delay: 1s}
+      scheduler: scheduler.yaml
+      batch: batch.yaml                configuration of the batch scheduler
+      controller-manager: {flags: {node-eviction-rate: 0.5}}
+    outputs: {report: out.html, json: out.json, commands: out.jsonl, snapshot: after.json}
+
+Input files are relative to the scenario file, outputs to the current directory. Virtual time starts
+when `files` were taken (see snapshot.py), else at 2026-01-01T00:00:00Z.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fairlead.apiserver.kind import NODE
+from fairlead.engine.batch.configuration_file import SHIPPED
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.configuration.batch_config import (
+    DEFAULT_BATCH_OPTIONS,
+    SINGLE_PODS,
+    BatchOptions,
+)
+from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.input.document import Document, read, read_one
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
+from fairlead.whatif.run.experiment import Experiment, with_batch
+from fairlead.whatif.scenario.generated_nodes import GeneratedNodes, generated_nodes
+from fairlead.whatif.scenario.settings import Settings, kubelet_config, node_lifecycle_config
+from fairlead.whatif.scenario.timed_event import TimedEvent, steps_of
+from fairlead.whatif.scenario.trace import Arrival, Trace, read_trace
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest, manifests, refuse_duplicates
+from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
+from fairlead.whatif.snapshot.size_limit import refuse_excess
+from fairlead.whatif.snapshot.snapshot import start_of_time
+
+
+class ClusterSource(StrictForm, frozen=True, kw_only=True):
+    """Where the cluster comes from; the sources are combined."""
+
+    files: list[str] = []
+    trace: Trace | None = None
+    generated: GeneratedNodes | None = None
+
+
+class Outputs(StrictForm, frozen=True, kw_only=True):
+    """Files to write; None for results that are not written."""
+
+    report: str | None = None
+    json: str | None = None
+    commands: str | None = None
+    snapshot: str | None = None
+
+
+class Scenario(StrictForm, frozen=True, kw_only=True):
+    """A scenario file."""
+
+    cluster: ClusterSource
+    title: str = ""
+    objects: list[dict[str, Any]] = []
+    events: list[TimedEvent] = []
+    duration: str | int | float | None = None
+    seed: int = 0
+    settings: Settings = Settings()
+    outputs: Outputs = Outputs()
+
+
+def read_scenario(path: str) -> Scenario:
+    """The scenario in the file `path`. Raises InputError."""
+    return decode_strictly(read_one(path), Scenario)
+
+
+def experiment_of(
+    path: str,
+    scenario: Scenario,
+    seed: int | None = None,
+    plugins: UserPlugins | None = None,
+    batch: BatchOptions = DEFAULT_BATCH_OPTIONS,
+) -> Experiment:
+    """The experiment of `scenario`, which was read from `path`, with `plugins`.
+
+    `seed` and `batch` override the scenario's settings. Raises InputError.
+    """
+    seed = scenario.seed if seed is None else seed
+    folder = Path(path).parent
+    files = [document for name in scenario.cluster.files for document in read(str(folder / name))]
+    from_files = manifests(files)
+    start = start_of_time(files, from_files)
+    made, arrivals = _objects(path, folder, scenario, seed, start)
+    initial = [*from_files, *made]
+    refuse_duplicates(initial)
+    refuse_excess(initial)
+    inventory = Inventory(initial)
+    refuse_absent_classes(made, inventory)
+    arriving = _arriving(path, arrivals, inventory)
+    events = steps_of(path, folder, scenario.events, inventory, seed)
+    duration = field_duration(path, "duration", scenario.duration)
+    _refuse_empty(path, inventory)
+    steps = tuple(sorted([*arriving, *events], key=lambda step: step.after))
+    experiment = Experiment(
+        title=scenario.title or Path(path).stem,
+        source=path,
+        initial=tuple(initial),
+        start=start,
+        steps=steps,
+        duration=duration,
+        seed=seed,
+        kubelet=kubelet_config(path, scenario.settings.kubelet),
+        scheduler=read_scheduler_config(_config_path(folder, scenario), plugins),
+        node_lifecycle=node_lifecycle_config(path, scenario.settings.controller_manager),
+        runs_cron_jobs=scenario.settings.cron_jobs,
+    )
+    source = batch.source or _batch_source(folder, scenario)
+    return with_batch(experiment, replace(batch, source=source), steps)
+
+
+def _refuse_empty(path: str, inventory: Inventory) -> None:
+    if not inventory.of_kind(NODE):
+        raise InputError(path, "has no nodes, and no event creates one", field="cluster")
+
+
+def _config_path(folder: Path, scenario: Scenario) -> str | None:
+    name = scenario.settings.scheduler
+    return None if name is None else str(folder / name)
+
+
+def _batch_source(folder: Path, scenario: Scenario) -> str | None:
+    name = scenario.settings.batch
+    return name if name is None or name in (*SHIPPED, SINGLE_PODS) else str(folder / name)
+
+
+def _objects(
+    path: str, folder: Path, scenario: Scenario, seed: int, start: Instant
+) -> tuple[list[Manifest], list[Arrival]]:
+    """Generated and inline objects, and the pods that arrive from a trace."""
+    cluster = scenario.cluster
+    if not (cluster.files or cluster.trace or cluster.generated):
+        raise InputError(path, "needs files, a trace or generated nodes", field="cluster")
+    arrivals: list[Arrival] = []
+    values = []
+    if cluster.generated:
+        values += generated_nodes(cluster.generated, path, start)
+    if cluster.trace:
+        trace = read_trace(cluster.trace, scenario=path, folder=folder, seed=seed, start=start)
+        values += trace.objects
+        arrivals = trace.arrivals
+    return manifests([Document(path, [*values, *scenario.objects])]), arrivals
+
+
+def _arriving(path: str, arrivals: list[Arrival], inventory: Inventory) -> list[ScriptedStep]:
+    """The steps that create the pods of a trace."""
+    pods = manifests([Document(path, [arrival.pod for arrival in arrivals])])
+    for pod in pods:
+        inventory.add(pod)
+    return [
+        ScriptedStep.creating(arrival.after, pod)
+        for arrival, pod in zip(arrivals, pods, strict=True)
+    ]

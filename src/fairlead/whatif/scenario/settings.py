@@ -1,0 +1,114 @@
+"""`settings:` of a scenario: simulated kubelets, scheduler, batch scheduler and controllers."""
+
+from __future__ import annotations
+
+from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
+from fairlead.engine.kubelet.eviction_config import (
+    EvictionConfig,
+    EvictionFlagError,
+    eviction_of_flags,
+)
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import StrictForm, field_duration
+
+Duration = str | int | float
+
+_KUBELET = "settings.kubelet"
+_CONTROLLER_MANAGER = "settings.controller-manager"
+
+
+class KubeletSettings(StrictForm, frozen=True, kw_only=True):
+    """Delays and flags of the simulated kubelets.
+
+    `stop-after` is the time a pod takes to stop, `stop-share` a fraction of its grace period (1 by
+    default); at most one of them is given. `flags` are the kubelet's eviction flags.
+    """
+
+    start_delay: Duration | None = None
+    ready_delay: Duration | None = None
+    stop_after: Duration | None = None
+    stop_share: float | None = None
+    removal_delay: Duration | None = None
+    flags: dict[str, str | int] = {}
+
+
+class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
+    """`version` of Kubernetes, such as "1.36", and `flags` of kube-controller-manager."""
+
+    version: str | float = ""
+    flags: dict[str, str | int | float | bool] = {}
+
+    @property
+    def as_flags(self) -> dict[str, str]:
+        """The flags as texts, by name without dashes."""
+        return {name.removeprefix("--"): _flag(value) for name, value in self.flags.items()}
+
+
+class Settings(StrictForm, frozen=True, kw_only=True):
+    """`settings:` of a scenario; `scheduler` is a KubeSchedulerConfiguration file.
+
+    `batch` configures the batch scheduler: a file or the name of a shipped configuration. With
+    `cron_jobs` CronJobs create their Jobs, which run for the duration of their annotations.
+    """
+
+    kubelet: KubeletSettings = KubeletSettings()
+    scheduler: str | None = None
+    batch: str | None = None
+    controller_manager: ControllerManagerSettings = ControllerManagerSettings()
+    cron_jobs: bool = False
+
+
+def node_lifecycle_config(source: str, settings: ControllerManagerSettings) -> NodeLifecycleConfig:
+    """The node controllers' configuration. Raises InputError, naming `source`."""
+    return controller_manager(
+        str(settings.version),
+        settings.as_flags,
+        source=source,
+        of_version=f"{_CONTROLLER_MANAGER}.version",
+        prefix=f"{_CONTROLLER_MANAGER}.flags.",
+    )
+
+
+def _flag(value: str | float) -> str:
+    """`value` as the text of a flag; YAML may have parsed it as a number or boolean."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def kubelet_config(source: str, settings: KubeletSettings) -> KubeletConfig:
+    """The kubelets' configuration. Raises InputError, naming `source`."""
+    default = KubeletConfig()
+    start = field_duration(source, f"{_KUBELET}.start-delay", settings.start_delay)
+    ready = field_duration(source, f"{_KUBELET}.ready-delay", settings.ready_delay)
+    removal = field_duration(source, f"{_KUBELET}.removal-delay", settings.removal_delay)
+    return KubeletConfig(
+        start_delay=default.start_delay if start is None else start,
+        ready_delay=default.ready_delay if ready is None else ready,
+        stop=_stop(source, settings) or default.stop,
+        removal_delay=default.removal_delay if removal is None else removal,
+        eviction=_eviction(source, settings),
+    )
+
+
+def _eviction(source: str, settings: KubeletSettings) -> EvictionConfig:
+    flags = {name.removeprefix("--"): str(value) for name, value in settings.flags.items()}
+    try:
+        return eviction_of_flags(flags)
+    except EvictionFlagError as refused:
+        field = f"{_KUBELET}.flags.{refused.flag}"
+        raise InputError(source, refused.problem, field=field) from None
+
+
+def _stop(source: str, settings: KubeletSettings) -> StopAfter | StopAfterShare | None:
+    after = field_duration(source, f"{_KUBELET}.stop-after", settings.stop_after)
+    ratio = settings.stop_share
+    if ratio is None:
+        return None if after is None else StopAfter(after)
+    if after is not None:
+        raise InputError(
+            source, "cannot be combined with stop-after", field=f"{_KUBELET}.stop-share"
+        )
+    if not 0 <= ratio <= 1:
+        raise InputError(source, f"{ratio} is not from 0 to 1", field=f"{_KUBELET}.stop-share")
+    return StopAfterShare(ratio)

@@ -1,0 +1,267 @@
+"""Timed events of a scenario: each has an instant `at` and one verb.
+
+    {at: 5m, create: {…object…}, count: 100, over: 10m}    100 copies at random times in 10 minutes
+    {at: 5m, create: jobs.yaml, count: 10, every: 30s}     the file 10 times, 30 s apart
+    {at: 5m, delete: pod/store/web-1}                      or a list of objects
+    {at: 5m, patch: {target: deploy/store/web, merge: {spec: {…}}}}
+    {at: 5m, cordon: node-1}        uncordon, drain, stop-node, return-node: name or key=value
+    {at: 5m, drain: pool=a, max-unavailable: 1, for: 5m}        rolling; each node is down for 5m
+    {at: 5m, scale: deploy/store/web=20}
+    {at: 5m, fail-zone: zone-a, for: 20m}                       permanently without `for`
+    {at: 5m, fail-node: pool=a, how: paused, for: 20m}          fail-fraction: 0.6@zone-a
+    {at: 5m, flap: node-1@60s/120s, for: 1h}                    down for 60 s, up for 120 s
+
+Names are checked before the run, against the initial objects and those that earlier events create.
+With `count` each copy gets its number appended to its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import NODE, PRIORITY_CLASS
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.change import commands
+from fairlead.whatif.change.deletion import deleted_with
+from fairlead.whatif.change.rolling_drain import rolling_drain
+from fairlead.whatif.change.scale import parse_scale
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.input.document import Document, read
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.seeded_choice import draws
+from fairlead.whatif.input.strict_form import StrictForm, field_duration
+from fairlead.whatif.scenario.timed_outage import FAILING, EventField, NodeFailure, outage_of
+from fairlead.whatif.snapshot.fairlead_annotation import FIELD as KUBELET_FIELD
+from fairlead.whatif.snapshot.fairlead_annotation import node_annotation_problem
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
+from fairlead.whatif.snapshot.size_limit import refuse_excess
+
+COPIES_MAX: Final = 1_000_000
+
+Duration = str | int | float
+
+
+class PatchForm(StrictForm, frozen=True, kw_only=True):
+    """`patch:` of an event; `merge` is an RFC 7386 merge patch."""
+
+    target: str
+    merge: dict[str, Any]
+
+
+class TimedEvent(StrictForm, frozen=True, kw_only=True):
+    """One event; exactly one of the verbs is given."""
+
+    at: Duration
+    create: dict[str, Any] | list[Any] | str | None = None
+    delete: str | list[str] | None = None
+    patch: PatchForm | None = None
+    cordon: str | None = None
+    uncordon: str | None = None
+    drain: str | None = None
+    scale: str | None = None
+    stop_node: str | None = None
+    return_node: str | None = None
+    fail_zone: str | None = None
+    fail_node: str | None = None
+    fail_fraction: str | float | None = None
+    flap: str | None = None
+    count: int | None = None
+    over: Duration | None = None
+    every: Duration | None = None
+    for_: Duration | None = None
+    how: str | None = None
+    max_unavailable: int | None = None
+
+
+_VERBS: Final = (
+    "create", "delete", "patch", "cordon", "uncordon", "drain", "scale", "stop_node", "return_node",
+    *FAILING,
+)  # fmt: skip
+# Fields that are allowed only with some verbs.
+_MODIFIERS: Final = {
+    "count": ("create",),
+    "over": ("create",),
+    "every": ("create",),
+    "for_": (*FAILING, "drain"),
+    "how": FAILING[:-1],
+    "max_unavailable": ("drain",),
+}
+
+
+def steps_of(
+    source: str, folder: Path, events: Iterable[TimedEvent], inventory: Inventory, seed: int
+) -> list[ScriptedStep]:
+    """The steps of all events, in no particular order; created objects are added to `inventory`.
+
+    `source` is the scenario file; files in it are relative to `folder`. Raises InputError.
+    """
+    numbered = [
+        _NumberedEvent(source, folder, number, event, seed) for number, event in enumerate(events)
+    ]
+    steps: list[ScriptedStep] = []
+    for event in sorted(numbered, key=lambda event: event.at):
+        steps.extend(event.steps(inventory))
+    return steps
+
+
+class _NumberedEvent:
+    """An event and its index in the file; the constructor checks instant, verb and modifiers."""
+
+    def __init__(
+        self, source: str, folder: Path, number: int, event: TimedEvent, seed: int
+    ) -> None:
+        self._source = source
+        self._folder = folder
+        self._event = event
+        self._number = number
+        self._seed = seed
+        self._field = f"events[{number}]"
+        self.at = field_duration(source, f"{self._field}.at", event.at) or 0
+        self._verb = self._only_verb()
+        self._check_modifiers()
+
+    def steps(self, inventory: Inventory) -> Iterator[ScriptedStep]:
+        """The steps of this event. Raises InputError."""
+        if self._event.create is not None:
+            yield from self._create_steps(inventory)
+            return
+        event = self._event
+        if any(getattr(event, verb) is not None for verb in FAILING):
+            lasts = self._lasts()
+            where = EventField(self._source, self._field, self._verb)
+            chosen = NodeFailure(event, inventory, self._seed)
+            yield from outage_of(where, chosen, self.at, lasts).steps()
+            return
+        made = tuple(self._commands(inventory))
+        yield ScriptedStep(self.at, made, self._source, f"{self._field}.{self._verb}")
+
+    def _only_verb(self) -> str:
+        given = [verb for verb in _VERBS if getattr(self._event, verb) is not None]
+        if len(given) == 1:
+            return given[0].replace("_", "-")
+        known = ", ".join(verb.replace("_", "-") for verb in _VERBS)
+        what = " and ".join(given).replace("_", "-") if given else "no verb"
+        raise InputError(
+            self._source, f"has {what}; expected exactly one of {known}", field=self._field
+        )
+
+    def _check_modifiers(self) -> None:
+        event = self._event
+        verb = self._verb.replace("-", "_")
+        for field, verbs in _MODIFIERS.items():
+            if getattr(event, field) is not None and verb not in verbs:
+                which = ", ".join(verbs).replace("_", "-")
+                self._refuse(f"is only allowed with {which}", field.strip("_").replace("_", "-"))
+        if event.for_ is not None and event.drain is not None and event.max_unavailable is None:
+            self._refuse("needs max-unavailable if used with drain", "for")
+        if event.over is not None and event.every is not None:
+            self._refuse("cannot be combined with over", "every")
+        if event.count is not None and not 1 <= event.count <= COPIES_MAX:
+            self._refuse(f"{event.count} is not from 1 to {COPIES_MAX}", "count")
+
+    def _refuse(self, problem: str, field: str) -> None:
+        raise InputError(self._source, problem, field=f"{self._field}.{field}")
+
+    def _create_steps(self, inventory: Inventory) -> Iterator[ScriptedStep]:
+        originals = self._originals()
+        refuse_absent_classes(originals, _with(inventory, originals))
+        count = self._event.count or 1
+        for number, after in enumerate(self._instants(count)):
+            for original in originals:
+                copy = original if self._event.count is None else _copy(original, number, count)
+                if inventory.get(copy.kind, copy.ref.namespace, copy.ref.name):
+                    raise copy.refuse("already exists", field="metadata.name")
+                inventory.add(copy)
+                yield ScriptedStep.creating(after, copy)
+
+    def _originals(self) -> list[Manifest]:
+        create = self._event.create
+        if isinstance(create, str):
+            found = manifests(read(str(self._folder / create)))
+        else:
+            found = manifests([Document(f"{self._source}: {self._field}.create", create)])
+        refuse_excess(found)
+        return found
+
+    def _instants(self, count: int) -> list[DurationNs]:
+        """When each copy is created: all at once, at intervals, or at random times."""
+        every = field_duration(self._source, f"{self._field}.every", self._event.every)
+        over = field_duration(self._source, f"{self._field}.over", self._event.over)
+        if every is not None:
+            return [self.at + number * every for number in range(count)]
+        if over is not None:
+            purpose = self._number + 1  # purpose 0 shuffles traces
+            return sorted(
+                self.at + d % (over + 1) for d in islice(draws(self._seed, purpose), count)
+            )
+        return [self.at] * count
+
+    @property
+    def _where(self) -> str:
+        return f"{self._source}: {self._field}.{self._verb}"
+
+    def _lasts(self) -> DurationNs | None:
+        return field_duration(self._source, f"{self._field}.for", self._event.for_)
+
+    def _patch(self, target: Manifest, merge: Json) -> list[Command]:
+        if target.kind is NODE and (problem := node_annotation_problem(merge)):
+            self._refuse(problem, f"patch.merge.{KUBELET_FIELD}")
+        return commands.patch(target.ref, merge)
+
+    def _rolling_drain(
+        self, text: str, unavailable: int, inventory: Inventory
+    ) -> Iterator[Command]:
+        field = f"{self._field}.max-unavailable"
+        turns = rolling_drain(self._source, unavailable, self._lasts() or 0, text, field=field)
+        for name in inventory.nodes(self._where, text):
+            yield commands.rolling_drain(name, turns)
+
+    def _commands(self, inventory: Inventory) -> Iterator[Command]:
+        where = self._where
+        match self._event:
+            case TimedEvent(delete=str() | list() as targets):
+                for target in [targets] if isinstance(targets, str) else targets:
+                    for one in deleted_with(where, inventory.find(where, target), inventory):
+                        yield commands.delete(one.ref)
+            case TimedEvent(patch=PatchForm() as form):
+                yield from self._patch(inventory.find(where, form.target), form.merge)
+            case TimedEvent(scale=str(text)):
+                yield parse_scale(where, text, inventory)
+            case TimedEvent(uncordon=str(text)):
+                for name in inventory.nodes(where, text):
+                    node = inventory.get(NODE, "", name)
+                    assert node is not None
+                    yield commands.uncordon(node)
+            case TimedEvent(drain=str(text), max_unavailable=int(unavailable)):
+                yield from self._rolling_drain(text, unavailable, inventory)
+            case event:
+                text = event.cordon or event.drain or event.stop_node or event.return_node or ""
+                make = _NODE_COMMANDS[self._verb]
+                yield from (make(name) for name in inventory.nodes(where, text))
+
+
+def _with(inventory: Inventory, coming: Iterable[Manifest]) -> Inventory:
+    """The PriorityClasses of `inventory`, plus the objects created by the same event."""
+    return Inventory([*inventory.of_kind(PRIORITY_CLASS), *coming])
+
+
+_NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
+    "cordon": commands.cordon,
+    "drain": commands.drain,
+    "stop-node": commands.stop_node,
+    "return-node": commands.return_node,
+}
+
+
+def _copy(original: Manifest, number: int, count: int) -> Manifest:
+    """`original` with its number appended to its name."""
+    name = f"{original.ref.name}-{number:0{len(str(count - 1))}}"
+    value: Json = {**original.value, "metadata": {**original.value["metadata"], "name": name}}
+    return manifests([Document(original.source, value)], original.ref.namespace)[0]

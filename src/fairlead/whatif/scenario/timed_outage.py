@@ -1,0 +1,87 @@
+"""Timed outages: the events of a scenario that make nodes fail.
+
+{at: 5m, fail-zone: zone-a, for: 20m}
+{at: 5m, fail-node: pool=a, how: paused, for: 20m}
+{at: 5m, fail-fraction: 0.6@zone-a, for: 20m}
+{at: 5m, flap: node-1@60s/120s, for: 1h}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.change.node_selection import fraction_of_nodes, zone_nodes
+from fairlead.whatif.change.outage import STOPPED, Outage, flapping, read_behaviour
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.inventory import Inventory
+
+FAILING: Final = ("fail_zone", "fail_node", "fail_fraction", "flap")
+
+
+class _Failing(Protocol):
+    """An event with exactly one of these verbs."""
+
+    @property
+    def fail_zone(self) -> str | None: ...
+    @property
+    def fail_node(self) -> str | None: ...
+    @property
+    def fail_fraction(self) -> str | float | None: ...
+    @property
+    def flap(self) -> str | None: ...
+    @property
+    def how(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EventField:
+    """The file, the event's path in it, and its verb, for messages."""
+
+    source: str
+    field: str
+    verb: str
+
+    def below(self, name: str) -> str:
+        """The full path of the event's field `name`."""
+        return f"{self.source}: {self.field}.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFailure:
+    """An event that makes nodes fail; `seed` selects the nodes of a fraction."""
+
+    event: _Failing
+    inventory: Inventory
+    seed: int
+
+    def nodes(self, where: EventField) -> tuple[list[str], str]:
+        """The failing nodes and their behaviour. Raises InputError."""
+        event, inventory, verb = self.event, self.inventory, where.below(where.verb)
+        how = STOPPED if event.how is None else read_behaviour(where.below("how"), event.how)
+        if event.fail_zone is not None:
+            return zone_nodes(verb, event.fail_zone, inventory), how
+        if event.fail_fraction is not None:
+            return fraction_of_nodes(verb, str(event.fail_fraction), inventory, self.seed), how
+        if event.flap is not None:
+            return flapping(verb, event.flap, inventory)
+        return inventory.nodes(verb, event.fail_node or ""), how
+
+
+def outage_of(
+    where: EventField, failure: NodeFailure, at: DurationNs, lasts: DurationNs | None
+) -> Outage:
+    """The outage that starts at `at`; `lasts` None means permanently. Raises InputError."""
+    nodes, how = failure.nodes(where)
+    if lasts == 0:
+        problem = "an outage of length 0 has no effect"
+        raise InputError(where.source, problem, field=f"{where.field}.for")
+    return Outage(
+        source=where.source,
+        what=f"{where.field}.{where.verb}",
+        nodes=tuple(nodes),
+        at=at,
+        lasts=lasts,
+        behaviour=how,
+    )

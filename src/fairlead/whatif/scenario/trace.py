@@ -1,0 +1,326 @@
+"""Clusters from CSV tables in the format of the openb trace (Alibaba, cluster-trace-gpu-v2023).
+
+Each table has one of two formats, recognized by the header: one row per node or pod (`sn,…`,
+`name,…`) or one row per distinct shape with a count (`nodes,…`, `pods,…`).
+
+Rows become objects as follows:
+
+    cpu, memory    copied
+    GPUs           one extended resource `openb/gpu-milli`: 1,000 per GPU of a node, `num_gpu` x
+                   `gpu_milli` for a pod (individual devices are not distinguished)
+    gpu_spec       required node affinity on the label `gpu-model`
+    zone           round-robin by row
+    qos            BE pods get the lower of two PriorityClasses
+    arrival        evenly spread over `arrivals`; listed pods in table order, shapes shuffled
+    duration       pods run forever unless `durations: recorded` is set
+    owner          a Job outside the cluster, so that preempted and evicted pods are replaced
+
+`gpus-at-least` skips rows with fewer GPUs. With `jobs`, gangs arrive instead of single pods (module
+trace_jobs). Two additional columns, `memory_used_mib` and `disk_used_mib`, are the actual usage of
+pods; empty means unknown.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from fairlead.api.json import Json
+from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.kubelet.usage import USAGE
+from fairlead.whatif.input.document import decode_text, read_bytes
+from fairlead.whatif.input.duration import read_duration
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.seeded_choice import shuffled
+from fairlead.whatif.input.strict_form import StrictForm
+from fairlead.whatif.scenario.generated_nodes import PODS_PER_NODE, ZONE_LABEL, node_object
+from fairlead.whatif.scenario.trace_jobs import PodSource, TraceJobs, job_arrivals, queue_objects
+from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE
+
+GPU_RESOURCE: Final = "openb/gpu-milli"
+GPU_MODEL_LABEL: Final = "gpu-model"
+QOS_LABEL: Final = "qos"
+MILLI_PER_GPU: Final = 1000
+ROWS_MAX: Final = 1_000_000
+AMOUNT_MAX: Final = 10**12
+
+_LISTED_NODES: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+_COUNTED_NODES: Final = ("nodes", "cpu_milli", "memory_mib", "gpu", "model")
+_LISTED_PODS: Final = (
+    "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
+    "creation_time", "deletion_time", "scheduled_time",
+)  # fmt: skip
+_COUNTED_PODS: Final = ("pods", "qos", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+
+_USED: Final = {"memory_used_mib": "memory", "disk_used_mib": "ephemeral-storage"}
+
+BEST_EFFORT: Final = "best-effort"
+LATENCY_SENSITIVE: Final = "latency-sensitive"
+_CLASS_OF_QOS: Final = {
+    "BE": BEST_EFFORT,
+    "LS": LATENCY_SENSITIVE,
+    "Burstable": LATENCY_SENSITIVE,
+    "Guaranteed": LATENCY_SENSITIVE,
+}
+
+
+class TracePriorities(StrictForm, frozen=True, kw_only=True):
+    """The values of the two PriorityClasses."""
+
+    best_effort: int = 100
+    latency_sensitive: int = 1000
+
+
+class Trace(StrictForm, frozen=True, kw_only=True):
+    """`trace:` of a scenario; `nodes` and `pods` are CSV files."""
+
+    nodes: str
+    pods: str | None = None
+    arrivals: str | int | float = "1h"
+    durations: Literal["none", "recorded"] = "none"
+    zones: tuple[str, ...] = ("a", "b", "c")
+    namespace: str = DEFAULT_NAMESPACE
+    pods_per_node: int = PODS_PER_NODE
+    priorities: TracePriorities = TracePriorities()
+    gpus_at_least: int = 0
+    jobs: TraceJobs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A pod or PodGroup of the trace and the time of its creation after the start."""
+
+    after: DurationNs
+    pod: Json
+
+
+@dataclass(frozen=True, slots=True)
+class TraceCluster:
+    """The initial objects of a trace, and the arrivals."""
+
+    objects: list[Json]
+    arrivals: list[Arrival]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    source: str
+    header: tuple[str, ...]
+    rows: list[dict[str, str]]
+
+
+def read_trace(
+    trace: Trace, *, scenario: str, folder: Path, seed: int, start: Instant
+) -> TraceCluster:
+    """The cluster of `trace`, whose files are relative to `folder`. Raises InputError.
+
+    `scenario` is the file that messages about fields of `trace` name.
+    """
+    try:
+        arrivals_ns = read_duration(trace.arrivals)
+    except ValueError as cause:
+        raise InputError(scenario, str(cause), field="cluster.trace.arrivals") from None
+    if not 0 < trace.pods_per_node <= AMOUNT_MAX:
+        raise InputError(scenario, "must be positive", field="cluster.trace.pods-per-node")
+    nodes = _read_table(folder / trace.nodes, _LISTED_NODES, _COUNTED_NODES)
+    objects = [*_priority_classes(trace.priorities), *_nodes(nodes, trace, start)]
+    if trace.pods is None:
+        return TraceCluster(objects, [])
+    if trace.jobs is not None:
+        table = _read_table(folder / trace.pods, _LISTED_PODS, _COUNTED_PODS)
+        pod_source = PodSource(
+            rows=_pod_rows(table, trace),
+            make_pod=lambda row, name: _pod(table, row[0], row[1], trace, name),
+            arrivals=arrivals_ns,
+            namespace=trace.namespace,
+        )
+        created = job_arrivals(trace.jobs, pod_source, seed, scenario)
+        arriving = [Arrival(after, one) for after, one in created]
+        return TraceCluster([*objects, *queue_objects(trace.jobs, start)], arriving)
+    pods = _pods(_read_table(folder / trace.pods, _LISTED_PODS, _COUNTED_PODS), trace, seed)
+    arrivals = [Arrival(n * arrivals_ns // len(pods), pod) for n, pod in enumerate(pods)]
+    return TraceCluster(objects, arrivals)
+
+
+def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
+    source = str(path)
+    reader = csv.DictReader(io.StringIO(decode_text(source, read_bytes(path))), strict=True)
+    try:
+        header = tuple(reader.fieldnames or ())
+        rows = list(reader)
+    except csv.Error as cause:
+        line = f"line {reader.line_num}"
+        raise InputError(source, f"is not CSV: {cause}", object_name=line) from None
+    if not any(set(form) <= set(header) for form in forms):
+        expected = " or ".join(",".join(form) for form in forms)
+        raise InputError(source, f"the header must be {expected}", object_name="line 1")
+    for number, row in enumerate(rows, start=2):
+        if None in row or None in row.values():
+            raise InputError(
+                source,
+                f"does not have {len(header)} columns like the header",
+                object_name=f"line {number}",
+            )
+    return _Table(source, header, rows)
+
+
+def _repeated(table: _Table, count_column: str) -> Iterator[tuple[int, int, Mapping[str, str]]]:
+    """Each row repeated by its count column, with its line and a running number."""
+    number = 0
+    for line, row in enumerate(table.rows, start=2):
+        count = _amount(table, line, row, count_column) if count_column in table.header else 1
+        if number + count > ROWS_MAX:
+            raise InputError(
+                table.source, f"more than {ROWS_MAX} objects", object_name=f"line {line}"
+            )
+        for _ in range(count):
+            yield line, number, row
+            number += 1
+
+
+def _amount(table: _Table, line: int, row: Mapping[str, str], column: str) -> int:
+    text = row[column].strip()
+    if not text.isascii() or not text.isdigit() or len(text) > 15 or int(text) > AMOUNT_MAX:
+        raise InputError(
+            table.source,
+            f"{text!r} is not an integer from 0 to {AMOUNT_MAX}",
+            object_name=f"line {line}",
+            field=column,
+        )
+    return int(text)
+
+
+def _priority_classes(priorities: TracePriorities) -> list[Json]:
+    values = {BEST_EFFORT: priorities.best_effort, LATENCY_SENSITIVE: priorities.latency_sensitive}
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+        for name, value in values.items()
+    ]
+
+
+def _nodes(table: _Table, trace: Trace, start: Instant) -> Iterator[Json]:
+    for line, number, row in _repeated(table, "nodes"):
+        if _amount(table, line, row, "gpu") < trace.gpus_at_least:
+            continue
+        allocatable: dict[str, Any] = {
+            "cpu": f"{_amount(table, line, row, 'cpu_milli')}m",
+            "memory": f"{_amount(table, line, row, 'memory_mib')}Mi",
+            "pods": str(trace.pods_per_node),
+        }
+        if gpus := _amount(table, line, row, "gpu"):
+            allocatable[GPU_RESOURCE] = str(gpus * MILLI_PER_GPU)
+        labels = {ZONE_LABEL: trace.zones[number % len(trace.zones)]} if trace.zones else {}
+        if row["model"]:
+            labels[GPU_MODEL_LABEL] = row["model"]
+        name = row.get("sn") or f"openb-node-{number:04}"
+        yield node_object(name, labels=labels, allocatable=allocatable, start=start)
+
+
+def _pods(table: _Table, trace: Trace, seed: int) -> list[Json]:
+    rows = _pod_rows(table, trace)
+    if "pods" in table.header:
+        rows = shuffled(rows, seed)
+    return [
+        _pod(table, line, row, trace, row.get("name") or f"openb-pod-{order:04}")
+        for order, (line, row) in enumerate(rows)
+    ]
+
+
+def _pod_rows(table: _Table, trace: Trace) -> list[tuple[int, Mapping[str, str]]]:
+    """The rows of pods with their lines, repeated by their count."""
+    return [
+        (line, row)
+        for line, _, row in _repeated(table, "pods")
+        if _amount(table, line, row, "num_gpu") >= trace.gpus_at_least
+    ]
+
+
+def _pod(table: _Table, line: int, row: Mapping[str, str], trace: Trace, name: str) -> Json:
+    qos = row["qos"]
+    if qos not in _CLASS_OF_QOS:
+        raise InputError(
+            table.source,
+            f"{qos!r} is not one of {', '.join(_CLASS_OF_QOS)}",
+            object_name=f"line {line}",
+            field="qos",
+        )
+    metadata: Json = {
+        "name": name,
+        "namespace": trace.namespace,
+        "labels": {QOS_LABEL: qos},
+        "ownerReferences": [_owner(name)],
+    }
+    if annotations := _annotations(table, line, row, trace):
+        metadata["annotations"] = annotations
+    spec: Json = {
+        "priorityClassName": _CLASS_OF_QOS[qos],
+        "containers": [_container(_requests(table, line, row))],
+    }
+    if models := list(dict.fromkeys(filter(None, row.get("gpu_spec", "").split("|")))):
+        spec["affinity"] = _gpu_model_affinity(models)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _annotations(table: _Table, line: int, row: Mapping[str, str], trace: Trace) -> dict[str, str]:
+    """Annotations for run duration and usage, if configured and known."""
+    annotations = {}
+    if trace.durations == "recorded" and (seconds := _run_seconds(table, line, row)) is not None:
+        annotations[RUN_DURATION] = f"{seconds}s"
+    used = [
+        f"{resource}={_amount(table, line, row, column)}Mi"
+        for column, resource in _USED.items()
+        if row.get(column)
+    ]
+    return annotations | ({USAGE: ",".join(used)} if used else {})
+
+
+def _owner(pod_name: str) -> Json:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": pod_name,
+        "uid": f"job-{pod_name}",
+        "controller": True,
+    }
+
+
+def _requests(table: _Table, line: int, row: Mapping[str, str]) -> Json:
+    requests: Json = {
+        "cpu": f"{_amount(table, line, row, 'cpu_milli')}m",
+        "memory": f"{_amount(table, line, row, 'memory_mib')}Mi",
+    }
+    gpu = _amount(table, line, row, "num_gpu") * _amount(table, line, row, "gpu_milli")
+    if gpu:
+        requests[GPU_RESOURCE] = str(gpu)
+    return requests
+
+
+def _container(requests: Json) -> Json:
+    resources: Json = {"requests": requests}
+    if gpu := requests.get(GPU_RESOURCE):
+        resources["limits"] = {GPU_RESOURCE: gpu}  # extended resources are never overcommitted
+    return {"name": "main", "image": "openb/task", "resources": resources}
+
+
+def _gpu_model_affinity(models: list[str]) -> Json:
+    requirement = {"key": GPU_MODEL_LABEL, "operator": "In", "values": models}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _run_seconds(table: _Table, line: int, row: Mapping[str, str]) -> int | None:
+    """The recorded run time of the pod, None if unknown."""
+    if not row.get("deletion_time") or not row.get("scheduled_time"):
+        return None
+    deleted = _amount(table, line, row, "deletion_time")
+    return max(deleted - _amount(table, line, row, "scheduled_time"), 0)

@@ -1,0 +1,1 @@
+"""Kubernetes objects from users' files: parsed, checked and indexed by name."""

@@ -1,0 +1,27 @@
+"""Turns errors of the API server into input errors with file, object and field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.apiserver.error import ApiError
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.manifest import Manifest
+
+
+def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError) -> InputError:
+    """An InputError for `refused` that names the manifest it is about, else `source`."""
+    if refused.kind is not None:
+        identity = (refused.kind.resource, refused.namespace, refused.name)
+        for manifest in manifests:
+            if manifest.identity == identity:
+                return refusal_of(manifest.source, manifest.title, refused)
+    return InputError(source, refused.message)
+
+
+def refusal_of(source: str, title: str, refused: ApiError) -> InputError:
+    """An InputError for `refused` about the object called `title`."""
+    if not refused.causes:
+        return InputError(source, refused.message, object_name=title)
+    cause = refused.causes[0]
+    return InputError(source, cause.message, object_name=title, field=cause.field)

@@ -1,0 +1,57 @@
+"""Validates `fairlead.dev/` annotations, which control simulated kubelets.
+
+A Node's annotations describe how its kubelet misbehaves and what the system uses; annotations of a
+Pod or pod template describe how long it starts, runs and stops, and what it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
+from fairlead.api.objects import ObjectMeta, Pod
+from fairlead.engine.kubelet.annotation import annotation_problems
+from fairlead.engine.kubelet.usage import usage_problem
+
+_OURS: Final = "fairlead.dev/"
+FIELD: Final = f"metadata.annotations[{KUBELET}]"
+
+
+def node_annotation_problem(value: Any) -> str:
+    """What is wrong with the kubelet annotation of a Node or of a patch; "" if nothing is."""
+    text = _below(_below(_below(value, "metadata"), "annotations"), KUBELET)
+    if not isinstance(text, str):
+        return ""  # missing, or malformed and refused when the object is loaded
+    try:
+        parse_kubelet_behaviour(text)
+    except ValueError as cause:
+        return str(cause)
+    return ""
+
+
+def pod_annotation_problem(value: Any) -> str:
+    """The first problem with annotations of a Pod or a pod template, with its path; else ""."""
+    template = _below(_below(value, "spec"), "template")
+    for path, pod in (("", value), ("spec.template.", template)):
+        for problem in _pod_problems(pod):
+            return f"{path}{problem}"
+    return ""
+
+
+def _pod_problems(value: Any) -> Iterator[str]:
+    annotations = _below(_below(value, "metadata"), "annotations")
+    if not isinstance(annotations, dict):
+        return
+    ours = {
+        key: text
+        for key, text in annotations.items()
+        if key.startswith(_OURS) and isinstance(text, str)
+    }
+    if ours:
+        pod = Pod(metadata=ObjectMeta(name="", annotations=ours))
+        yield from filter(None, (*annotation_problems(pod), usage_problem(pod)))
+
+
+def _below(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None

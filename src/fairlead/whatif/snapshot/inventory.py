@@ -1,0 +1,165 @@
+"""Inventory: an index of objects that resolves names and selectors before a run.
+
+`kind/name` is searched in every namespace and refused if it is ambiguous; `kind/namespace/name` is
+exact. Nodes are selected by name or by label selector (`pool=small`).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from fairlead.api.selector import SelectorError, parse_selector, selector_matches
+from fairlead.apiserver.kind import KINDS, NODE, Kind, find_kind
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.snapshot.manifest import Manifest
+
+_NEAREST_MAX: Final = 3
+_NAMED_MAX: Final = 10
+_COMMA_HINT: Final = "; commas combine labels: to select several nodes, repeat the option"
+_SELECTOR_SIGNS: Final = frozenset("=!<>(), ")
+
+
+class Inventory:
+    """The objects that exist when a change or an event takes effect."""
+
+    def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
+        """Start with `manifests`."""
+        self._by_resource: dict[str, dict[tuple[str, str], Manifest]] = {}
+        self._kinds: dict[str, Kind] = {}
+        for manifest in manifests:
+            self.add(manifest)
+
+    def add(self, manifest: Manifest) -> None:
+        """Add an object that exists or will be created."""
+        kind, ref = manifest.kind, manifest.ref
+        self._kinds.setdefault(kind.resource, kind)
+        self._by_resource.setdefault(kind.resource, {})[(ref.namespace, ref.name)] = manifest
+
+    def remove(self, manifest: Manifest) -> None:
+        """Remove an object that will be deleted."""
+        ref = manifest.ref
+        del self._by_resource[manifest.kind.resource][(ref.namespace, ref.name)]
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        """The object of that identity, None if there is none."""
+        return self._by_resource.get(kind.resource, {}).get((namespace, name))
+
+    def of_kind(self, kind: Kind) -> list[Manifest]:
+        """All objects of `kind` in the order of addition."""
+        return list(self._by_resource.get(kind.resource, {}).values())
+
+    def in_namespace(self, namespace: str) -> list[Manifest]:
+        """All objects in `namespace`, kind by kind, in the order of addition."""
+        return [
+            manifest
+            for objects in self._by_resource.values()
+            for (object_namespace, _), manifest in objects.items()
+            if object_namespace == namespace
+        ]
+
+    def find(
+        self, source: str, text: str, namespace: str = "", expected: Sequence[Kind] = ()
+    ) -> Manifest:
+        """The object that `text` (`kind/name` or `kind/namespace/name`) names.
+
+        `namespace` limits the first form to one namespace; `expected` are the kinds to suggest for
+        an unknown one. Raises InputError, naming `source`, for an unknown kind, a missing object,
+        or an ambiguous name.
+        """
+        kind, namespace, name = self._split(source, text, namespace, expected)
+        found = [
+            manifest
+            for (object_namespace, object_name), manifest in self._by_resource.get(
+                kind.resource, {}
+            ).items()
+            if object_name == name and namespace in ("", object_namespace)
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            where = ", ".join(sorted(manifest.ref.namespace for manifest in found))
+            raise InputError(source, f"{text} is in several namespaces ({where}); add one")
+        full_name = f"{namespace}/{name}" if namespace else name
+        problem = f"there is no {kind.kind} {full_name}{self._similar(kind, name)}"
+        raise InputError(source, problem)
+
+    def nodes(self, source: str, text: str) -> list[str]:
+        """The names of the nodes that `text`, a name or a selector, matches; at least one.
+
+        Raises InputError, naming `source`.
+        """
+        nodes = self._by_resource.get(NODE.resource, {})
+        if not _SELECTOR_SIGNS & set(text):
+            if ("", text) not in nodes:
+                raise InputError(source, f"there is no Node {text}{self._similar(NODE, text)}")
+            return [text]
+        try:
+            selector = parse_selector(text)
+        except SelectorError as cause:
+            raise InputError(
+                source, f"{text!r} is neither a node name nor a selector: {cause}"
+            ) from None
+        chosen = [
+            manifest.ref.name
+            for manifest in nodes.values()
+            if selector_matches(selector, _labels(manifest))
+        ]
+        if not chosen:
+            hint = _COMMA_HINT if "," in text else ""
+            raise InputError(source, f"no node matches {text}{hint}")
+        return chosen
+
+    def _split(
+        self, source: str, text: str, namespace: str, expected: Sequence[Kind]
+    ) -> tuple[Kind, str, str]:
+        parts = text.split("/")
+        if len(parts) not in (2, 3) or not all(parts):
+            raise InputError(source, f"{text!r} is not KIND/NAME or KIND/NAMESPACE/NAME")
+        if len(parts) == 3:
+            namespace = parts[1]
+        kind = self._kind(parts[0])
+        if kind is None:
+            raise InputError(
+                source, f"unknown kind {parts[0]!r}; {self._suggestion(text, expected)}"
+            )
+        return kind, namespace if kind.namespaced else "", parts[-1]
+
+    def _kind(self, name: str) -> Kind | None:
+        if known := find_kind(name):
+            return known
+        for kind in self._kinds.values():
+            if name.lower() in (kind.kind.lower(), kind.plural, kind.resource):
+                return kind
+        return None
+
+    def _suggestion(self, text: str, expected: Sequence[Kind]) -> str:
+        """A suggestion for `text`, which starts with an unknown kind, such as NAMESPACE/NAME."""
+        first, _, rest = text.partition("/")
+        for kind in expected or self._kinds.values():
+            if self.get(kind, first, rest) is not None:
+                return f"did you mean {kind.kind.lower()}/{text}?"
+        known = known_names(first, (kind.kind.lower() for kind in expected or KINDS))
+        if expected and "/" not in rest and not known.startswith("did you mean"):
+            return f"{known}; such as {expected[0].kind.lower()}/{text}"
+        return known
+
+    def _similar(self, kind: Kind, name: str) -> str:
+        """The objects with the nearest names, or all if they are few."""
+        objects = self.of_kind(kind)
+        if not objects:
+            return f" (the cluster has no {kind.kind})"
+        known = sorted(manifest.ref.key for manifest in objects)
+        names = sorted({manifest.ref.name for manifest in objects})
+        nearest = difflib.get_close_matches(name, names, n=_NEAREST_MAX)
+        keys = [key for near in nearest for key in known if key.rpartition("/")[2] == near]
+        hint = f"did you mean {', '.join(keys[:_NEAREST_MAX])}? " if keys else ""
+        if len(objects) > _NAMED_MAX:
+            return f"; {hint}there are {len(objects):,} {kind.plural}"
+        return f"; {hint}known: {', '.join(known)}"
+
+
+def _labels(manifest: Manifest) -> dict[str, str]:
+    metadata = manifest.value.get("metadata", {})
+    return dict(metadata.get("labels", {}))

@@ -1,0 +1,240 @@
+"""Manifest: one Kubernetes object from a user's file, in the form the API server stores.
+
+Lists are expanded, nulls and managedFields removed, old apiVersions replaced and missing namespaces
+filled in. Unusable objects are refused here with file and name; kinds unknown to Fairlead are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.codec import VIEWS, display_name
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import NODE, Kind, kind_of
+from fairlead.engine.core.command import ObjectRef
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError, one_line
+from fairlead.whatif.snapshot.fairlead_annotation import (
+    FIELD,
+    node_annotation_problem,
+    pod_annotation_problem,
+)
+
+DEFAULT_NAMESPACE: Final = "default"
+
+_INTEGER_BOUND: Final = 2**63
+_FORMER_API_VERSIONS: Final = {
+    "apps/v1beta1": "apps/v1",
+    "apps/v1beta2": "apps/v1",
+    "extensions/v1beta1": "apps/v1",
+    "policy/v1beta1": "policy/v1",
+    "scheduling.k8s.io/v1alpha1": "scheduling.k8s.io/v1",
+    "scheduling.k8s.io/v1beta1": "scheduling.k8s.io/v1",
+}
+_VERSIONS: Final = {(version.rpartition("/")[0], kind): version for version, kind in VIEWS}
+_RENAMED: Final = frozenset(
+    {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "PodDisruptionBudget", "PriorityClass"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An object and its file; `value` is JSON without nulls."""
+
+    source: str
+    kind: Kind
+    ref: ObjectRef
+    value: Json
+
+    @property
+    def title(self) -> str:
+        """The name of the object in messages: `Pod store/web-1`."""
+        return f"{self.ref.kind} {self.ref.key}"
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Resource, namespace and name, which are unique together."""
+        return (self.kind.resource, self.ref.namespace, self.ref.name)
+
+    def refuse(self, problem: str, field: str = "") -> InputError:
+        """An InputError about this object."""
+        return InputError(self.source, problem, object_name=self.title, field=field)
+
+
+def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE) -> list[Manifest]:
+    """All objects in `documents`; namespaced ones without a namespace get `namespace`.
+
+    Raises InputError, also for an object that appears twice.
+    """
+    found = [
+        _manifest(source, value, namespace)
+        for document in documents
+        for source, value in _opened(document.source, document.value)
+    ]
+    refuse_duplicates(found)
+    for manifest in found:
+        if manifest.kind is NODE and (problem := node_annotation_problem(manifest.value)):
+            raise manifest.refuse(problem, field=FIELD)
+        if problem := pod_annotation_problem(manifest.value):
+            raise manifest.refuse(problem)
+    return found
+
+
+def refuse_duplicates(found: Iterable[Manifest]) -> None:
+    """Raise InputError if an object appears twice in `found`."""
+    seen: dict[tuple[str, str, str], Manifest] = {}
+    for manifest in found:
+        first = seen.setdefault(manifest.identity, manifest)
+        if first is not manifest:
+            where = f" (first in {first.source})" if first.source != manifest.source else ""
+            raise manifest.refuse(f"appears twice{where}", field="metadata.name")
+
+
+def _opened(source: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """`value`, or its items if it is a list."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _opened(source, item)
+    elif _is_list(value):
+        items = value["items"]
+        if not isinstance(items, list):
+            raise InputError(source, f"expected a list, got {type_name(items)}", field="items")
+        defaults = _item_defaults(value)
+        for item in items:
+            yield from _opened(source, {**defaults, **item} if isinstance(item, dict) else item)
+    else:
+        yield source, value
+
+
+def _is_list(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and str(value.get("kind", "")).endswith("List")
+        and ("items" in value)
+    )
+
+
+def _item_defaults(value: Json) -> Json:
+    """apiVersion and kind for items of a typed list (PodList), which may omit them."""
+    kind = str(value["kind"]).removesuffix("List")
+    return {"apiVersion": value.get("apiVersion"), "kind": kind} if kind else {}
+
+
+def _manifest(source: str, value: Any, namespace: str) -> Manifest:
+    if not isinstance(value, dict):
+        raise InputError(
+            source, f"expected an object with apiVersion and kind, got {type_name(value)}"
+        )
+    for field in ("kind", "apiVersion"):
+        if not isinstance(value.get(field), str) or not value[field]:
+            raise InputError(
+                source, "is required and must be text", object_name=display_name(value), field=field
+            )
+    clean = _clean(source, value)
+    kind = kind_of(clean)
+    metadata = clean["metadata"]
+    if not kind.namespaced:
+        metadata.pop("namespace", None)
+    elif not metadata.get("namespace"):
+        metadata["namespace"] = namespace
+    ref = ObjectRef(
+        kind.kind, metadata.get("namespace", ""), metadata["name"], metadata.get("uid", "")
+    )
+    return Manifest(source, kind, ref, clean)
+
+
+def _clean(source: str, value: Json) -> Json:
+    """`value` in storable form, after a check of its identity."""
+    kind = value["kind"]
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict) or not metadata.get("name"):
+        raise InputError(
+            source,
+            "is required",
+            object_name=f"{kind} {display_name(value)}",
+            field="metadata.name",
+        )
+    for field in ("name", "namespace", "uid"):
+        if not isinstance(metadata.get(field, ""), str | None):
+            raise InputError(
+                source,
+                f"expected text, got {type_name(metadata[field])}",
+                object_name=f"{kind} {display_name(value)}",
+                field=f"metadata.{field}",
+            )
+    clean = _storable(source, f"{kind} {display_name(value)}", value)
+    clean["apiVersion"] = _current_api_version(source, clean)
+    return clean
+
+
+def _current_api_version(source: str, value: Json) -> str:
+    """The version in which Fairlead reads this kind; unknown kinds keep their version."""
+    version, kind = value["apiVersion"], value["kind"]
+    if kind in _RENAMED:
+        version = _FORMER_API_VERSIONS.get(version, version)
+    known = _VERSIONS.get((version.rpartition("/")[0], kind), version)
+    if version != known:
+        problem = f"{version} is not supported; expected {known}"
+        title = f"{kind} {display_name(value)}"
+        raise InputError(source, problem, object_name=title, field="apiVersion")
+    return str(version)
+
+
+def _storable(source: str, title: str, value: Json) -> Json:
+    """`value` without nulls and managedFields. Raises InputError if it cannot be stored."""
+    metadata = _without_managed_fields(value["metadata"])
+    try:
+        clean: Json = _without_nulls({**value, "metadata": metadata})
+    except RecursionError:
+        raise InputError(source, "is nested too deeply", object_name=title) from None
+    except OverflowError:
+        field, number = next(_long_integers(value, ""))
+        problem = f"the integer {one_line(str(number), 40)} does not fit into 64 bits"
+        raise InputError(source, problem, object_name=title, field=field) from None
+    return clean
+
+
+def _without_nulls(value: Any) -> Any:
+    """`value` without nulls. Raises OverflowError for an integer over 64 bits."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value if item is not None]
+    if type(value) is int and not -_INTEGER_BOUND <= value < _INTEGER_BOUND:
+        raise OverflowError
+    return value
+
+
+def _long_integers(value: Any, path: str) -> Iterator[tuple[str, int]]:
+    """Path and value of every integer over 64 bits."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _long_integers(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _long_integers(item, f"{path}[{index}]")
+    elif type(value) is int and not -_INTEGER_BOUND <= value < _INTEGER_BOUND:
+        yield path, value
+
+
+def _without_managed_fields(metadata: Json) -> Json:
+    return {key: item for key, item in metadata.items() if key != "managedFields"}
+
+
+def type_name(value: Any) -> str:
+    """The JSON type of `value` in words."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case str():
+            return "text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return "an object"

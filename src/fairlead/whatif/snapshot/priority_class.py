@@ -1,0 +1,41 @@
+"""Checks that the PriorityClasses of new objects exist.
+
+Pods of a dump keep their priority, whether or not the dump contains their class, and so do their
+replacements. New pods are resolved by admission. What admission would refuse during the run is
+refused here before it, pod templates included, because their pods could never be created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import POD, PRIORITY_CLASS
+from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
+from fairlead.whatif.input.error import known_names
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+
+
+def refuse_absent_classes(new: Iterable[Manifest], inventory: Inventory) -> None:
+    """Raise InputError for a pod or pod template whose class is not in `inventory`."""
+    for manifest in new:
+        field, spec = _pod_spec(manifest)
+        name = spec.get("priorityClassName")
+        if not name or name in SYSTEM_CLASSES or inventory.get(PRIORITY_CLASS, "", name):
+            continue
+        known = [each.ref.name for each in inventory.of_kind(PRIORITY_CLASS)]
+        hint = f"; {known_names(str(name), known)}" if known else " (the cluster has none)"
+        raise manifest.refuse(
+            f"no PriorityClass with name {name} was found{hint}", field=f"{field}.priorityClassName"
+        )
+
+
+def _pod_spec(manifest: Manifest) -> tuple[str, Json]:
+    """Path and value of the pod spec of a pod or workload; {} for other kinds."""
+    spec = manifest.value.get("spec")
+    if manifest.kind is POD:
+        return "spec", spec if isinstance(spec, dict) else {}
+    for step in ("template", "spec"):
+        spec = spec.get(step) if isinstance(spec, dict) else None
+    return "spec.template.spec", spec if isinstance(spec, dict) else {}

@@ -1,0 +1,71 @@
+"""The audit log of `fairlead up`."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli.commands.up.audit_log import opened_audit
+from fairlead.whatif.input.error import InputError
+
+
+def test_lines_are_appended_for_the_user_alone(tmp_path):
+    path = tmp_path / "audit.log"
+    for line in (b"a\n", b"b\n"):
+        with opened_audit(path) as write:
+            write(line)
+    assert path.read_bytes() == b"a\nb\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_cannot_be_opened_is_refused(tmp_path):
+    with pytest.raises(InputError, match="Is a directory"), opened_audit(tmp_path):
+        pass
+
+
+def test_lines_that_cannot_be_written_are_told_of_once(capsys):
+    with opened_audit(Path("/dev/full")) as write:
+        write(b"a\n")
+        write(b"b\n")
+    told = capsys.readouterr().err
+    assert told == "fairlead: --audit: /dev/full: No space left on device: lines are missing\n"
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+def test_a_pipe_that_nobody_reads_is_refused(pipe):
+    """Nobody waits until somebody does."""
+    with pytest.raises(InputError, match="is a pipe without a reader"), opened_audit(pipe):
+        pass
+
+
+def test_lines_go_whole_into_a_pipe_or_not_at_all(pipe, capsys):
+    """However slowly it is read; nobody waits for that either."""
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    line = b"x" * 4_999 + b"\n"
+    with opened_audit(pipe) as write:
+        for _ in range(30):
+            write(line)
+        first = os.read(reader, 1 << 20)
+        write(line)
+        first += os.read(reader, 1 << 20)
+    os.close(reader)
+    assert set(first.split(b"\n")) == {line[:-1], b""}
+    told = capsys.readouterr().err
+    assert told == f"fairlead: --audit: {pipe}: is read too slowly: lines are missing\n"
+
+
+def test_a_reader_that_leaves_is_told_of(pipe, capsys):
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with opened_audit(pipe) as write:
+        os.close(reader)
+        write(b"a\n")
+    assert capsys.readouterr().err.endswith("Broken pipe: lines are missing\n")

@@ -1,0 +1,148 @@
+"""`fairlead up` as a process: it says where it is, serves, is steered, and leaves when told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import ssl
+import stat
+import subprocess
+import sys
+import threading
+from base64 import b64decode
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+import yaml
+
+from fairlead.cli.main import run
+
+
+@contextmanager
+def up(*options):
+    """The kubeconfig of a cluster that runs with these options."""
+    command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("export KUBECONFIG="), line
+        yield line.partition("=")[2].split()[0]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+        process.stdout.close()
+
+
+def asked(kubeconfig, path, token=None):
+    """The answer to a GET with the kubeconfig's token, or another."""
+    config = yaml.safe_load(Path(kubeconfig).read_text())
+    cluster = config["clusters"][0]["cluster"]
+    authority = b64decode(cluster["certificate-authority-data"]).decode()
+    headers = {"Authorization": f"Bearer {token or config['users'][0]['user']['token']}"}
+    context = ssl.create_default_context(cadata=authority)
+    request = Request(cluster["server"] + path, headers=headers)
+    with urlopen(request, context=context, timeout=20) as response:
+        return json.load(response)
+
+
+def test_a_cluster_from_beginning_to_end(tmp_path, capsys):
+    file = tmp_path / "kubeconfig"
+    with up("--nodes", "2", "--kubeconfig", str(file)) as kubeconfig:
+        assert kubeconfig == str(file)
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert len(asked(file, "/api/v1/nodes")["items"]) == 2
+        assert run(["clock", "advance", "5m", "--kubeconfig", kubeconfig]) == 0
+        assert run(["clock", "speed", "60", "--kubeconfig", kubeconfig]) == 0
+        assert run(["clock", "advance", "never", "--kubeconfig", kubeconfig]) == 2
+        shown = capsys.readouterr()
+        assert "paused" in shown.out
+        assert "advance: 'never' is no duration" in shown.err
+    assert run(["clock", "--kubeconfig", kubeconfig]) == 2
+    assert "does not answer" in capsys.readouterr().err
+
+
+@pytest.fixture
+def hanging_up_ends():
+    """Who runs these tests may have been told to go on when a terminal closes."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hanging_up_ends")
+@pytest.mark.parametrize("nohup", [(), ("nohup",)])
+def test_a_terminal_that_closes_ends_it_but_where_it_was_started_with_nohup(tmp_path, nohup):
+    """Nothing temporary is left."""
+    command = [*nohup, sys.executable, "-m", "fairlead.cli", "up", "--nodes", "0"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        kubeconfig = process.stdout.readline().partition("=")[2].split()[0]
+        process.send_signal(signal.SIGHUP)
+        if nohup:
+            assert asked(kubeconfig, "/api/v1/nodes")["items"] == []
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_has_to_read_what_it_says(tmp_path):
+    """A shell's `>&-` and `2>&-`."""
+    kubeconfig = tmp_path / "kubeconfig"
+    command = [sys.executable, "-m", "fairlead.cli", "up", "--nodes", "0", "--kubeconfig"]
+    closing = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh"]
+    with subprocess.Popen([*closing, *command, str(kubeconfig)]) as process:
+        while not _answers(kubeconfig):
+            assert process.poll() is None
+            threading.Event().wait(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+
+
+def _answers(kubeconfig):
+    try:
+        return asked(kubeconfig, "/api/v1/nodes")["items"] == []
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--nodes", "-1"], "--nodes: must be from 0 to 10000"),
+        (["--nodes", "2", "--zones", "3"], "--zones: must be from 1 to the number of nodes"),
+        (["--port", "70000"], "--port: must be from 0 to 65535"),
+        (["--speed", "0"], "--speed: must be more than 0"),
+        (["--speed", "nan"], "--speed: must be more than 0"),
+        (["--without", "nope"], "--without: nope: must be one of kubelet"),
+    ],
+)
+def test_options_that_make_no_sense(options, line, capsys):
+    assert run(["up", *options]) == 2
+    assert line in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["clock", "advance"], "advance needs an amount"),
+        (["clock", "speed", "fast"], "'fast' is not a speed"),
+        (["clock", "speed", "nan"], "'nan' is not a speed"),
+        (["clock", "pause", "5m"], "pause takes no amount, but '5m' was given"),
+        (["clock", "show", "--kubeconfig", "nope.yaml"], "nope.yaml: No such file"),
+    ],
+)
+def test_questions_that_make_no_sense(arguments, line, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    (tmp_path / "kubeconfig").write_text("5")
+    assert run(arguments) == 2
+    assert line in capsys.readouterr().err
+
+
+def test_files_that_are_not_there_are_passed_over(capsys, monkeypatch, tmp_path):
+    (tmp_path / "second").write_text("5")
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
+    assert run(["clock"]) == 2
+    assert "second: is not a kubeconfig written by fairlead up" in capsys.readouterr().err

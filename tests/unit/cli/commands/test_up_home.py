@@ -1,0 +1,237 @@
+"""`fairlead up --data-dir`: what was answered is there after `kill -9`, and so are its users."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import socket
+import sqlite3
+import ssl
+import stat
+import subprocess
+import sys
+from base64 import b64decode
+from contextlib import closing
+from datetime import UTC, datetime
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from tests.up_process import up
+
+from fairlead.apiserver.auth.authentication.token import authenticated
+from fairlead.cli.commands.up.listener import host_names
+from fairlead.cli.main import run
+from fairlead.worlds.local.data_dir import objects_file, open_data_dir
+from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster, kubeconfig
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MINE = ("ca.crt", "ca.key", "accounts.key", "tokens")
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def asked(config, path, body=None, user=0):
+    """The answer to a GET, or to a POST of `body`, as that user of the kubeconfig."""
+    cluster = config["clusters"][0]["cluster"]
+    authority = b64decode(cluster["certificate-authority-data"]).decode()
+    headers = {
+        "Authorization": f"Bearer {config['users'][user]['user']['token']}",
+        "Content-Type": "application/json",
+    }
+    data = None if body is None else json.dumps(body).encode()
+    request = Request(cluster["server"] + path, data, headers)
+    with urlopen(
+        request, context=ssl.create_default_context(cadata=authority), timeout=20
+    ) as answer:
+        return json.load(answer)
+
+
+def test_a_cluster_outlives_its_process(tmp_path):
+    home, audit = tmp_path / "home", tmp_path / "audit.log"
+    options = (
+        "--nodes",
+        "1",
+        "--data-dir",
+        str(home),
+        "--user",
+        "alice:dev",
+        "--audit",
+        str(audit),
+    )
+    with up(*options, ending=signal.SIGKILL) as config:
+        made = asked(config, CONFIG_MAPS, {"metadata": {"name": "x"}, "data": {"a": "b"}})
+        token = config["users"][1]
+        assert (token["name"], len(config["contexts"])) == ("alice", 2)
+        with pytest.raises(HTTPError, match="403"):
+            asked(config, CONFIG_MAPS, user=1)
+    with up("--nodes", "1", "--data-dir", str(home)) as config:
+        assert asked(config, f"{CONFIG_MAPS}/x") == made
+        assert config["users"][1] == token
+    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    assert [line["responseStatus"]["code"] for line in lines] == [201, 403]
+    for secret in (home / "tokens", home / "ca.key", home / "objects.db", audit):
+        assert stat.S_IMODE(secret.stat().st_mode) == 0o600, secret
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--user", "kubernetes-admin"), "already exists (the administrator)"),
+        (("--user", ":dev"), "must be NAME or NAME:GROUP"),
+        (("--user", "fairlead"), "fairlead: already exists (the administrator)"),
+        (("--user", "a", "--user", "a:b"), "--user: a: is given twice"),
+        (("--data-dir", "/dev/null/x"), "--data-dir: /dev/null/x: Not a directory"),
+        (("--host", "192.0.2.1"), "--host: 192.0.2.1:0: Cannot assign requested address"),
+        (("--audit", "/dev/null/x"), "--audit"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_a_line(capsys, options, told):
+    assert run(["up", *options]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told in line
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("objects.db", "garbage that is no database", "objects.db: file is not a database"),
+        ("tokens", "garbage", "tokens: not a file of tokens"),
+        ("tokens", "", "tokens: knows no kubernetes-admin"),
+        ("ca.crt", "garbage", "ca.crt: is damaged"),
+        ("ca.key", "garbage", "ca.key: is damaged"),
+        ("accounts.key", "garbage", "accounts.key: is damaged"),
+    ],
+)
+def test_a_damaged_home_is_refused_and_stays_as_it_is(tmp_path, capsys, name, content, told):
+    home = tmp_path / "home"
+    open_data_dir(home_of(home), [], NOW)
+    (home / name).write_text(content)
+    before = {file.name: file.read_bytes() for file in home.iterdir() if file.name in MINE}
+    assert run(["up", "--data-dir", str(home), "--user", "bob"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told in line
+    assert {name: (home / name).read_bytes() for name in before} == before
+
+
+def test_a_home_without_a_database_of_ours_gets_nothing_else(tmp_path, capsys):
+    (tmp_path / "objects.db").write_text("garbage that is no database")
+    assert run(["up", "--data-dir", str(tmp_path)]) == 2
+    assert "file is not a database" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["objects.db"]
+
+
+def test_objects_that_cannot_be_read_are_told_of(tmp_path, capsys):
+    with up("--nodes", "0", "--data-dir", str(tmp_path)):
+        pass
+    with closing(sqlite3.connect(tmp_path / "objects.db")) as damaged, damaged:
+        damaged.execute("UPDATE current SET object = x'7b226b' WHERE resource = 'namespaces'")
+    assert run(["up", "--data-dir", str(tmp_path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        f"fairlead: --data-dir: {tmp_path}/objects.db: is damaged: namespaces/default: "
+    )
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory):
+    """The files of a cluster that was."""
+    home = tmp_path_factory.mktemp("lived_in")
+    with up("--nodes", "1", "--data-dir", str(home)):
+        pass
+    return home
+
+
+NAMED = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"'
+
+
+@pytest.mark.parametrize(
+    ("statement", "value", "told"),
+    [
+        ("UPDATE {} SET object = ? WHERE resource = 'namespaces'", "[]", "Expected `object`"),
+        ("UPDATE {} SET object = ? WHERE resource = 'namespaces'", "{}", "missing required field"),
+        ("UPDATE {} SET object = ? WHERE resource = 'nodes'", NAMED + "}}", "is another object"),
+        (
+            "UPDATE {} SET object = ? WHERE name = 'default' AND resource = 'namespaces'",
+            NAMED + '}, "spec": 5}',
+            "spec: is no object",
+        ),
+        (
+            "UPDATE {} SET object = ? WHERE name = 'default' AND resource = 'namespaces'",
+            NAMED + ', "labels": [1]}}',
+            "labels",
+        ),
+        ("UPDATE {} SET object = ?", 7, "is damaged"),
+        ("UPDATE about SET value = ? WHERE name = 'time'", "x", "'x' is no number"),
+    ],
+)
+def test_objects_of_another_shape_are_told_of(tmp_path, lived_in, capsys, statement, value, told):
+    """Valid JSON that is no object of ours."""
+    home = tmp_path / "home"
+    shutil.copytree(lived_in, home)
+    with closing(sqlite3.connect(home / "objects.db")) as damaged, damaged:
+        for table in ("current", "log"):
+            damaged.execute(statement.format(table), (value,))
+    assert run(["up", "--nodes", "0", "--data-dir", str(home)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("fairlead: --data-dir: ")
+    assert told in line
+
+
+def test_two_cannot_live_in_one_home(tmp_path, capsys):
+    with up("--nodes", "0", "--data-dir", str(tmp_path)):
+        before = (tmp_path / "tokens").read_bytes()
+        assert run(["up", "--data-dir", str(tmp_path), "--user", "bob"]) == 2
+        assert "objects.db: is in use by another process" in capsys.readouterr().err
+        assert (tmp_path / "tokens").read_bytes() == before
+
+
+def test_a_kubeconfig_of_others_is_not_overwritten(tmp_path, capsys):
+    mine = tmp_path / "config"
+    for text in ("my notes", "clusters: [{name: production, cluster: {}}]", "clusters: 5", "[1"):
+        mine.write_text(text)
+        assert run(["up", "--kubeconfig", str(mine)]) == 2
+        assert "config: was not written by fairlead up" in capsys.readouterr().err
+        assert mine.read_text() == text
+    assert is_of_a_local_cluster(kubeconfig("https://127.0.0.1:1", "t").encode())
+
+
+def test_users_keep_their_tokens_and_take_the_groups_they_are_given(tmp_path):
+    home_of(tmp_path)
+    first = open_data_dir(tmp_path, [authenticated("alice", ("dev",)), authenticated("bob")], NOW)
+    later = open_data_dir(tmp_path, [authenticated("alice", ("ops",)), authenticated("carol")], NOW)
+    assert later == open_data_dir(tmp_path, [authenticated("alice")], NOW)
+    assert later.token_of("alice") == first.token_of("alice")
+    groups = {user.name: user.groups[:-1] for user in later.users.values()}
+    assert groups == {
+        "kubernetes-admin": ("system:masters",),
+        "alice": ("ops",),
+        "bob": (),
+        "carol": (),
+    }
+
+
+def test_others_may_come_in_where_that_is_asked_for(tmp_path):
+    """Whoever listens everywhere vouches for the machine's own name and addresses, too."""
+    assert host_names("192.0.2.1") == ("192.0.2.1",)
+    assert host_names("0.0.0.0")[:2] == ("127.0.0.1", socket.gethostname())
+    with up("--nodes", "0", "--host", "0.0.0.0") as config:
+        assert asked(config, "/version")["minor"] == "36"
+        port = int(config["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+        with socket.create_connection(("127.0.0.2", port), timeout=20):
+            pass
+
+
+def home_of(directory):
+    """The directory, with an empty database."""
+    objects_file(directory)
+    return directory
+
+
+def test_it_says_how_large_the_cluster_is_that_it_found(tmp_path):
+    with up("--nodes", "2", "--zones", "2", "--data-dir", str(tmp_path)):
+        pass
+    command = [sys.executable, "-m", "fairlead.cli", "up", "--data-dir", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert "# 2 nodes in 2 zones; " in process.stdout.readline()
+        process.terminate()

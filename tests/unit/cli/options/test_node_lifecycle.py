@@ -1,0 +1,34 @@
+"""Options about the node controllers go over what a scenario says of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.cli.options.controller import ControllerOptions
+from fairlead.cli.options.node_lifecycle import node_lifecycle
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.scenario.settings import ControllerManagerSettings
+
+
+def test_without_either_everything_is_upstreams_default():
+    config = node_lifecycle(ControllerOptions())
+    assert config.profile.version == "1.36"
+    assert config.monitor_grace == seconds(50)
+    assert config.is_taking_over
+
+
+def test_an_option_overrides_a_scenarios_flag_and_leaves_the_others():
+    settings = ControllerManagerSettings(
+        flags={"node-eviction-rate": 0.5, "--node-monitor-grace-period": "20s"}
+    )
+    config = node_lifecycle(ControllerOptions(node_eviction_rate="2"), settings)
+    assert config.node_eviction_rate == 2
+    assert config.monitor_grace == seconds(20)
+
+
+def test_a_version_may_come_from_either():
+    settings = ControllerManagerSettings(version=1.16, flags={"enable-taint-manager": False})
+    assert not node_lifecycle(ControllerOptions(), settings).enable_taint_manager
+    with pytest.raises(InputError, match="--enable-taint-manager: Kubernetes"):
+        node_lifecycle(ControllerOptions(behave_like="1.36"), settings)

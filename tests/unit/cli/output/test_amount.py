@@ -1,0 +1,31 @@
+"""Amounts for readers."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.cli.output.amount import amount_text, percent_text
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [
+        ("cpu", 500, "0.5"),
+        ("cpu", 12345, "12.3"),
+        ("cpu", 125_514_000, "125,514"),
+        ("memory", 512, "512"),
+        ("memory", 8 * 2**30, "8.0Gi"),
+        ("memory", 584 * 2**40, "584Ti"),
+        ("hugepages-2Mi", 2**21, "2.0Mi"),
+        ("ephemeral-storage", 0, "0"),
+        ("nvidia.com/gpu", 1200, "1,200"),
+        ("pods", 110, "110"),
+    ],
+)
+def test_amounts_have_the_unit_of_their_resource(resource, amount, text):
+    assert amount_text(resource, amount) == text
+
+
+def test_shares_are_percent_of_what_there_is():
+    assert percent_text(1, 3) == "33.3%"
+    assert percent_text(1, 0) == ""

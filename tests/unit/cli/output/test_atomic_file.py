@@ -1,0 +1,71 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+import pytest
+
+from fairlead.cli.output.atomic_file import AtomicFile, require_writable, write_atomically
+from fairlead.whatif.input.error import InputError
+from fairlead.worlds.local.kubeconfig import write_secret
+
+
+def test_a_file_appears_when_the_block_ends(tmp_path):
+    path = tmp_path / "out"
+    with AtomicFile(path) as file:
+        file.write(b"a")
+        assert not path.exists()
+        file.write(b"b")
+    assert path.read_bytes() == b"ab"
+
+
+def test_nothing_is_left_behind_by_a_failure(tmp_path):
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    with suppress(KeyError), AtomicFile(path) as file:
+        file.write(b"new")
+        raise KeyError
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writing_replaces(tmp_path):
+    path = tmp_path / "out"
+    path.write_bytes(b"a longer old content")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path):
+    path, link = tmp_path / "out", tmp_path / "link"
+    path.write_bytes(b"old")
+    link.symlink_to(path)
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("write", [write_atomically, lambda p, c: write_secret(p, c.decode())])
+def test_a_pipe_is_written_into_and_stays_one(tmp_path, write):
+    """Replaced, /dev/null would be a file from then on, for everybody."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write(pipe, b"new")
+        assert os.read(reader, 10) == b"new"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_unwritable_places_are_refused_beforehand(tmp_path):
+    require_writable("--report", None)
+    require_writable("--report", tmp_path / "new")
+    with pytest.raises(InputError, match="--report: there is no directory"):
+        require_writable("--report", tmp_path / "no" / "file")
+    with pytest.raises(InputError, match=r"--report: .* is a directory"):
+        require_writable("--report", tmp_path)

@@ -1,0 +1,30 @@
+"""The progress bar: on terminals only, and gone afterwards."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from fairlead.cli.output.progress_bar import ProgressBar
+
+
+def shown(*, terminal):
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=terminal, width=80)
+    with ProgressBar(console) as progress:
+        progress.begin("with the change", 10)
+        progress.reach(5, 90.0)
+        progress.begin("without the change", 0)
+        progress.reach(0, 5.0)
+    return screen.getvalue()
+
+
+def test_a_terminal_shows_phase_and_virtual_time():
+    text = shown(terminal=True)
+    assert "without the change" in text
+    assert "of virtual time" in text
+
+
+def test_anything_else_is_left_in_peace():
+    assert shown(terminal=False) == ""

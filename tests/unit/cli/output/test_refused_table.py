@@ -1,0 +1,59 @@
+"""Refused nodes: a row each while they are few, then a row for all that are refused alike."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from fairlead.cli.output.refused_table import RefusedNode, print_refused
+
+COLUMNS = ("because", "would fit after")
+
+
+@pytest.fixture
+def printed():
+    def print_rows(rows, rows_max, columns=COLUMNS):
+        screen = io.StringIO()
+        console = Console(file=screen, width=100, highlight=False, emoji=False)
+        print_refused(console, "refused", columns, rows, rows_max)
+        return [line.split() for line in screen.getvalue().splitlines()[2:]]
+
+    return print_rows
+
+
+def full(name, remedy="wait"):
+    return RefusedNode(name, ("full",), remedy)
+
+
+@pytest.mark.parametrize("rows_max", [None, 2])
+def test_few_nodes_have_a_row_each(printed, rows_max):
+    assert printed([full("a"), full("b")], rows_max) == [
+        ["node", "because", "would", "fit", "after"],
+        ["a", "full", "wait"],
+        ["b", "full", "wait"],
+    ]
+
+
+def test_many_nodes_share_a_row_with_those_refused_alike(printed):
+    """Most nodes first; the first few are named."""
+    rows = [RefusedNode("z", ("tainted",), ""), *(full(name) for name in "abcde")]
+    assert printed(rows, 2) == [
+        ["nodes", "because", "would", "fit", "after", "which"],
+        ["5", "full", "wait", "a,", "b,", "c", "and", "2", "more"],
+        ["1", "tainted", "z"],
+    ]
+
+
+def test_where_remedies_differ_the_first_is_shown_with_its_node(printed):
+    rows = [full("a", ""), full("b", "wait"), full("c", "grow")]
+    assert printed(rows, 2)[1] == ["3", "full", "b:", "wait", "a,", "b,", "c"]
+
+
+def test_without_remedies_there_is_no_column_for_them(printed):
+    rows = [RefusedNode(name, ("full",)) for name in "abc"]
+    assert printed(rows, 2, ("because",)) == [
+        ["nodes", "because", "which"],
+        ["3", "full", "a,", "b,", "c"],
+    ]

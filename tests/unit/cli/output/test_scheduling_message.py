@@ -1,0 +1,30 @@
+"""The gist of a FailedScheduling message."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.cli.output.scheduling_message import short_reason
+
+NONE = "0/5 nodes are available: "
+NEVER = "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("", "not tried yet"),
+        ("no nodes available to schedule pods", "no nodes available to schedule pods"),
+        (
+            f"{NONE}12 Insufficient cpu, 3 node(s) were unschedulable. preemption: {NONE}5 x.",
+            "Insufficient cpu, node(s) were unschedulable",
+        ),
+        (
+            f"{NONE}3 node(s) were unschedulable, 2 Insufficient cpu. {NEVER}",
+            "Insufficient cpu, node(s) were unschedulable; may not preempt",
+        ),
+        ("0/1 nodes are available: 1 Too many pods.", "Too many pods"),
+    ],
+)
+def test_equal_causes_have_an_equal_gist(message, expected):
+    assert short_reason(message) == expected

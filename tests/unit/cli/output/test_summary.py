@@ -1,0 +1,49 @@
+"""Summaries: compact, and never markup, whatever names say."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from fairlead.cli.output.summary import print_simulation
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+SCENARIO = """\
+title: "[bold]crowd[/bold]\\nno second line"
+cluster: {generated: {nodes: 1, allocatable: {cpu: 2}}}
+duration: 5m
+events:
+- at: 1s
+  count: 40
+  create: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i,
+    resources: {requests: {cpu: 1}}}]}}
+- {at: 1m, delete: pod/p-00}
+- {at: 2m, delete: pod/p-00}
+"""
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(SCENARIO)
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    screen = io.StringIO()
+    console = Console(file=screen, width=100, highlight=False, emoji=False)
+    print_simulation(experiment, run_experiment(experiment, "", NoProgress()).outcome, console)
+    return screen.getvalue()
+
+
+def test_the_title_is_text_on_one_line(text):
+    assert text.splitlines()[0] == "[bold]crowd[/bold] no second line"
+
+
+def test_counts_reasons_and_shares_are_shown(text):
+    assert "placed 2   pending 37   completed 0" in text
+    assert "37  Insufficient cpu  default/p-03, default/p-04 and 35 more" in text
+    assert "cpu                 2       0  0.0%      2  100.0%" in text
+    assert "events[2].delete" in text
+    assert 'pods "p-00" not found' in text

@@ -1,0 +1,51 @@
+"""On which servers a case is replayed, and how often."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.conformance.api.replay.api_cases import ApiCases
+
+NAMESPACE = {"method": "POST", "path": "/api/v1/namespaces", "query": [], "headers": {}}
+
+
+def step(status, *, setup=False):
+    """A recorded exchange about a namespace."""
+    body = {"kind": "Namespace", "metadata": {"name": "a"}}
+    answer = {"status": status, "headers": {}, "body": {}}
+    return {
+        "as": "admin",
+        "at_ms": 0,
+        "setup": setup,
+        "request": {**NAMESPACE, "body": body},
+        "response": answer,
+    }
+
+
+def case(*statuses):
+    first, *rest = statuses
+    steps = [step(first, setup=True), *(step(status) for status in rest)]
+    return {"id": "c", "theme": "03-crud", "steps": steps}
+
+
+@pytest.mark.parametrize(("statuses", "agrees"), [((200, 201), True), ((200, 202), False)])
+def test_a_case_agrees_if_one_of_the_servers_answers_so(statuses, agrees, echo):
+    servers = [echo(case(201, status)) for status in statuses]
+    found = ApiCases(lambda _: servers).judge(case(201, 201))
+    assert (found is None) is agrees
+    if found is not None:
+        assert "status: expected [201, null], found [200, null]" in str(found)
+
+
+def test_servers_that_are_not_needed_are_not_asked(echo):
+    servers = [echo(case(201, 201)) for _ in range(2)]
+    assert ApiCases(lambda _: servers).judge(case(201, 201)) is None
+    assert [len(server.asked) for server in servers] == [2, 0]
+
+
+@pytest.mark.parametrize(("first", "attempts"), [(201, 1), (409, 2)])
+def test_what_an_earlier_attempt_had_left_is_there_for_the_second(first, attempts, echo):
+    """A namespace that is there already tells of one."""
+    server = echo(case(first, 201))
+    assert ApiCases(lambda _: (server,)).judge(case(first, 201)) is None
+    assert server.begun == attempts

@@ -1,0 +1,24 @@
+"""One recorded request as a replay sends it."""
+
+from __future__ import annotations
+
+import base64
+
+from fairlead.apiserver.protobuf.wire import bytes_field
+from fairlead.conformance.api.comparison.placeholder import Bindings
+from fairlead.conformance.api.replay.exchange import Exchange
+
+
+def test_a_body_in_protobuf_names_what_its_path_is_about():
+    """It is sent as it was recorded, so the path must go by the names that it has."""
+    body = b"k8s\0" + bytes_field(2, bytes_field(1, b"web-7d9f8c6b5-x2x4z"))
+    request = {
+        "method": "POST",
+        "path": "/api/v1/namespaces/default/pods/web-<hash:1>-<gen:1>/binding",
+        "query": [],
+        "headers": {},
+        "body": {"$protobuf": {"b64": base64.b64encode(body).decode()}},
+    }
+    asking = Exchange({"request": request, "response": {}}).asking(Bindings(), "admin")
+    assert asking.path == "/api/v1/namespaces/default/pods/web-7d9f8c6b5-x2x4z/binding"
+    assert asking.body == body

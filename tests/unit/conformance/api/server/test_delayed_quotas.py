@@ -1,0 +1,61 @@
+"""What a recorded server knew of quotas that were written just before."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD, RESOURCE_QUOTA
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.conformance.api.server.delayed_quotas import LateQuotas
+
+LATE = 3
+SPEC = {"hard": {"pods": "1"}}
+QUOTA = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "q", "namespace": "default"},
+    "spec": SPEC,
+    "status": {},
+}
+COUNTED = {**QUOTA, "status": {**SPEC, "used": {"pods": "0"}}}
+
+
+class Scene:
+    """A quota that was made long ago and counted just now."""
+
+    def __init__(self):
+        self.now = 100
+        self.storage = Storage()
+        self.plugin = LateQuotas(lambda: self.now, LATE)
+        self.storage.subscribe(self.plugin.note)
+        self.storage.put(RESOURCE_QUOTA, QUOTA)
+        self.storage.put(RESOURCE_QUOTA, COUNTED)
+
+    def let_in(self, name):
+        """Whether a pod may come; raises ApiError if it may not."""
+        pod = {"metadata": {"name": name, "namespace": "default"}, "spec": {"containers": []}}
+        return (
+            self.plugin.admit(AdmissionAttributes(Operation.CREATE, POD, pod), self.storage) is pod
+        )
+
+    @property
+    def used(self):
+        return self.storage.find(RESOURCE_QUOTA, "default", "q")["status"]["used"]["pods"]
+
+
+@pytest.mark.parametrize(("passed", "used"), [(0, "0"), (LATE - 1, "0"), (LATE, "1")])
+def test_what_others_write_is_heard_late(passed, used):
+    scene = Scene()
+    scene.now += passed
+    assert scene.let_in("a")
+    assert scene.used == used
+
+
+def test_what_was_charged_is_known_at_once():
+    scene = Scene()
+    scene.now += LATE
+    assert scene.let_in("a")
+    with pytest.raises(ApiError, match="exceeded quota: q"):
+        scene.let_in("b")

@@ -1,0 +1,140 @@
+"""A cluster for a test: what a test does to it, and what it may expect."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.testing import RefusedError
+from fairlead.testing.cluster.start import start_cluster
+
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: nginx}]}
+"""
+
+
+def pod(name, **spec):
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
+    }
+
+
+def asking(name, cpu):
+    resources = {"requests": {"cpu": cpu}}
+    return pod(name, containers=[{"name": "c", "image": "i", "resources": resources}])
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Three nodes in three zones; time stands still but for the test."""
+    with start_cluster(tmp_path, nodes=3, zones=3, paused=True) as started:
+        yield started
+
+
+def test_what_is_applied_comes_to_life(cluster) -> None:
+    [web] = cluster.apply(DEPLOYMENT)
+    assert web["metadata"]["uid"]
+    cluster.expect(lambda: cluster.get("deploy", "web")["status"].get("readyReplicas") == 3)
+    assert {p["metadata"]["labels"]["app"] for p in cluster.list("pod")} == {"web"}
+    cluster.delete("Deployment", "web")
+    cluster.expect(lambda: not cluster.list("pods"), within="2m")
+
+
+def test_a_pod_is_bound_and_runs(cluster) -> None:
+    cluster.apply(pod("p", nodeSelector={"kubernetes.io/hostname": "node-2"}))
+    assert cluster.expect_bound("p", node="node-2") == "node-2"
+    assert cluster.expect_running("p") == "node-2"
+    assert cluster.expect_event("Scheduled", "p")["type"] == "Normal"
+
+
+def test_why_a_pod_waits(cluster) -> None:
+    cluster.apply(asking("big", "64"))
+    message = cluster.expect_unschedulable("big", "Insufficient cpu")
+    assert message.startswith("0/3 nodes are available")
+    with pytest.raises(AssertionError, match=r"big was not bound within 5m: Pending, Unsch.*cpu"):
+        cluster.expect_bound("big", within="5m")
+
+
+def test_an_eviction_is_timed(cluster) -> None:
+    """Grace period, tainting, and then the pod's own toleration of five minutes."""
+    cluster.apply(pod("p"))
+    node = cluster.expect_running("p")
+    cluster.fail_node(node)
+    cluster.expect_evicted_at("p", "5m50s", tolerance="6s")
+
+
+def test_an_eviction_too_early_or_too_late_is_told(cluster) -> None:
+    cluster.apply(pod("p"))
+    cluster.fail_node(cluster.expect_running("p"))
+    with pytest.raises(AssertionError, match="p was not evicted after 1m: Running, on node-"):
+        cluster.expect_evicted_at("p", "1m")
+    with pytest.raises(AssertionError, match=r"p was evicted after \d+(\.\d+)?s, not 20m"):
+        cluster.expect_evicted_at("p", "20m")
+
+
+def test_a_zone_fails_and_comes_back(cluster) -> None:
+    [failed] = cluster.fail_zone("zone-b")
+    node = failed["metadata"]["name"]
+    cluster.expect_event("NodeNotReady", node)
+    cluster.restore_node(node)
+
+    def is_ready():
+        conditions = cluster.get("node", node)["status"]["conditions"]
+        return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+    cluster.expect(is_ready, what="that the node is ready again")
+
+
+def test_time_is_the_tests(cluster) -> None:
+    before = cluster.now
+    assert (cluster.advance("1h30m") - before).total_seconds() == 5400
+    assert cluster.now == cluster.now
+
+
+def test_what_goes_is_gone(cluster) -> None:
+    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
+    cluster.delete("cm", "c")
+    cluster.expect_gone("configmap", "c")
+    assert cluster.get("configmap", "c") is None
+
+
+def test_what_stays_says_why(cluster) -> None:
+    meta = {"name": "c", "finalizers": ["example.com/wait"]}
+    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+    cluster.delete("cm", "c")
+    with pytest.raises(AssertionError, match="is being deleted, and kept by "):
+        cluster.expect_gone("cm", "c")
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "words"),
+    [
+        (lambda c: c.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}),
+         RefusedError, "spec.containers: Required value"),
+        (lambda c: c.delete("pod", "nobody"), RefusedError, 'pods "nobody" not found'),
+        (lambda c: c.get("widget", "w"), LookupError, "no kind is called 'widget'"),
+        (lambda c: c.fail_node("node-1", "sulking"), ValueError, "sulking"),
+        (lambda c: c.fail_node("node-9"), RefusedError, 'nodes "node-9" not found'),
+        (lambda c: c.fail_zone("nowhere"), LookupError, "'nowhere'; there are: zone-a, zone-b, z"),
+        (lambda c: c.apply("a: b"), LookupError, "has apiVersion and kind; this one has a"),
+        (lambda c: c.apply({"apiVersion": "v9", "kind": "Pod"}), LookupError, "v9 Pod is not ser"),
+        (lambda c: c.apply("pod.yaml"), TypeError, "is 'pod.yaml' meant as a Path?"),
+        (lambda c: c.expect_gone("ns", "default"), AssertionError, "within 1m: nobody deleted it"),
+        (lambda c: c.expect_event("Lost", "node-1"), AssertionError, "1m; there are: Registered"),
+        (lambda c: c.apply("- 1"), TypeError, "a manifest is a mapping"),
+        (lambda c: c.expect_evicted_at("nobody", "1m"), AssertionError, "no pod default/nobody"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_said(cluster, act, error, words) -> None:
+    with pytest.raises(error, match=words):
+        act(cluster)

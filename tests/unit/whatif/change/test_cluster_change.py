@@ -1,0 +1,111 @@
+"""Changes as commands: in a fixed order, each checked against the snapshot."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
+from fairlead.whatif.change.cluster_change import ClusterChange, steps_of_change
+from fairlead.whatif.input.error import InputError
+
+
+@pytest.fixture
+def cluster(make, snapshot):
+    return snapshot(
+        make.node("n1", pool="small"),
+        make.node("n2", pool="small"),
+        make.workload(name="web", replicas=3),
+        make.pod("solo", node_name="n1"),
+    )
+
+
+def commands(change, cluster):
+    return [command for step in steps_of_change(change, cluster) for command in step.commands]
+
+
+def test_the_parts_happen_in_a_fixed_order_at_the_start(cluster, write, make):
+    path = write("new.json", make.pod("new"))
+    change = ClusterChange(
+        drain=("n2",), cordon=("n1",), scale=("deploy/web=5",), apply=(path,),
+        delete=("pod/solo",),
+    )  # fmt: skip
+    steps = steps_of_change(change, cluster)
+    assert [step.after for step in steps] == [0] * 5
+    kinds = [type(command) for step in steps for command in step.commands]
+    assert kinds == [DeleteObject, CreateObject, PatchObject, PatchObject, PatchObject]
+
+
+def test_cordon_and_drain_mark_each_node_once(cluster):
+    found = commands(ClusterChange(drain=("pool=small", "n1")), cluster)
+    assert [command.target.name for command in found] == ["n1", "n2"]
+    assert found[0].patch == {
+        "spec": {"unschedulable": True},
+        "metadata": {"annotations": {"fairlead.dev/drain": "requested"}},
+    }
+    [cordon] = commands(ClusterChange(cordon=("n1",)), cluster)
+    assert cordon.patch == {"spec": {"unschedulable": True}}
+
+
+def test_applying_creates_what_is_new_and_merges_what_is_there(cluster, write, make):
+    path = write("change.json", make.workload(name="web", replicas=9), make.pod("new"))
+    patch, create = commands(ClusterChange(apply=(path,)), cluster)
+    assert isinstance(patch, PatchObject)
+    assert patch.patch["spec"]["replicas"] == 9
+    assert "kind" not in patch.patch
+    assert create.manifest["metadata"] == {"name": "new", "namespace": "default"}
+
+
+def test_classes_come_before_the_pods_that_name_them(cluster, write, make):
+    path = write("c.json", make.pod("p", priorityClassName="high"), make.priority_class("high", 9))
+    kinds = [
+        command.manifest["kind"] for command in commands(ClusterChange(apply=(path,)), cluster)
+    ]
+    assert kinds == ["PriorityClass", "Pod"]
+
+
+def test_what_is_applied_can_be_scaled_and_cordoned(cluster, write, make):
+    path = write("c.json", make.workload(name="new"), make.node("n3"))
+    change = ClusterChange(apply=(path,), scale=("deploy/new=4",), cordon=("n3",))
+    assert len(commands(change, cluster)) == 4
+
+
+def test_what_is_deleted_can_be_applied_anew(cluster, write, make):
+    path = write("c.json", make.pod("solo"))
+    delete, create = commands(ClusterChange(delete=("pod/solo",), apply=(path,)), cluster)
+    assert isinstance(delete, DeleteObject)
+    assert isinstance(create, CreateObject)
+
+
+def test_namespace_limits_names_and_is_given_to_applied_objects(cluster, write):
+    path = write("c.json", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}})
+    [create] = commands(ClusterChange(apply=(path,), namespace="shop"), cluster)
+    assert create.manifest["metadata"]["namespace"] == "shop"
+    with pytest.raises(InputError, match="there is no Deployment shop/web"):
+        commands(ClusterChange(scale=("deploy/web=1",), namespace="shop"), cluster)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (
+            ClusterChange(scale=("deploy/web",)),
+            "--scale: 'deploy/web' is not WORKLOAD/NAME=REPLICAS",
+        ),
+        (ClusterChange(scale=("deploy/web=many",)), "--scale: 'many' is not a number of replicas"),
+        (ClusterChange(scale=("deploy/web=-1",)), "--scale: '-1' is not a number of replicas"),
+        (ClusterChange(scale=("deploy/web=" + "9" * 30,)), "--scale: 9999"),
+        (ClusterChange(scale=("pod/solo=2",)), "--scale: a Pod cannot be scaled; only Deployment"),
+        (ClusterChange(drain=("n7",)), "--drain: there is no Node n7"),
+        (ClusterChange(delete=("pod/nobody",)), "--delete: there is no Pod nobody"),
+        (ClusterChange(delete=("pod/solo", "pod/solo")), "--delete: there is no Pod solo"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(cluster, change, line):
+    with pytest.raises(InputError) as refused:
+        steps_of_change(change, cluster)
+    assert str(refused.value).startswith(line)
+
+
+def test_words_repeat_the_command_line():
+    change = ClusterChange(drain=("a", "b"), config="s.yaml", apply=("f",))
+    assert change.words == ["--apply f", "--drain a", "--drain b", "--config s.yaml"]

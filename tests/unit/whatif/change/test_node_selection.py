@@ -1,0 +1,71 @@
+"""Which nodes fail: by zone, by region and zone, by lot."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.whatif.change.node_selection import fraction_of_nodes, zone_nodes
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import manifests
+
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
+
+
+def cluster(**labels):
+    """An inventory of nodes by name."""
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": label}}
+        for name, label in labels.items()
+    ]
+    return Inventory(manifests([Document("f.yaml", nodes)]))
+
+
+def test_a_zone_is_all_of_its_nodes():
+    found = cluster(n2={ZONE: "a"}, n1={ZONE: "a"}, n3={ZONE: "b"}, n4={})
+    assert zone_nodes("--fail-zone", "a", found) == ["n1", "n2"]
+
+
+def test_the_older_label_counts_first():
+    found = cluster(n1={BETA_ZONE: "old", ZONE: "new"}, n2={ZONE: "new"})
+    assert zone_nodes("--fail-zone", "new", found) == ["n2"]
+
+
+def test_a_region_tells_zones_of_one_name_apart():
+    found = cluster(n1={REGION: "r", ZONE: "a"}, n2={REGION: "s", ZONE: "a"})
+    assert zone_nodes("--fail-zone", "s/a", found) == ["n2"]
+    with pytest.raises(InputError, match="a is in several regions; say which: r/a, s/a"):
+        zone_nodes("--fail-zone", "a", found)
+
+
+def test_labels_that_are_nonsense_place_a_node_nowhere():
+    with pytest.raises(InputError, match="the nodes have no zones"):
+        zone_nodes("--fail-zone", "a", cluster(n1="nonsense"))
+
+
+@pytest.mark.parametrize(
+    ("share", "count"), [("0.5", 2), ("50%", 2), ("0.3", 1), ("1", 4), ("1%", 1), ("0.625@a", 3)]
+)
+def test_a_share_is_rounded_to_the_nearest_count_and_at_least_one(share, count):
+    found = cluster(**{f"n{number}": {ZONE: "a"} for number in range(4)})
+    assert len(fraction_of_nodes("--fail-fraction", share, found, 0)) == count
+
+
+@pytest.mark.parametrize("share", ["0", "-1", "1.01", "101%", "half", "nan", "inf", "%", "", "1e9"])
+def test_what_is_no_share_is_refused(share):
+    with pytest.raises(InputError, match="is not a fraction above 0 and up to 1"):
+        fraction_of_nodes("--fail-fraction", share, cluster(n1={ZONE: "a"}), 0)
+
+
+@given(seed=st.integers(0, 2**40), percent=st.integers(1, 99))
+def test_a_larger_share_contains_a_smaller_one_of_the_same_seed(seed, percent):
+    found = cluster(**{f"n{number}": {} for number in range(20)})
+    smaller = fraction_of_nodes("", f"{percent}%", found, seed)
+    larger = fraction_of_nodes("", f"{percent + 1}%", found, seed)
+    assert set(smaller) <= set(larger)
+    assert smaller == sorted(smaller)

@@ -1,0 +1,304 @@
+"""Outages end to end: a what-if lets nodes fail; the outcome says what became of it all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.outcome.outage import LossCause, NodeState
+from fairlead.whatif.outcome.rate_line import rate_lines
+from fairlead.whatif.question import DEFAULT_CONDITIONS, Conditions, what_if
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+ZONE = "topology.kubernetes.io/zone"
+FIVE_MINUTES = [
+    {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute",
+     "tolerationSeconds": 300}
+    for what in ("not-ready", "unreachable")
+]  # fmt: skip
+FOR_EVER = [{"operator": "Exists"}]
+
+
+@pytest.fixture
+def zoned(make):
+    """`zoned(a=2, b=2)`: nodes a0, a1, b0, b1 that are ready, in zones."""
+
+    def nodes(**zones):
+        made = []
+        for zone, count in zones.items():
+            for number in range(count):
+                one = make.node(f"{zone}{number}", **{ZONE: zone})
+                one["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+                made.append(one)
+        return made
+
+    return nodes
+
+
+@pytest.fixture
+def ask(snapshot):
+    """`ask(objects, fail_zone=("a",), lasts="20m")`: the answer."""
+
+    def what_if_they_fail(objects, *, lasts="", conditions=DEFAULT_CONDITIONS, **failures):
+        change = ClusterChange(failures=Failures(**failures), lasts=lasts)
+        return what_if(snapshot(*objects), change, conditions)
+
+    return what_if_they_fail
+
+
+def outage(answer):
+    return answer.changed.outage
+
+
+def after(answer, instant):
+    return (instant - answer.changed.started_at) / seconds(1)
+
+
+def flags(version="", **values):
+    named = {name.replace("_", "-"): value for name, value in values.items()}
+    config = controller_manager(version, named, of_version="--behave-like", prefix="--")
+    return Conditions(node_lifecycle=config)
+
+
+def tenant(make, name, node, **spec):
+    return make.pod(name, node_name=node, owner="rs", **{"tolerations": FIVE_MINUTES, **spec})
+
+
+def test_pods_of_a_dark_zone_leave_when_their_tolerations_end_and_come_back(ask, make, zoned):
+    """Noticed after 50 s, tainted at 10 s intervals, evicted 300 s later, replaced at once."""
+    objects = [*zoned(a=2, b=2), tenant(make, "x", "a0"), tenant(make, "y", "a1")]
+    answer = ask(objects, fail_zone=("a",), lasts="20m")
+    found = outage(answer)
+    assert [after(answer, turn.at) for turn in found.turns] == [50.05, 60.05]
+    assert [round(after(answer, one.at)) for one in answer.changed.evicted] == [350, 360]
+    assert {one.tolerated_s for one in answer.changed.evicted} == {300}
+    assert (found.concerned, found.evicted, found.replaced, found.lost) == (2, 2, 2, ())
+    assert round(after(answer, found.last_back_at)) == 361
+    assert answer.difference.recovered_after == found.last_back_at - answer.changed.started_at
+    [line] = rate_lines(found)
+    assert (line.count, line.allowed) == (2, 2)
+
+
+def test_a_node_that_returns_in_time_keeps_its_pods(ask, make, zoned):
+    objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
+    answer = ask(objects, fail_node=("a0",), lasts="4m")
+    found = outage(answer)
+    assert (found.concerned, found.evicted, found.back_with_node, found.lost) == (1, 0, 1, ())
+    assert answer.changed.evicted == ()
+    assert not answer.difference.is_empty
+    assert after(answer, found.last_back_at) == 240
+
+
+def test_a_node_goes_through_the_states_in_order(ask, make, zoned):
+    answer = ask([*zoned(a=1, b=1), tenant(make, "x", "a0")], fail_node=("a0",), lasts="10m")
+    states = [
+        next(state for state, count in sample.counts.items() if count)
+        for sample in outage(answer).node_samples
+        if sample.zone.endswith("a")
+    ]
+    assert states == [
+        NodeState.READY, NodeState.UNNOTICED, NodeState.UNREADY, NodeState.TAINTED, NodeState.READY,
+    ]  # fmt: skip
+    [story] = outage(answer).nodes
+    assert (story.node, story.pods, story.evicted) == ("a0", 1, 1)
+    assert 600 <= after(answer, story.back_at) <= 605
+
+
+def test_what_does_not_come_back_says_why(ask, make, zoned):
+    bare = make.pod("bare", node_name="a0", tolerations=FIVE_MINUTES)
+    daemon = tenant(make, "agent", "a0", tolerations=FOR_EVER)
+    daemon["metadata"]["ownerReferences"][0] |= {"kind": "DaemonSet", "name": "ds", "uid": "ds"}
+    big = tenant(make, "big", "a0")
+    big["spec"]["nodeSelector"] = {ZONE: "a"}
+    set_pod = make.pod("db-0", node_name="a0", tolerations=FIVE_MINUTES)
+    stateful = make.workload("StatefulSet", "db", replicas=1)
+    set_pod["metadata"]["labels"] = {"app": "db", "apps.kubernetes.io/pod-index": "0"}
+    set_pod["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db-uid",
+         "controller": True}
+    ]  # fmt: skip
+    stateful["metadata"]["uid"] = "db-uid"
+    forever = tenant(make, "loyal", "a0", tolerations=FOR_EVER)
+    objects = [*zoned(a=1, b=1), daemon, big, stateful, set_pod, forever, bare]
+    answer = ask(objects, fail_zone=("a",))
+    causes = {one.pod: one.cause for one in outage(answer).lost}
+    assert causes["default/agent"] is LossCause.DAEMON
+    assert causes["default/loyal"] is LossCause.TOLERATES
+    assert causes["default/big"] is LossCause.NO_ROOM
+    assert causes["default/db-0"] is LossCause.STICKY
+    assert answer.difference.recovered_after is None
+    reasons = {one.pod: one.why for one in outage(answer).lost}
+    assert "didn't match Pod's node affinity" in reasons["default/big"]
+    assert "sticky" in {one.name for one in outage(answer).beliefs}
+
+
+def test_when_every_zone_is_dark_nobody_is_evicted(ask, make, zoned):
+    answer = ask([*zoned(a=1, b=1), tenant(make, "x", "a0")], fail_zone=("a", "b"), lasts="30m")
+    found = outage(answer)
+    assert answer.changed.evicted == ()
+    assert found.turns == ()
+    assert "all-dark" in {one.name for one in found.beliefs}
+
+
+def test_a_small_zone_that_is_dark_in_part_is_left_alone(ask, make, zoned):
+    objects = [*zoned(a=5, b=2), *(tenant(make, f"x{n}", f"a{n}") for n in range(5))]
+    answer = ask(objects, fail_fraction=("0.6@a",))
+    found = outage(answer)
+    assert len(found.nodes) == 3
+    assert answer.changed.evicted == ()
+    assert {one.cause for one in found.lost} == {LossCause.STOPPED_ZONE}
+    assert [one.name for one in found.beliefs] == ["partly-dark"]
+
+
+def test_the_seed_chooses_the_share(ask, make, zoned):
+    first = outage(ask(zoned(a=9, b=1), fail_fraction=("30%@a",), conditions=Conditions(seed=1)))
+    again = outage(ask(zoned(a=9, b=1), fail_fraction=("30%@a",), conditions=Conditions(seed=1)))
+    other = outage(ask(zoned(a=9, b=1), fail_fraction=("30%@a",), conditions=Conditions(seed=5)))
+    assert first == again
+    assert len(first.nodes) == len(other.nodes) == 3
+    assert [one.node for one in first.nodes] != [one.node for one in other.nodes]
+
+
+def test_taints_ask_no_budget_and_that_is_said(ask, make, zoned):
+    pdb = {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"name": "x", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}},
+    }  # fmt: skip
+    pod = tenant(make, "x", "a0")
+    pod["metadata"]["labels"] = {"app": "x"}
+    answer = ask([*zoned(a=1, b=1), pdb, pod], fail_zone=("a",))
+    [breach] = answer.changed.pdb_breaches
+    assert breach.by == "taint node.kubernetes.io/unreachable:NoExecute"
+    [belief] = [one for one in outage(answer).beliefs if one.name == "budgets"]
+    assert "default/x (1)" in belief.fact
+
+
+def test_a_long_toleration_is_waited_for(ask, make, zoned):
+    """Nothing happens for half an hour, and then something does."""
+    patient = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1800}]
+    objects = [*zoned(a=1, b=1), tenant(make, "x", "a0", tolerations=patient)]
+    answer = ask(objects, fail_node=("a0",))
+    [evicted] = answer.changed.evicted
+    assert round(after(answer, evicted.at)) == 1850
+
+
+def test_a_slow_rate_is_waited_for(ask, make, zoned):
+    """A quarter of an hour passes between one node's turn and the next one's."""
+    slow = flags(node_eviction_rate="0.001")
+    answer = ask(zoned(a=2, b=1), fail_zone=("a",), conditions=slow)
+    assert [after(answer, turn.at) for turn in outage(answer).turns] == [50.05, 1050.05]
+
+
+def test_a_long_timeout_of_the_older_mode_is_waited_for(ask, make, zoned):
+    old = flags("1.16", feature_gates="TaintBasedEvictions=false", pod_eviction_timeout="20m")
+    objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
+    [evicted] = ask(objects, fail_node=("a0",), conditions=old).changed.evicted
+    assert evicted.why == "node lost"
+
+
+def test_flags_hold_in_the_run(ask, make, zoned):
+    objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
+    quick = flags(node_monitor_grace_period="20s")
+    answer = ask(objects, fail_node=("a0",), conditions=quick)
+    assert [after(answer, turn.at) for turn in outage(answer).turns] == [20.05]
+
+
+def test_the_older_mode_deletes_pods_without_taints(ask, make, zoned):
+    old = flags("1.16", feature_gates="TaintBasedEvictions=false", pod_eviction_timeout="2m")
+    objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
+    answer = ask(objects, fail_node=("a0",), lasts="30m", conditions=old)
+    [evicted] = answer.changed.evicted  # two minutes after the pass that heard of it last
+    assert 120 <= after(answer, evicted.at) <= 126
+    assert outage(answer).turns == ()
+
+
+def test_nodes_flap_until_the_time_is_over(ask, make, zoned):
+    answer = ask([*zoned(a=1, b=1), tenant(make, "x", "a0")], flap=("a0@2m/2m",), lasts="12m")
+    unready = [
+        sample.at
+        for sample in outage(answer).node_samples
+        if sample.counts[NodeState.UNREADY] and sample.zone.endswith("a")
+    ]
+    assert len(unready) >= 2
+
+
+def test_a_budget_that_holds_up_a_roll_is_named(snapshot, make, zoned):
+    """The first node is never empty, so the second one's turn does not come."""
+    pdb = {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"name": "guard", "namespace": "default"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "x"}}},
+    }  # fmt: skip
+    pod = tenant(make, "x", "a0")
+    pod["metadata"]["labels"] = {"app": "x"}
+    change = ClusterChange(drain=(f"{ZONE}=a",), max_unavailable=1)
+    answer = what_if(snapshot(*zoned(a=2, b=1), pdb, pod), change)
+    first, second = answer.changed.drains
+    assert (first.node, first.begun_at, first.empty_at) == ("a0", answer.changed.started_at, None)
+    [why] = first.held_up_by
+    assert why.startswith("default/x: Cannot evict pod as it would violate")
+    assert "guard" in why
+    assert (second.node, second.begun_at) == ("a1", None)
+
+
+def test_what_is_back_is_concerned_no_more(write, make):
+    """A drain after the outage displaces the pod once more, for another reason."""
+    owned = tenant(make, "x", "node-0")
+    scenario = {
+        "cluster": {"generated": {"nodes": 3, "zones": ["a", "b", "c"]}},
+        "objects": [owned],
+        "events": [
+            {"at": "1m", "fail-zone": "a", "for": "3m"},
+            {"at": "10m", "drain": "node-0"},
+        ],
+        "duration": "12m",
+    }
+    path = write("s.yaml", json.dumps(scenario))
+    outcome = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
+    [story] = outcome.outage.nodes
+    assert story.back_at - outcome.started_at <= seconds(245)
+    assert outcome.outage.back_with_node == 1
+    assert outcome.outage.last_back_at - outcome.started_at <= seconds(245)
+    assert [one.why for one in outcome.evicted] == ["drain"]
+
+
+def test_a_node_that_fails_again_concerns_its_pods_again(write, make):
+    owned = tenant(make, "x", "node-0")
+    scenario = {
+        "cluster": {"generated": {"nodes": 3, "zones": ["a", "b", "c"]}},
+        "objects": [owned],
+        "events": [
+            {"at": "1m", "fail-node": "node-0", "for": "2m"},
+            {"at": "5m", "fail-node": "node-0"},
+        ],
+        "duration": "8m",
+    }
+    path = write("s.yaml", json.dumps(scenario))
+    outcome = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
+    [lost] = outcome.outage.lost
+    assert lost.cause is LossCause.NOT_YET
+    assert "tolerates the taint for 300 s" in lost.why
+    [story] = outcome.outage.nodes
+    assert story.back_at is None
+
+
+def test_an_outage_that_is_there_anyway_is_no_difference(snapshot, zoned):
+    """A node that is silent in the dump is silent with and without the change."""
+    dark, *others = zoned(a=1, b=2)
+    dark["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    dark["metadata"]["annotations"] = {"fairlead.dev/kubelet": "stopped"}
+    answer = what_if(snapshot(dark, *others), ClusterChange(cordon=("b1",)))
+    assert answer.changed.outage is not None
+    assert answer.outage is None
+
+
+def test_without_an_outage_there_is_none_to_speak_of(ask, zoned):
+    assert outage(ask(zoned(a=1))) is None

@@ -1,0 +1,233 @@
+"""Whole jobs in simulations and what-ifs: who schedules them, by which configuration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead.engine.batch.configuration_file import KUBE_BATCH_DEFAULT
+from fairlead.engine.batch.info.job_table import SCHEDULER_NAMES
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.batch_config import (
+    DEFAULT_BATCH_OPTIONS,
+    BatchOptions,
+    batch_config,
+    read_batch_config,
+)
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.question import DEFAULT_CONDITIONS, what_if
+from fairlead.whatif.run.experiment import Experiment, with_batch
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+
+def group(name, members, api="scheduling.volcano.sh/v1beta1", **spec):
+    meta = {"name": name, "namespace": "default"}
+    body = {"minMember": members, **spec}
+    return {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": body}
+
+
+@pytest.fixture
+def gang(make):
+    """A group and its pods."""
+
+    def made(name, members, scheduler="volcano", minimum=None, **pod):
+        pods = [make.pod(f"{name}-{i}", schedulerName=scheduler, **pod) for i in range(members)]
+        for one in pods:
+            one["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": name}
+        return [group(name, members if minimum is None else minimum), *pods]
+
+    return made
+
+
+@pytest.fixture
+def ask(snapshot, write):
+    def ask_what_if(objects, apply=(), batch=None, **change):
+        files = (write("change.json", *apply),) if apply else ()
+        conditions = replace(DEFAULT_CONDITIONS, batch=BatchOptions(batch))
+        return what_if(snapshot(*objects), ClusterChange(apply=files, **change), conditions)
+
+    return ask_what_if
+
+
+def placed(outcome):
+    return sorted(pod.name for pod in outcome.placed())
+
+
+# --- which configuration ---------------------------------------------------------------------
+
+
+def test_without_jobs_there_are_no_sessions(found, make):
+    assert (
+        batch_config(DEFAULT_BATCH_OPTIONS, SchedulerConfig(), found(make.node("n"), make.pod("p")))
+        is None
+    )
+
+
+@pytest.mark.parametrize("name", SCHEDULER_NAMES)
+def test_a_pod_that_chose_jobs_is_enough(found, make, name):
+    config = batch_config(
+        DEFAULT_BATCH_OPTIONS, SchedulerConfig(), found(make.pod("p", schedulerName=name))
+    )
+    assert config.ownership.scheduler_names == SCHEDULER_NAMES
+    assert "preempt" in config.actions
+
+
+def test_so_is_a_template(found, make):
+    objects = found(make.workload(schedulerName="volcano"))
+    assert batch_config(DEFAULT_BATCH_OPTIONS, SchedulerConfig(), objects) is not None
+
+
+def test_a_profile_of_such_a_name_keeps_its_pods(found, make):
+    scheduler = SchedulerConfig((Profile("volcano"),))
+    volcano = found(make.pod("p", schedulerName="volcano"))
+    assert batch_config(DEFAULT_BATCH_OPTIONS, scheduler, volcano) is None
+    other = found(make.pod("p", schedulerName="kube-batch"))
+    names = batch_config(DEFAULT_BATCH_OPTIONS, scheduler, other).ownership.scheduler_names
+    assert names == ("kube-batch", "fairlead")
+
+
+def test_two_schedulers_for_one_name_are_refused(found):
+    scheduler = SchedulerConfig((Profile("volcano"),))
+    with pytest.raises(InputError, match="schedulerNames: volcano is also a profile"):
+        batch_config(BatchOptions("fairlead"), scheduler, found())
+
+
+def test_shipped_configurations_go_by_name():
+    assert read_batch_config("kube-batch").actions == ("allocate", "backfill")
+    assert read_batch_config("fairlead").actions == ("allocate", "reclaim", "backfill", "preempt")
+
+
+def test_a_file(tmp_path):
+    path = tmp_path / "batch.yaml"
+    extra = "schedulerNames: [mine]\ndefaultQueue: main\nschedulePeriod: 5s\n"
+    path.write_text(KUBE_BATCH_DEFAULT + extra)
+    config = read_batch_config(str(path))
+    assert config.ownership.scheduler_names == ("mine",)
+    assert config.ownership.default_queue == "main"
+    assert config.schedule_period_s == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('actions: "alocate"', "actions: no action 'alocate'; known: allocate, backfill"),
+        ("tiers:\n- plugins:\n  - name: gangs", r"tiers\[0\].plugins: no plugin 'gangs'; known"),
+        ("tires: []", "configuration: no field 'tires'; known: actions"),
+        ("schedulerNames: volcano", "schedulerNames: expected a list of names"),
+        ("defaultQueue: [a]", "defaultQueue: expected the name of a queue"),
+        ("schedulePeriod: 5", "schedulePeriod: expected a duration such as 10m, found 5"),
+        ("actions: [", "not YAML"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_a_line(tmp_path, text, problem):
+    path = tmp_path / "batch.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=f"batch.yaml: {problem}"):
+        read_batch_config(str(path))
+
+
+def test_neither_file_nor_name(tmp_path):
+    with pytest.raises(InputError, match="known: fairlead, kube-batch, "):
+        read_batch_config(str(tmp_path / "none"))
+
+
+# --- in runs ---------------------------------------------------------------------------------
+
+
+def test_a_gang_starts_as_a_whole_or_not_at_all(ask, make, gang):
+    answer = ask([make.node("n"), *gang("a", 3), *gang("b", 3)])
+    assert answer.difference.is_empty
+    assert placed(answer.changed) == ["a-0", "a-1", "a-2"]
+    (reason,) = {pod.reason for pod in answer.changed.pending()}
+    assert "1 Insufficient cpu" in reason
+
+
+def test_a_gang_that_comes_with_the_change(ask, make, gang):
+    answer = ask([make.node("n"), make.pod("p", node_name="n")], apply=gang("a", 3))
+    assert placed(answer.changed) == ["a-0", "a-1", "a-2", "p"]
+
+
+def test_a_gang_with_a_reason_from_before_keeps_it(ask, make, gang):
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    first = ask([make.node("n"), *gang("a", 5)]).changed.pending()[0].reason
+    waiting = gang("a", 5)
+    for one in waiting[1:]:
+        one["status"]["conditions"] = [{**condition, "message": first}]
+    (reason,) = {pod.reason for pod in ask([make.node("n"), *waiting]).changed.pending()}
+    assert reason == first
+
+
+def test_the_configuration_can_differ_with_the_change(ask, make, gang):
+    """kube-batch's default never preempts; Fairlead's does."""
+    classes = [make.priority_class("high", 1000)]
+    low = gang("low", 4, minimum=0, node_name="n", owner="rs")
+    high = gang("high", 2, priorityClassName="high")
+    high[0]["spec"]["priorityClassName"] = "high"
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "default"},
+        "spec": {"weight": 1},
+    }
+    objects = [make.node("n"), *classes, queue, *low, *high]
+    answer = ask(objects, batch="kube-batch", new_batch_config="fairlead")
+    assert [pod.name for pod in answer.without.pending()] == ["high-0", "high-1"]
+    assert placed(answer.changed)[:2] == ["high-0", "high-1"]
+    assert answer.change.words == ["--new-batch-config fairlead"]
+
+
+def test_a_scenario_names_its_configuration(write_scenario):
+    path = write_scenario(
+        "objects", settings={"batch": "batch.yaml"}, batch='actions: "allocate"\ntiers: []\n'
+    )
+    experiment = experiment_of(path, read_scenario(path))
+    assert experiment.batch.actions == ("allocate",)
+    assert (
+        experiment_of(path, read_scenario(path), batch=BatchOptions("fairlead")).batch.actions[-1]
+        == "preempt"
+    )
+
+
+def test_a_run_is_not_over_while_a_gang_may_get_a_reservation(write_scenario):
+    path = write_scenario("objects", settings={"batch": "fairlead"})
+    outcome = run_experiment(experiment_of(path, read_scenario(path)), "x", NoProgress()).outcome
+    assert outcome.settled
+    assert len(outcome.pending()) == 5
+
+
+@pytest.fixture
+def write_scenario(tmp_path, make, gang):
+    """Writes a scenario of a node and a gang too large for it."""
+
+    def written(name, settings=None, batch=""):
+        from json import dumps  # noqa: PLC0415
+
+        (tmp_path / f"{name}.json").write_text(
+            dumps({"kind": "List", "items": [make.node("n"), *gang("a", 5)]})
+        )
+        (tmp_path / "batch.yaml").write_text(batch)
+        path = tmp_path / "scenario.yaml"
+        path.write_text(dumps({"cluster": {"files": [f"{name}.json"]}, "settings": settings or {}}))
+        return str(path)
+
+    return written
+
+
+def test_for_comparison_groups_are_not_known(ask, make, gang):
+    answer = ask([make.node("n"), *gang("a", 5)], batch="single-pods")
+    assert len(placed(answer.changed)) == 4
+    assert answer.difference.is_empty
+
+
+def test_a_profile_is_not_overridden_by_it(found):
+    scheduler = SchedulerConfig((Profile(), Profile("volcano", plugins=DEFAULT_PLUGINS[:-1])))
+    experiment = Experiment(title="", source="", initial=tuple(found()), start=0)
+    both = with_batch(replace(experiment, scheduler=scheduler), BatchOptions("single-pods"), ())
+    plugins = {one.scheduler_name: len(one.plugins) for one in both.scheduler.profiles}
+    assert plugins["volcano"] == plugins["kube-batch"] - 1
+    assert both.batch is None

@@ -1,0 +1,97 @@
+"""Users' own plugins and actions for whole jobs, named on the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.batch_config import BatchOptions, batch_config, read_batch_config
+from fairlead.whatif.configuration.batch_extension import read_extensions
+from fairlead.whatif.input.error import InputError
+
+SOURCE = """
+class Order:
+    name = "order"
+    def __init__(self, context):
+        self.arguments = context.arguments
+    def job_key(self, job):
+        return 0
+
+class Plain:
+    name = "plain"
+    def task_key(self, task):
+        return 0
+
+class Act:
+    name = "act"
+    def execute(self, session):
+        pass
+
+class Picky:
+    name = "picky"
+    def __init__(self, one, two):
+        pass
+    def execute(self, session):
+        pass
+
+class Nothing:
+    name = "nothing"
+
+class Nameless:
+    def execute(self, session):
+        pass
+"""
+CONFIG = 'actions: "allocate, act"\ntiers:\n- plugins:\n  - {name: order, arguments: {a: 1}}\n'
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """What --batch-plugin says of a class."""
+    (tmp_path / "mine.py").write_text(SOURCE)
+    (tmp_path / "batch.yaml").write_text(CONFIG)
+    return lambda name: f"{tmp_path / 'mine.py'}:{name}"
+
+
+@pytest.fixture
+def config(tmp_path, mine):
+    return str(tmp_path / "batch.yaml")
+
+
+def test_plugins_and_actions_are_told_apart(mine):
+    found = read_extensions([mine("Order"), mine("Plain"), mine("Act")])
+    assert (list(found.plugins), list(found.actions)) == (["order", "plain"], ["act"])
+
+
+def test_a_configuration_that_names_them_is_served(config, mine):
+    found = read_batch_config(config, [mine("Order"), mine("Act")])
+    assert list(found.extensions.plugins) == ["order"]
+
+
+def test_without_them_it_is_not(config, mine):
+    with pytest.raises(InputError, match="actions: no action 'act'; known: allocate"):
+        read_batch_config(config)
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (["Nothing"], "Nothing has none of the methods allocated, "),
+        (["Nameless"], "Nameless has no name"),
+        (["Picky"], "missing 2 required positional arguments"),
+        (["Absent"], "has no Absent"),
+        (["Act", "Act"], "act is given twice"),
+    ],
+)
+def test_what_is_none_is_refused(mine, names, problem):
+    with pytest.raises(InputError, match=f"--batch-plugin: .*{problem}"):
+        read_extensions(map(mine, names))
+
+
+def test_what_nobody_would_ask_is_refused(config, mine):
+    with pytest.raises(InputError, match=r"plain is not named in .*batch\.yaml"):
+        read_batch_config(config, [mine("Order"), mine("Act"), mine("Plain")])
+
+
+def test_so_is_one_without_a_configuration(found, mine):
+    with pytest.raises(InputError, match="--batch-plugin: needs a --batch-config"):
+        batch_config(BatchOptions(None, (mine("Plain"),)), SchedulerConfig(), found())

@@ -1,0 +1,108 @@
+"""Explanations: every node's verdict, scores and equals, preemption candidates."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.framework.point_plugins import PointPlugins
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.explain.pod import explain_pod, explanation_json
+from fairlead.whatif.input.error import InputError
+
+
+@pytest.fixture
+def explained(snapshot):
+    """The explanation of `target` in a cluster of `objects`, as data."""
+
+    def explain_target(target, *objects):
+        return explanation_json(explain_pod(snapshot(*objects), target, SchedulerConfig()))
+
+    return explain_target
+
+
+def test_feasible_nodes_have_scores_and_the_best_are_equals(explained, make):
+    found = explained(
+        "pod/web", make.node("a"), make.node("b"), make.node("c", cpu="500m"), make.pod("web")
+    )
+    assert found["verdicts"] == {
+        "a": None,
+        "b": None,
+        "c": {"plugin": "NodeResourcesFit", "code": "UnschedulableAndUnresolvable",
+              "reasons": ["Insufficient cpu"]},
+    }  # fmt: skip
+    assert found["remedies"] == {"c": ["lower the cpu request by 500m to 500m"]}
+    assert found["via"] == "score"
+    assert found["choices"] == ["a", "b"]
+    assert set(found["scores"]["NodeResourcesFit"]) == {"a", "b"}
+    assert found["totals"]["a"] == found["totals"]["b"]
+
+
+def test_a_bound_pod_is_looked_at_as_if_it_were_pending(explained, make):
+    found = explained(
+        "pod/default/web", make.node("a"), make.node("b", cpu="1"),
+        make.pod("web", cpu="3", node_name="a"),
+    )  # fmt: skip
+    assert found["node"] == "a"
+    assert found["verdicts"]["a"] is None  # its own place is free for it
+    assert found["choices"] == ["a"]
+    assert found["via"] == "single"
+
+
+def test_preemption_shows_candidates_victims_and_the_rule(explained, make):
+    pods = [
+        make.pod("a1", cpu="3", node_name="a", priority=10),
+        make.pod("b1", cpu="3", node_name="b", priority=20),
+        make.pod("c1", cpu="3", node_name="c", priority=9000),
+        make.pod("high", cpu="3", priority=1000),
+    ]
+    found = explained("pod/high", *(make.node(name) for name in "abc"), *pods)
+    preemption = found["preemption"]
+    assert preemption["candidates"] == {
+        "a": {"victims": [{"pod": "default/a1", "priority": 10}], "pdb_violations": 0},
+        "b": {"victims": [{"pod": "default/b1", "priority": 20}], "pdb_violations": 0},
+    }
+    assert preemption["nominated"] == ["a"]
+    assert preemption["rule"] == "lowest highest victim priority"
+    assert found["message"] == "0/3 nodes are available: 3 Insufficient cpu."
+    assert preemption["rejected"]["c"]["reasons"] == [
+        "No preemption victims found for incoming pod"
+    ]
+
+
+def test_a_gated_pod_says_what_holds_it(explained, make):
+    pod = make.pod("web", schedulingGates=[{"name": "quota"}])
+    found = explained("pod/web", make.node(), pod)
+    assert found["gated"]["reasons"] == ["waiting for scheduling gates: [quota]"]
+
+
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        ("pod/none", "explain: there is no Pod none; did you mean default/done? known: default/do"),
+        ("default/done", "explain: unknown kind 'default'; did you mean pod/default/done?"),
+        ("shop/web", "explain: unknown kind 'shop'; known: pod; such as pod/shop/web"),
+        ("node/n", "explain: Node n is not a Pod"),
+        ("web", "explain: 'web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
+        ("pod/other", "Pod default/other: spec.schedulerName: no profile has schedulerName 'mine'"),
+        ("pod/done", "Pod default/done: status.phase: has completed"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(explained, make, target, line):
+    done = make.pod("done", node_name="n")
+    done["status"]["phase"] = "Succeeded"
+    with pytest.raises(InputError) as refused:
+        explained(target, make.node(), make.pod("other", schedulerName="mine"), done)
+    assert line in str(refused.value)
+
+
+def test_a_filter_that_fails_fails_the_cycle(snapshot, make):
+    """As in a cycle; nobody looks for room then."""
+    points = {"PreFilter": PointPlugins(disabled=("PodTopologySpread",))}
+    config = SchedulerConfig((Profile(points=points),))
+    found = explanation_json(
+        explain_pod(snapshot(make.node("a"), make.pod("web")), "pod/web", config)
+    )
+    assert found["message"].startswith("plugin 'PodTopologySpread' failed: ")
+    assert "was not prepared" in found["verdicts"]["a"]["reasons"][0]
+    assert (found["via"], found["preemption"]) == ("", None)

@@ -1,0 +1,85 @@
+"""Where input comes from: files, directories, standard input; and what is not readable."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from fairlead.whatif.input.document import read, read_one
+from fairlead.whatif.input.error import InputError
+
+
+def refusal(call):
+    with pytest.raises(InputError) as refused:
+        call()
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_a_directory_is_read_in_sorted_order_with_what_is_below(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "b.yaml").write_text("number: 2\n---\nnumber: 3")
+    (tmp_path / "a.json").write_text('{"number": 1}')
+    (tmp_path / "sub" / "c.yml").write_text("number: 4")
+    (tmp_path / "notes.txt").write_text("no: object")
+    found = read(str(tmp_path))
+    assert [document.value["number"] for document in found] == [1, 2, 3, 4]
+    assert found[0].source == str(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a": [1, "x"]}',
+        b"{a: [1, x]}",
+        b"a: [1, x]",
+        b"\xef\xbb\xbfa: [1, x]",
+        "a: [1, x]".encode("utf-16"),
+        '{"a": [1, "x"]}'.encode("utf-16"),
+        b"# a comment\n---\na: [1, x]\n---\n",
+    ],
+)
+def test_json_and_yaml_come_from_standard_input_in_any_encoding_a_shell_writes(data):
+    [document] = read("-", io.BytesIO(data))
+    assert document.value == {"a": [1, "x"]}
+    assert document.source == "stdin"
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "stdin: is empty"),
+        (b" \n\t", "stdin: is empty"),
+        (b"# nothing\n", "stdin: contains only comments"),
+        (b"\x00\x01\x02", "stdin: is not text"),
+        (b"\xff\xd8\xff\xe0", "stdin: is not text: byte 0"),
+        (b"\x1f\x8b\x08", "stdin: is not text: byte 1"),
+        (b'{"a": 1', "stdin: is not JSON: "),
+        (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "stdin: is nested too deeply"),
+        (b'{"a": NaN}', "stdin: is not JSON: "),
+        (b"a: b: c", "stdin: is not YAML: line 1: "),
+    ],
+)
+def test_unreadable_input_is_refused_in_one_line(data, problem):
+    assert problem in refusal(lambda: read("-", io.BytesIO(data)))
+
+
+def test_missing_files_and_empty_directories_are_refused_by_name(tmp_path):
+    missing = str(tmp_path / "no.yaml")
+    assert refusal(lambda: read(missing)) == f"{missing}: cannot be read: No such file or directory"
+    assert "directory without a .yaml" in refusal(lambda: read(str(tmp_path)))
+    assert "is a directory" in refusal(lambda: read_one(str(tmp_path)))
+    assert "is not a file name" in refusal(lambda: read("a\0b"))
+
+
+def test_a_json_file_is_not_read_as_yaml(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text("a: 1")
+    assert "is not JSON" in refusal(lambda: read(str(path)))
+
+
+def test_one_document_is_expected_where_one_is_meant(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("a: 1\n---\nb: 2")
+    assert "contains 2 documents; expected one" in refusal(lambda: read_one(str(path)))

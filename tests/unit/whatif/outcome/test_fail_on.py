@@ -1,0 +1,62 @@
+"""--fail-on: which displaced pods make the exit code 3."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.fail_on import parse_fail_on
+from fairlead.whatif.outcome.run_outcome import PodEnd
+
+POD = PodEnd(
+    namespace="store",
+    name="web-7",
+    priority=1000,
+    labels={"app": "web", "app.kubernetes.io/name": "shop"},
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ("priority>=1000", True),
+        ("priority > 1000", False),
+        ("priority<=1000", True),
+        ("priority<1000", False),
+        ("priority=1000", True),
+        ("priority==999", False),
+        ("priority!=999", True),
+        ("priority>=-5", True),
+        ("namespace=store", True),
+        ("namespace!=store", False),
+        ("name=web-*", True),
+        ("name = 'web-?'", True),
+        ("name=web", False),
+        ("labels.app=web", True),
+        ("labels.app.kubernetes.io/name=shop", True),
+        ("labels.missing=x", False),
+        ("labels.missing!=x", True),
+    ],
+)
+def test_a_condition_matches_pods(text, matches):
+    assert parse_fail_on(text).matches(POD) is matches
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "is not FIELD OPERATOR VALUE"),
+        ("priority", "is not FIELD OPERATOR VALUE"),
+        ("priority>=high", "priority: 'high' is not an integer"),
+        ("priority>=1.5", "priority: '1.5' is not an integer"),
+        ("prioriti>=1", "did you mean priority?"),
+        ("labels.=x", "unknown field"),
+        ("namespace>a", "namespace: > compares numbers"),
+        ("name=", "name: a value is missing"),
+    ],
+)
+def test_what_is_no_condition_is_refused(text, problem):
+    with pytest.raises(InputError) as refused:
+        parse_fail_on(text)
+    assert str(refused.value).startswith("--fail-on: ")
+    assert problem in str(refused.value)

@@ -1,0 +1,122 @@
+"""What the HTML report is given of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.report import render_report
+from fairlead.whatif.report.data import Heading, whatif_report
+
+HEADING = Heading("What if", "dump.yaml", 7, 1.5)
+
+
+@pytest.fixture
+def data(snapshot, make, write):
+    low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=10)
+    high = make.pod("high", cpu="3", priorityClassName="urgent")
+    change = ClusterChange(apply=(write("c.json", make.priority_class("urgent", 1000), high),))
+    answer = what_if(snapshot(make.node("a"), low), change, Conditions(seed=7))
+    return whatif_report(HEADING, answer)
+
+
+def test_the_summary_counts_both_runs(data):
+    assert data["subtitle"] == "dump.yaml: 1 nodes, 2 pods"
+    assert data["summary"] == {
+        "nodes": 1, "pods": 2, "placed": 1, "pending": 1, "preempted": 1, "evicted": 0,
+        "completed": 0, "choices_among_equals": 0,
+    }  # fmt: skip
+    assert data["summary_before"]["placed"] == 1
+    assert data["summary_before"]["preempted"] == 0
+
+
+def test_resources_have_units_and_the_run_without(data):
+    by_name = {row["name"]: row for row in data["resources"]}
+    assert by_name["cpu"] == {
+        "name": "cpu", "unit": "milli", "allocatable": 4000, "requested": 3000, "before": 3000,
+    }  # fmt: skip
+    assert by_name["memory"]["unit"] == "bytes"
+    assert by_name["pods"]["unit"] == ""
+
+
+def test_the_time_line_has_every_priority_side_by_side(data):
+    timeline = data["timeline"]
+    assert [row["priority"] for row in timeline["series"]] == [1000, 10]
+    high, low = timeline["series"]
+    assert timeline["t_s"][0] == 0
+    assert timeline["t_s"] == sorted(timeline["t_s"])
+    assert high["running"][-1] == 1
+    assert low["pending"][-1] == 1
+    assert low["preempted"][-1] == 1
+    assert {len(row[name]) for row in timeline["series"] for name in ("pending", "running")} == {
+        len(timeline["t_s"])
+    }
+
+
+def test_nodes_show_their_pods_and_preemptions_their_rule(data):
+    [node] = data["nodes"]
+    assert node["pods"] == [("default/high", 1000, {"cpu": 3000})]
+    assert node["requested"]["cpu"] == 3000
+    [preemption] = data["preemptions"]
+    assert preemption["victim"] == "default/low"
+    assert preemption["rule"] == "only candidate"
+    [pending] = data["pending"]
+    assert pending["pod"] == "default/low"
+    assert {"priority": 1000, "name": "urgent"} in data["priorities"]
+
+
+def test_the_report_can_be_rendered(data):
+    assert "default/high" in render_report(data)
+
+
+@pytest.fixture
+def dark(snapshot, make):
+    """Two nodes of a zone dark for ten minutes, with a pod each; two others drained in turn."""
+    zone = "topology.kubernetes.io/zone"
+    objects = [
+        *(make.node(name, **{zone: name[0]}) for name in ("a1", "a2", "b1", "b2")),
+        make.pod("web", node_name="a1", owner="rs"),
+        make.pod("bare", node_name="a2"),
+    ]
+    failures = Failures(fail_zone=("a",))
+    change = ClusterChange(failures=failures, drain=(f"{zone}=b",), max_unavailable=1, lasts="10m")
+    return whatif_report(HEADING, what_if(snapshot(*objects), change))
+
+
+def test_an_outage_is_shown_in_figures_and_tables(dark):
+    outage = dark["outage"]
+    figures = outage["figures"]
+    assert (figures["nodes"], figures["concerned"], figures["evicted"]) == (2, 2, 2)
+    assert figures["first_eviction_s"] == 350.05
+    assert [row["node"] for row in outage["nodes"]] == ["a1", "a2"]
+    assert outage["nodes"][0]["tainted_s"] == 50.05
+    assert [row["rate"] for row in outage["zones"] if row["zone"] == "a"] == ["0.1 nodes/s"] * 3
+    assert "When a whole zone fails" in outage["beliefs"][1]["belief"]
+
+
+def test_the_time_lines_of_an_outage_add_up(dark):
+    """At each instant every node is in one state, and every pod concerned in one."""
+    outage = dark["outage"]
+    nodes = outage["nodes_over_time"]
+    assert nodes["t_s"] == sorted(set(nodes["t_s"]))
+    assert {sum(row) for row in zip(*nodes["counts"].values(), strict=True)} == {4}
+    pods = outage["pods_over_time"]["counts"]
+    states = (pods["down"], pods["waiting"], pods["back"])
+    assert [sum(row) for row in zip(*states, strict=True)][-1] == 2
+
+
+def test_taints_stand_beside_what_the_rate_allowed(dark):
+    [rate] = dark["outage"]["rates"]
+    assert rate == {"zone": "a", "t_s": [50.05, 60.05], "tainted": [1, 2], "allowed": [1, 2]}
+
+
+def test_drains_in_turn_are_shown(dark):
+    first, second = dark["drains"]
+    assert (first["node"], first["begun_s"]) == ("b1", 0.0)
+    assert second["begun_s"] == first["back_s"]
+
+
+def test_the_report_of_an_outage_can_be_rendered(dark):
+    assert '"outage":{' in render_report(dark)

@@ -1,0 +1,129 @@
+"""The JSON of results keeps to its documented schema and says nothing that varies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import encode_result, simulation_result, whatif_result
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+DOCS = Path(__file__).parents[4] / "docs"
+EXAMPLES = Path(__file__).parents[4] / "examples"
+
+
+@pytest.fixture(scope="module")
+def schema():
+    content = json.loads((DOCS / "result-schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(content)
+    return jsonschema.Draft202012Validator(content)
+
+
+@pytest.fixture
+def answer(snapshot, make, write):
+    """A what-if in which every list of the result has an entry."""
+    guarded = make.pod("guarded", cpu="3", node_name="a", owner="rs", priority=10)
+    guarded["metadata"]["labels"] = {"app": "web"}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"expectedPods": 1, "currentHealthy": 1, "desiredHealthy": 1},
+    }
+    objects = [
+        make.node("a", disk="ssd"),
+        make.node("b"),
+        make.node("c", cpu="9"),
+        guarded,
+        budget,
+        make.pod("full", cpu="3", node_name="b", owner="rs2"),
+        make.pod("bare", cpu="3", node_name="c"),
+    ]
+    refused = make.workload("ReplicaSet", "refused", preemptionPolicy="Never")
+    high = make.pod("high", cpu="3", priorityClassName="urgent", nodeSelector={"disk": "ssd"})
+    huge = make.pod("huge", cpu="30")
+    files = write("c.json", make.priority_class("urgent", 1000), high, huge, refused)
+    change = ClusterChange(apply=(files,), delete=("pod/bare",), drain=("b",))
+    return what_if(snapshot(*objects), change)
+
+
+def test_a_what_ifs_result_is_as_documented(schema, answer):
+    result = json.loads(encode_result(whatif_result(answer)))
+    schema.validate(result)
+    empty = [name for name, value in result.items() if value == []]
+    assert empty == [
+        "undrained",
+        "skipped",
+        "recurrences",
+        "queues",
+        "waiting_groups",
+        "drains",
+    ]
+    assert result["outage"] is None
+    assert result["difference"] is True
+    assert result["moved"] == [
+        {"pod": "default/full", "from": "b", "to": "c"},
+        {"pod": "default/guarded", "from": "a", "to": "c"},
+    ]
+    assert result["evicted"] == [
+        {
+            "pod": "default/full",
+            "node": "b",
+            "at_s": 0.0,
+            "why": "drain",
+            "tolerated_s": None,
+            "priority": 0,
+        }
+    ]
+
+
+def test_the_result_of_an_outage_and_of_turns_is_as_documented(schema, snapshot, make):
+    """Every list about quiet nodes has an entry, and the drain of two nodes in turn is done."""
+    zone = "topology.kubernetes.io/zone"
+    small = make.pod("small", cpu="3", node_name="b", owner="rs3", priority=-5)
+    objects = [
+        *(make.node(name, **{zone: name}) for name in "abcd"),
+        make.pod("bare", cpu="1", node_name="a"),
+        make.pod("owned", cpu="3", node_name="a", owner="rs", priority=5),
+        small,
+        make.pod("other", cpu="3", node_name="c", owner="rs2"),
+    ]
+    failures = Failures(fail_zone=("a",), at="1m")
+    change = ClusterChange(failures=failures, drain=("c", "d"), max_unavailable=1, lasts="10m")
+    result = json.loads(encode_result(whatif_result(what_if(snapshot(*objects), change))))
+    schema.validate(result)
+    outage = result["outage"]
+    assert [name for name, value in outage.items() if value in ([], None)] == []
+    [room] = outage["preempted"]
+    assert (room["pod"], room["node"], room["by"]) == ("default/small", "b", "default/owned")
+    assert [drain["node"] for drain in result["drains"]] == ["c", "d"]
+    first, second = result["drains"]
+    assert first["back_s"] == first["empty_s"] + 600
+    assert second["begun_s"] == first["back_s"]
+
+
+@pytest.mark.parametrize("name", ["priorities", "budget"])
+def test_a_simulations_result_is_as_documented(schema, name):
+    path = str(EXAMPLES / name / "scenario.yaml")
+    experiment = experiment_of(path, read_scenario(path))
+    outcome = run_experiment(experiment, "", NoProgress()).outcome
+    result = json.loads(encode_result(simulation_result(experiment, outcome)))
+    schema.validate(result)
+    assert result["placed"]
+    assert result["settled"] is (name == "budget")
+
+
+def test_the_documented_fields_are_those_of_the_schema(schema):
+    """Every top-level field of a what-if's result stands in docs/results.md."""
+    text = (DOCS / "results.md").read_text()
+    fields = schema.schema["$defs"]["whatIfResult"]["required"]
+    assert [field for field in fields if f"`{field}`" not in text] == ["kind"]

@@ -1,0 +1,192 @@
+"""Runs: when they end, what they count, what is refused while they go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.difference import moves_within
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+CLUSTER = "cluster: {generated: {nodes: 2, allocatable: {cpu: 2}}}\n"
+POD = (
+    "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: %s}, spec: {containers: "
+    "[{name: c, image: i, resources: {requests: {cpu: 1}}}]}}"
+)
+
+
+@pytest.fixture
+def finish(write):
+    def run_scenario(text, **keywords):
+        path = write("s.yaml", CLUSTER + text)
+        experiment = experiment_of(path, read_scenario(path))
+        return run_experiment(experiment, "test", NoProgress(), **keywords)
+
+    return run_scenario
+
+
+def test_an_open_run_ends_with_the_last_thing_that_happened(finish):
+    outcome = finish(f"events: [{{at: 10s, create: {POD % '{}'}}}]").outcome
+    assert outcome.settled
+    assert outcome.virtual_seconds == 11  # it came at 10 and ran after a second
+
+
+def test_a_set_duration_is_kept(finish):
+    outcome = finish(f"duration: 1h\nevents: [{{at: 10s, create: {POD % '{}'}}}]").outcome
+    assert outcome.virtual_seconds == 3600
+
+
+def test_pods_are_pending_running_and_completed(finish):
+    ends = "{fairlead.dev/run-duration: 30s}"
+    outcome = finish(
+        f"duration: 10m\nevents: [{{at: 10s, create: {POD % ends}, count: 3}},"
+        f" {{at: 5m, create: {(POD % '{}').replace('p,', 'q,')}, count: 5}}]"
+    ).outcome
+    assert sum(pod.is_completed for pod in outcome.pods.values()) == 3
+    assert len(outcome.placed()) == 4
+    [waiting] = outcome.pending()
+    assert waiting.since == outcome.started_at + seconds(300)
+    assert "Insufficient cpu" in waiting.reason
+    [cpu] = [one for one in outcome.allocations if one.resource == "cpu"]
+    assert (cpu.allocatable, cpu.requested_before, cpu.requested) == (4000, 0, 4000)
+
+
+def test_samples_count_by_priority_over_time(finish):
+    ends = "{fairlead.dev/run-duration: 60s}"
+    outcome = finish(f"duration: 3m\nevents: [{{at: 10s, create: {POD % ends}, count: 6}}]").outcome
+    start = outcome.started_at
+    assert [((s.at - start) // seconds(1), s.pending, s.running) for s in outcome.samples] == [
+        (10, 2, 4),
+        (71, 0, 2),
+        (132, 0, 0),
+    ]
+
+
+def test_a_pod_that_is_told_to_go_is_not_counted_beside_its_successor(finish):
+    """Two replicas are never more than two that run or wait, though the old ones end slowly."""
+    replicas = (
+        "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {replicas: 2,"
+        " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
+        " {containers: [{name: c, image: i}]}}}}"
+    )
+    outcome = finish(f"objects: [{replicas}]\nevents: [{{at: 1m, drain: node-0}}]").outcome
+    assert outcome.evicted
+    assert max(sample.running + sample.pending for sample in outcome.samples) == 2
+
+
+def test_a_stopped_node_freezes_until_it_returns(finish):
+    ends = "{fairlead.dev/run-duration: 30s}"
+    text = (
+        f"duration: %s\nevents: [{{at: 0, stop-node: kubernetes.io/os!=x}},"
+        f" {{at: 10s, create: {POD % ends}}}, {{at: 10m, return-node: kubernetes.io/os!=x}}]"
+    )
+    [frozen] = finish(text % "9m").outcome.pods.values()
+    assert (frozen.phase, frozen.started_at) == ("Pending", None)
+    [thawed] = finish(text % "20m").outcome.pods.values()
+    assert thawed.is_completed
+
+
+def test_an_event_that_comes_too_late_is_skipped_and_told(finish):
+    outcome = finish(
+        f"events: [{{at: 10s, create: {POD % '{}'}}}, {{at: 20s, delete: pod/p}},"
+        " {at: 2m, delete: pod/p}]"
+    ).outcome
+    [skipped] = outcome.skipped
+    assert skipped.what == "events[2].delete"
+    assert skipped.at == outcome.started_at + seconds(120)
+    assert skipped.why == 'pods "p" not found'
+
+
+def test_what_the_api_would_refuse_ends_the_run_with_its_field(finish):
+    bad = (POD % "{}").replace("cpu: 1", "cpu: -1")
+    with pytest.raises(InputError) as refused:
+        finish(f"events: [{{at: 10s, create: {bad}}}]")
+    line = str(refused.value)
+    assert "events[0].create: Pod default/p: spec.containers[0].resources.requests" in line
+    assert "must be greater than or equal to 0" in line
+
+
+def test_what_controllers_cannot_create_is_told(finish):
+    outcome = finish(
+        "objects: [{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {replicas: 1,"
+        " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
+        " {preemptionPolicy: Never, containers: [{name: c, image: i}]}}}}]"
+    ).outcome
+    [complaint] = outcome.complaints
+    assert complaint.subject == "ReplicaSet default/r"
+    assert "PreemptionPolicy (Never) must not be provided" in complaint.message
+
+
+def test_the_command_log_has_a_line_per_command(finish):
+    lines = []
+    finish(f"events: [{{at: 10s, create: {POD % '{}'}}}]", command_log=lines.append)
+    at = parse_timestamp("2026-01-01T00:00:10Z")
+    assert any(f'"t_ns":{at},"command":"Bind"' in line for line in lines)
+
+
+def test_pods_that_were_displaced_and_placed_again_have_moved(finish):
+    deployment = (
+        "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {replicas: 2,"
+        " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
+        " {nodeSelector: {kubernetes.io/hostname: node-0}, containers: [{name: c, image: i}]}}}}"
+    )
+    outcome = finish(
+        f"objects: [{deployment}]\n"
+        "events: [{at: 1m, patch: {target: node/node-1, merge: {metadata: {labels:"
+        " {kubernetes.io/hostname: node-0}}}}}, {at: 2m, drain: node-0}]"
+    ).outcome
+    assert [(move.origin, move.target) for move in moves_within(outcome)] == [
+        ("node-0", "node-1"),
+        ("node-0", "node-1"),
+    ]
+
+
+def test_a_workload_that_is_displaced_again_and_again_is_told(finish):
+    low = (
+        "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: low}, spec: {replicas: 2,"
+        " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
+        " {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i, resources:"
+        " {requests: {cpu: 2}}}]}}}}"
+    )
+    urgent = (
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent},"
+        " value: 9}"
+    )
+    wave = (
+        "{apiVersion: v1, kind: Pod, metadata: {name: wave-%d, annotations:"
+        " {fairlead.dev/run-duration: 10s}}, spec: {priorityClassName: urgent, containers:"
+        " [{name: c, image: i, resources: {requests: {cpu: 2}}}]}}"
+    )
+    events = ", ".join(f"{{at: {minute}m, create: {wave % minute}}}" for minute in range(1, 9))
+    outcome = finish(f"duration: 10m\nobjects: [{low}, {urgent}]\nevents: [{events}]").outcome
+    assert len(outcome.preempted) == 8
+    [told] = outcome.recurrences
+    assert told.kind == "starving"
+    assert told.message == "pods of ReplicaSet/default/low have been displaced 6 times"
+
+
+def test_metrics_are_there_when_asked_for(finish):
+    event = f"events: [{{at: 10s, create: {POD % '{}'}}}]"
+    assert finish(event).metrics == b""
+    metrics = finish(event, metered=True).metrics.decode()
+    attempts = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"}'
+    assert f"{attempts} 1.0" in metrics
+
+
+CRON_JOB = (
+    "objects: [{apiVersion: batch/v1, kind: CronJob, metadata: {name: c, namespace: default}, "
+    "spec: {schedule: '*/5 * * * *', concurrencyPolicy: Forbid, jobTemplate: {spec: {template: "
+    "{metadata: {annotations: {fairlead.dev/run-duration: 1m}}, spec: {restartPolicy: Never, "
+    "containers: [{name: c, image: i}]}}}}}}]\nduration: 18m\n"
+)
+
+
+def test_cron_jobs_run_where_that_is_asked_for(finish):
+    """One after the other, so each learns that the one before has ended."""
+    assert not finish(CRON_JOB).outcome.pods
+    pods = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome.pods.values()
+    assert [pod.is_completed for pod in pods] == [True] * 3

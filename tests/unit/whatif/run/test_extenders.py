@@ -1,0 +1,208 @@
+"""Runs whose scheduler has extenders: whole, over real connections, good ones and bad ones."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+import msgspec
+import pytest
+
+from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.explain.pod import explain_pod, explanation_json
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+from fairlead.worlds.extender.client import TIMED_OUT
+
+SCENARIO = """\
+cluster: {generated: {nodes: 3, allocatable: {cpu: 2}}}
+settings: {scheduler: scheduler.yaml}
+duration: 1m
+events: [{at: 10s, create: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers:
+  [{name: c, image: i}]}}}]
+"""
+CONFIG = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders: [{urlPrefix: "%s", nodeCacheCapable: true, httpTimeout: 100ms, weight: 1, %s}]
+"""
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = msgspec.json.decode(self.rfile.read(int(self.headers["Content-Length"])))
+        verb = self.path.strip("/")
+        self.server.verbs.append(verb)
+        answer = self.server.answers[verb](self.server, body)
+        if isinstance(answer, int):
+            status, answer = answer, b""
+        else:
+            status = 200
+        if not isinstance(answer, bytes):
+            answer = msgspec.json.encode(answer)
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_what):
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, answers):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers, self.verbs, self.over = answers, [], Event()
+
+    def handle_error(self, *_of):
+        pass
+
+
+@pytest.fixture
+def extender(write):
+    """Runs such an extender, and writes a configuration with it: path and URL."""
+
+    @contextmanager
+    def serve(options="", **answers):
+        verbs = [f"{verb}Verb: {verb}" for verb in answers]
+        with Server(answers) as server:
+            thread = Thread(target=server.serve_forever, args=(0.01,))
+            thread.start()
+            url = f"http://127.0.0.1:{server.server_address[1]}"
+            try:
+                settings = ", ".join([*verbs, *filter(None, [options])])
+                yield write("scheduler.yaml", CONFIG % (url, settings)), url
+            finally:
+                server.over.set()
+                server.shutdown()
+                thread.join()
+
+    return serve
+
+
+@pytest.fixture
+def outcome(extender, write):
+    """The node, or the reason why there is none, of a run with such an extender."""
+
+    def finish(options="", **answers):
+        path = write("s.yaml", SCENARIO)
+        with extender(options, **answers) as (_, url):
+            finished = run_experiment(
+                experiment_of(path, read_scenario(path)), "test", NoProgress()
+            )
+        [pod] = finished.outcome.pods.values()
+        return pod.node or pod.reason.replace(url, "URL")
+
+    return finish
+
+
+def last(_server, asked):
+    return {"NodeNames": [max(asked["NodeNames"])]}
+
+
+def first_is_best(_server, asked):
+    return [{"Host": min(asked["NodeNames"]), "Score": 10}]
+
+
+def test_filters_scores_and_bindings_of_an_extender_count(outcome):
+    assert outcome(filter=last) == "node-2"
+    assert outcome(prioritize=first_is_best) == "node-0"
+    assert outcome(filter=last, prioritize=first_is_best) == "node-2"
+    assert outcome(prioritize=first_is_best, bind=lambda *_: {}) == "node-0"
+
+
+def slow(server, _asked):
+    server.over.wait()
+    return {}
+
+
+BAD = [
+    (slow, f'Post "URL/filter": {TIMED_OUT}'),
+    (lambda *_: 500, "failed filter with extender at URL URL/filter, code 500"),
+    (lambda *_: b"garbage", "invalid character 'g' looking for beginning of value"),
+    (lambda *_: b"\xff\x00", "invalid character '\xff' looking for beginning of value"),
+    (lambda *_: [1], "json: Expected object, got array"),
+    (lambda *_: {"NodeNames": ["node-9"]},
+     'extender "URL" claims a filtered node "node-9" which is not found in the input node list'),
+    (lambda *_: {"NodeNames": None, "Error": "out of order"}, "out of order"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("bad", "reason"), BAD)
+def test_an_extender_that_fails_leaves_the_pod_pending_unless_it_is_ignorable(outcome, bad, reason):
+    """upstream: schedule_one.go: findNodesThatPassExtenders."""
+    assert outcome(filter=bad) == reason
+    assert outcome("ignorable: true", filter=bad).startswith("node-")
+
+
+@pytest.mark.parametrize("bad", [bad for bad, _ in BAD])
+def test_an_extender_that_cannot_score_is_not_missed(outcome, bad):
+    assert outcome(prioritize=bad).startswith("node-")
+
+
+def test_an_extender_that_rejects_every_node_says_why(outcome):
+    def refuse(_server, asked):
+        return {"FailedNodes": {name: f"no room on {name[:4]}" for name in asked["NodeNames"]}}
+
+    assert outcome(filter=refuse).startswith("0/3 nodes are available: 3 no room on node. ")
+
+
+@pytest.fixture
+def explained(extender, snapshot, make):
+    """The explanation of a pod that asks for `cpu`, on nodes a, b and c of four, with pods."""
+
+    def explanation(*pods, cpu="1", **answers):
+        nodes = [make.node(name) for name in "abc"]
+        target = make.pod("web", cpu=cpu, priority=100)
+        with extender(**answers) as (path, url):
+            config = read_scheduler_config(path)
+            found = explain_pod(snapshot(*nodes, *pods, target), "pod/web", config)
+        return explanation_json(found), url
+
+    return explanation
+
+
+def test_explain_asks_extenders_too(explained):
+    def not_b(_server, asked):
+        names = asked["NodeNames"]
+        left = [name for name in names if name not in "bc"]
+        return {"NodeNames": left, "FailedNodes": {"b": "is b"}}
+
+    found, _ = explained(filter=not_b)
+    assert found["verdicts"] == {
+        "a": None,
+        "b": {"plugin": "Extender", "code": "Unschedulable", "reasons": ["is b"]},
+        "c": {"plugin": "Extender", "code": "Unschedulable",
+              "reasons": ["left out without a reason"]},
+    }  # fmt: skip
+    assert (found["via"], found["choices"]) == ("single", ["a"])
+
+
+def test_explain_shows_what_extenders_score(explained):
+    found, url = explained(prioritize=lambda *_: [{"Host": "b", "Score": 7}])
+    assert found["scores"][f"{url}/prioritize"] == {"b": 70}
+    assert found["weights"][f"{url}/prioritize"] == 1
+    assert found["totals"]["b"] == found["totals"]["a"] + 70
+    assert found["choices"] == ["b"]
+
+
+def test_explain_shows_which_candidates_extenders_leave(explained, make):
+    def only_c(_server, asked):
+        return {"NodeNameToMetaVictims": {"c": asked["NodeNameToMetaVictims"]["c"]}}
+
+    pods = [make.pod(f"v{name}", cpu="4", node_name=name) for name in "abc"]
+    found, _ = explained(*pods, cpu="4", preempt=only_c)
+    assert list(found["preemption"]["candidates"]) == ["c"]
+    assert found["preemption"]["nominated"] == ["c"]
+
+
+def test_explain_says_that_an_extender_fails(explained):
+    found, url = explained(filter=lambda *_: 500)
+    text = f"failed filter with extender at URL {url}/filter, code 500"
+    assert (found["message"], found["choices"]) == (text, [])
+    found, url = explained(preempt=lambda *_: 500, filter=lambda *_: {})
+    assert "0/3 nodes are available" in found["message"]

@@ -1,0 +1,125 @@
+"""What gangs get out of a run, and what preemption costs them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.testing.batch_builders import make_group, make_task
+from fairlead.whatif.run.gang_recorder import GangRecorder
+
+
+class Story:
+    """Hours go by, and things happen to the members of a gang of three cpus."""
+
+    def __init__(self, members=3, minimum=None):
+        self.ledger = GangRecorder()
+        self.now = 0
+        pods = [make_task(f"g-{i}", "g") for i in range(members)]
+        self.pods = {pod.metadata.name: pod for pod in pods}
+        group = make_group("g", members if minimum is None else minimum)
+        self.ledger.observe(ObjectsLoaded([group, *pods]), 0)
+
+    def after(self, hours):
+        self.now += int(hours * 3600e9)
+        return self
+
+    def run(self, *names):
+        return self._become("Running", names)
+
+    def succeed(self, *names):
+        return self._become("Succeeded", names)
+
+    def _become(self, phase, names):
+        change = msgspec.structs.replace
+        for name in names or self.pods:
+            pod = self.pods[name]
+            pod = change(
+                pod,
+                spec=change(pod.spec, node_name="n"),
+                status=change(pod.status, phase=phase),
+            )
+            self.pods[name] = pod
+            self.ledger.observe(ObjectChanged(pod), self.now)
+        return self
+
+    def preempt(self, *names):
+        refs = [self._ref(name) for name in names]
+        self.ledger.preempted(refs, self.now)
+        return self
+
+    def go(self, *names):
+        for name in names:
+            self.ledger.observe(ObjectDeleted(self.pods[name]), self.now)
+        return self
+
+    def _ref(self, name):
+        return ObjectRef("Pod", "default", name, self.pods[name].metadata.uid)
+
+    @property
+    def tally(self):
+        return self.ledger.tally(self.now)
+
+    def hours(self, what):
+        return getattr(self.tally, what).get("cpu", 0) / 3600e9 / 1000
+
+
+def test_a_gang_that_ran_as_one_is_finished():
+    story = Story().run().after(2).succeed()
+    assert (story.tally.gangs, story.tally.finished, story.tally.broken) == (1, 1, 0)
+    assert (story.tally.lost, story.tally.incomplete) == ({}, {})
+
+
+def test_one_whose_members_ran_in_turn_is_not():
+    story = Story()
+    for name in story.pods:
+        story.run(name).after(1).succeed(name)
+    assert story.tally.finished == 0
+
+
+def test_nor_one_of_which_a_member_is_missing():
+    assert Story().run().after(1).succeed("g-0", "g-1").tally.finished == 0
+
+
+@pytest.mark.parametrize(("victims", "broken"), [(("g-0",), 1), (("g-0", "g-1", "g-2"), 0)])
+def test_it_is_broken_if_too_few_run_on(victims, broken):
+    story = Story().run().after(1).preempt(*victims).after(1)
+    assert story.tally.broken == broken
+
+
+def test_victims_of_one_instant_count_as_one():
+    story = Story().run().after(1).preempt("g-0").preempt("g-1")
+    assert story.after(1).tally.broken == 1
+
+
+def test_who_can_be_spared_breaks_nothing():
+    assert Story(minimum=2).run().after(1).preempt("g-0").after(1).tally.broken == 0
+
+
+def test_what_victims_had_used_is_lost():
+    story = Story().run().after(2).preempt("g-0", "g-1", "g-2").after(5).go("g-0", "g-1", "g-2")
+    assert story.hours("lost") == 6
+
+
+def test_what_goes_by_itself_is_not():
+    assert Story().run().after(2).go("g-0").hours("lost") == 0
+
+
+def test_too_few_members_occupy_in_vain():
+    story = Story().run("g-0", "g-1").after(3).run("g-2").after(1).succeed()
+    assert story.hours("incomplete") == 6
+    assert story.tally.finished == 1
+
+
+def test_also_until_the_end():
+    assert Story().run("g-0").after(2).hours("incomplete") == 2
+
+
+def test_the_last_members_of_a_gang_that_is_nearly_done_are_not_too_few():
+    assert Story().run().after(1).succeed("g-0", "g-1").after(1).hours("incomplete") == 0
+
+
+def test_single_pods_are_no_gangs():
+    assert Story(members=1).run().after(1).succeed().tally.gangs == 0

@@ -1,0 +1,180 @@
+"""Scenarios: what a file says becomes an experiment, and what it may not say."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.kubelet.config import StopAfter
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+from fairlead.whatif.snapshot.snapshot import DEFAULT_START
+
+CLUSTER = "cluster: {generated: {nodes: 3, labels: {pool: x}}}\n"
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}"
+
+
+@pytest.fixture
+def experiment(write):
+    def read_experiment(text, seed=None):
+        path = write("s.yaml", text)
+        return experiment_of(path, read_scenario(path), seed)
+
+    return read_experiment
+
+
+def names(experiment):
+    return [
+        command.manifest["metadata"]["name"]
+        for step in experiment.steps
+        for command in step.commands
+        if isinstance(command, CreateObject)
+    ]
+
+
+def test_a_minimal_scenario_runs_until_it_settles(experiment):
+    found = experiment(CLUSTER)
+    assert found.title == "s"
+    assert len(found.initial) == 3
+    assert found.duration is None
+    assert found.start == DEFAULT_START
+
+
+def test_time_starts_at_the_newest_timestamp_of_the_files(experiment, write, make):
+    node = make.node()
+    node["metadata"]["creationTimestamp"] = "2026-05-05T00:00:00Z"
+    write("nodes.json", node)
+    found = experiment("cluster: {files: [nodes.json]}")
+    assert found.start == parse_timestamp("2026-05-05T00:00:00Z")
+
+
+def test_settings_and_duration_are_read(experiment):
+    found = experiment(
+        CLUSTER + "duration: 1h\nseed: 7\n"
+        "settings: {kubelet: {start-delay: 3s, ready-delay: 1m, stop-after: 2,"
+        " removal-delay: 100ms, flags: {eviction-max-pod-grace-period: 9}}}"
+    )
+    assert found.duration == seconds(3600)
+    assert found.seed == 7
+    assert found.kubelet.start_delay == seconds(3)
+    assert found.kubelet.stop == StopAfter(seconds(2))
+    assert found.kubelet.removal_delay == seconds(0.1)
+    assert found.kubelet.ready_delay == seconds(60)
+    assert found.kubelet.eviction.max_pod_grace_s == 9
+
+
+def test_events_happen_in_order_of_their_instants(experiment):
+    found = experiment(
+        CLUSTER
+        + f"events:\n- {{at: 2m, delete: pod/p}}\n- {{at: 1m, create: {POD}}}\n"
+        + "- {at: 3m, cordon: pool=x}\n- {at: 3m, uncordon: node-1}\n- {at: 4m, drain: node-0}\n"
+        + "- {at: 5m, stop-node: node-0}\n- {at: 6m, return-node: node-0}"
+    )
+    assert [step.after // seconds(60) for step in found.steps] == [1, 2, 3, 3, 4, 5, 6]
+    kinds = [type(step.commands[0]) for step in found.steps]
+    assert kinds[:2] == [CreateObject, DeleteObject]
+    assert len(found.steps[2].commands) == 3
+    assert found.steps[5].commands[0].patch == {
+        "metadata": {"annotations": {"fairlead.dev/kubelet": "stopped"}}
+    }
+
+
+def test_a_patch_reaches_spec_and_status(experiment):
+    found = experiment(
+        CLUSTER + "events: [{at: 1s, patch: {target: node/node-1, "
+        "merge: {metadata: {labels: {a: b}}, status: {allocatable: {cpu: 1}}}}}]"
+    )
+    patch, status = found.steps[0].commands
+    assert patch == PatchObject(patch.target, {"metadata": {"labels": {"a": "b"}}})
+    assert status == PatchStatus(patch.target, {"allocatable": {"cpu": 1}})
+
+
+def test_copies_are_numbered_and_spread(experiment):
+    every = experiment(CLUSTER + f"events: [{{at: 1m, create: {POD}, count: 3, every: 10s}}]")
+    assert names(every) == ["p-0", "p-1", "p-2"]
+    assert [step.after // seconds(1) for step in every.steps] == [60, 70, 80]
+    at_once = experiment(CLUSTER + f"events: [{{at: 1m, create: {POD}, count: 11}}]")
+    assert names(at_once)[:2] == ["p-00", "p-01"]
+    assert {step.after for step in at_once.steps} == {seconds(60)}
+
+
+def test_a_span_is_filled_at_random_by_the_seed(experiment):
+    text = CLUSTER + f"events: [{{at: 1m, create: {POD}, count: 50, over: 10m}}]"
+
+    def instants(seed):
+        return [step.after for step in experiment(text, seed).steps]
+
+    assert instants(1) == instants(1)
+    assert instants(1) != instants(2)
+    assert instants(1) == sorted(instants(1))
+    assert all(seconds(60) <= instant <= seconds(660) for instant in instants(1))
+    assert len(set(instants(1))) == 50
+
+
+def test_objects_may_come_from_a_file(experiment, write, make):
+    write("pods.json", make.pod("a"), make.pod("b"))
+    found = experiment(CLUSTER + "events: [{at: 1m, create: pods.json, count: 2}]")
+    assert names(found) == ["a-0", "b-0", "a-1", "b-1"]
+
+
+def test_a_trace_brings_its_pods_as_steps(experiment, write):
+    write("n.csv", "nodes,cpu_milli,memory_mib,gpu,model\n2,1000,1024,0,\n")
+    write("p.csv", "pods,qos,cpu_milli,memory_mib,num_gpu,gpu_milli\n3,LS,100,1,0,0\n")
+    found = experiment("cluster: {trace: {nodes: n.csv, pods: p.csv, arrivals: 30s}}")
+    assert [step.after // seconds(1) for step in found.steps] == [0, 10, 20]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[]", "s.yaml: expected object, got array"),
+        ("seed: 1", "s.yaml: cluster: is required"),
+        ("cluster: {}", "s.yaml: cluster: needs files, a trace or generated nodes"),
+        (CLUSTER + "hue: red", "s.yaml: hue: unknown field; known: cluster, duration"),
+        (CLUSTER + "duration: soon", "s.yaml: duration: 'soon' is no duration"),
+        (CLUSTER + "seed: x", "s.yaml: seed: expected int, got str"),
+        (CLUSTER + "settings: {kubelet: {start-dealy: 1s}}",
+         "s.yaml: settings.kubelet.start-dealy: unknown field; did you mean start-delay?"),
+        (CLUSTER + "settings: {kubelet: {stop-share: 2}}",
+         "s.yaml: settings.kubelet.stop-share: 2.0 is not from 0 to 1"),
+        (CLUSTER + "settings: {kubelet: {stop-share: 1, stop-after: 2s}}",
+         "s.yaml: settings.kubelet.stop-share: cannot be combined with stop-after"),
+        (CLUSTER + "settings: {kubelet: {flags: {eviction-soft: x}}}",
+         "s.yaml: settings.kubelet.flags.eviction-soft: 'x' is not of the form signal<value"),
+        (CLUSTER + "settings: {kubelet: {start-delay: -2s}}",
+         "s.yaml: settings.kubelet.start-delay: -2s is negative"),
+        ("cluster: {generated: {nodes: 0}}", "s.yaml: cluster: has no node"),
+        ("cluster: {generated: {nodes: 1, groups: [{nodes: 1, taint: x}]}}",
+         "s.yaml: cluster.generated.groups[0].taint: unknown field; did you mean taints?"),
+        ("cluster: {files: [none.yaml]}", "none.yaml: cannot be read: No such file or directory"),
+        (CLUSTER + "objects: [{kind: Pod}]", "s.yaml: (unnamed): apiVersion: is required"),
+        (CLUSTER + "objects: [{apiVersion: v1, kind: Node, metadata: {name: node-0}}]",
+         "s.yaml: Node node-0: metadata.name: appears twice"),
+        (CLUSTER + "events: [{at: 1m}]", "s.yaml: events[0]: has no verb"),
+        (CLUSTER + "events: [{cordon: node-0}]", "s.yaml: events[0].at: is required"),
+        (CLUSTER + "events: [{at: 1m, cordon: node-0, drain: node-1}]",
+         "s.yaml: events[0]: has cordon and drain; expected exactly one of"),
+        (CLUSTER + "events: [{at: -1, cordon: node-0}]", "s.yaml: events[0].at: -1 is negative"),
+        (CLUSTER + "events: [{at: 1m, cordon: node-7}]",
+         "s.yaml: events[0].cordon: there is no Node node-7"),
+        (CLUSTER + "events: [{at: 1m, cordon: node-0, count: 2}]",
+         "s.yaml: events[0].count: is only allowed with create"),
+        (CLUSTER + f"events: [{{at: 1m, create: {POD}, count: 0}}]",
+         "s.yaml: events[0].count: 0 is not from 1"),
+        (CLUSTER + f"events: [{{at: 1m, create: {POD}, every: 1s, over: 2s}}]",
+         "s.yaml: events[0].every: cannot be combined with over"),
+        (CLUSTER + f"events: [{{at: 1m, create: {POD}}}, {{at: 2m, create: {POD}}}]",
+         "s.yaml: events[1].create: Pod default/p: metadata.name: already exists"),
+        (CLUSTER + "events: [{at: 1m, patch: {target: node/node-0}}]",
+         "s.yaml: events[0].patch.merge: is required"),
+        (CLUSTER + "events: [{at: 1m, scale: deploy/web=2}]",
+         "s.yaml: events[0].scale: there is no Deployment web"),
+    ],
+)  # fmt: skip
+def test_a_scenario_that_cannot_be_run_is_refused(experiment, text, line):
+    with pytest.raises(InputError) as refused:
+        experiment(text)
+    assert line in str(refused.value)
+    assert "\n" not in str(refused.value)

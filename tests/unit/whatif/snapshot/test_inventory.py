@@ -1,0 +1,106 @@
+"""Finding what users name: kinds by any name, objects in any namespace, nodes by selector."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.inventory import Inventory
+
+
+@pytest.fixture
+def inventory(make, found):
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    return Inventory(
+        found(
+            make.node("n1", pool="small", zone="a"),
+            make.node("n2", pool="small", zone="b"),
+            make.node("n3", pool="large", zone="a"),
+            make.workload(name="web"),
+            make.workload(name="web", namespace="shop"),
+            make.workload(name="api", namespace="shop"),
+            make.priority_class("high", 1000),
+            widget,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("deploy/api", "Deployment shop/api"),
+        ("deployment/api", "Deployment shop/api"),
+        ("Deployments/api", "Deployment shop/api"),
+        ("deployments.apps/api", "Deployment shop/api"),
+        ("deploy/shop/web", "Deployment shop/web"),
+        ("pc/high", "PriorityClass high"),
+        ("node/n1", "Node n1"),
+        ("widget/w", "Widget w"),
+        ("widgets/w", "Widget w"),
+    ],
+)
+def test_objects_are_found_by_every_name_of_their_kind(inventory, text, title):
+    assert inventory.find("--delete", text).title == title
+
+
+def test_a_namespace_limits_short_names(inventory):
+    assert inventory.find("--delete", "deploy/web", "shop").title == "Deployment shop/web"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("deploy/web", "deploy/web is in several namespaces (default, shop); add one"),
+        ("deploy/apo", "there is no Deployment apo; did you mean shop/api? known: def"),
+        ("deploy/default/api", "there is no Deployment default/api"),
+        ("sts/db", "there is no StatefulSet db (the cluster has no StatefulSet)"),
+        ("shop/api", "unknown kind 'shop'; did you mean deployment/shop/api?"),
+        ("deplyo/web", "unknown kind 'deplyo'; did you mean deployment?"),
+        ("web", "'web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
+        ("deploy/", "'deploy/' is not KIND/NAME"),
+        ("a/b/c/d", "'a/b/c/d' is not KIND/NAME"),
+    ],
+)
+def test_what_is_not_there_is_refused_with_the_nearest(inventory, text, problem):
+    with pytest.raises(InputError) as refused:
+        inventory.find("--delete", text)
+    assert str(refused.value).startswith(f"--delete: {problem}")
+
+
+def test_of_many_objects_only_the_nearest_are_named(make, found):
+    inventory = Inventory(found(*(make.pod(f"web-{n:02}", "shop") for n in range(30))))
+    with pytest.raises(InputError) as refused:
+        inventory.find("explain", "pod/web-7")
+    said = "did you mean shop/web-27, shop/web-17, shop/web-07? there are 30 pods"
+    assert str(refused.value) == f"explain: there is no Pod web-7; {said}"
+    with pytest.raises(InputError, match="there is no Pod nope; there are 30 pods"):
+        inventory.find("explain", "pod/nope")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("n2", ["n2"]),
+        ("pool=small", ["n1", "n2"]),
+        ("pool=small,zone!=b", ["n1"]),
+        ("zone in (a, b)", ["n1", "n2", "n3"]),
+    ],
+)
+def test_nodes_are_named_or_selected(inventory, text, names):
+    assert inventory.nodes("--drain", text) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("n9", "there is no Node n9"),
+        ("pool=tiny", "no node matches pool=tiny"),
+        ("n1,n2", "no node matches n1,n2; commas combine labels: to select several nodes, repeat"),
+        ("pool in (", "is neither a node name nor a selector"),
+        ("=", "is neither a node name nor a selector"),
+    ],
+)
+def test_unknown_nodes_are_refused(inventory, text, problem):
+    with pytest.raises(InputError, match="--drain: ") as refused:
+        inventory.nodes("--drain", text)
+    assert problem in str(refused.value)

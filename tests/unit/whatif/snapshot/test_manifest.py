@@ -1,0 +1,95 @@
+"""Objects as the API stores them: lists opened, identities checked, nothing twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.manifest import manifests
+
+
+def pod(name="web", **metadata):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}}
+
+
+def read(*values, **keywords):
+    return manifests([Document("f.yaml", value) for value in values], **keywords)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [pod("a"), pod("b")],
+        {"kind": "List", "apiVersion": "v1", "items": [pod("a"), pod("b")]},
+        {"kind": "List", "items": [{"kind": "PodList", "items": [pod("a")]}, pod("b")]},
+        {
+            "kind": "PodList",
+            "apiVersion": "v1",
+            "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}],
+        },
+    ],
+)
+def test_lists_of_any_kind_are_opened(value):
+    assert [found.title for found in read(value)] == ["Pod default/a", "Pod default/b"]
+
+
+def test_nulls_and_managed_fields_go():
+    [found] = read(pod(managedFields=[{"manager": "kubectl"}], creationTimestamp=None))
+    assert found.value["metadata"] == {"name": "web", "namespace": "default"}
+
+
+def test_namespaces_are_filled_in_where_a_kind_has_them():
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "namespace": "x"}}
+    found = read(pod(), pod("b", namespace="own"), node, namespace="store")
+    assert [each.title for each in found] == ["Pod store/web", "Pod own/b", "Node n"]
+
+
+def test_former_api_versions_are_read_as_todays():
+    value = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget",
+             "metadata": {"name": "b"}}  # fmt: skip
+    [found] = read(value)
+    assert found.value["apiVersion"] == "policy/v1"
+
+
+def test_unknown_versions_of_kinds_that_matter_are_refused():
+    with pytest.raises(InputError) as refused:
+        read({**pod(), "apiVersion": "v2"})
+    assert str(refused.value) == ("f.yaml: Pod web: apiVersion: v2 is not supported; expected v1")
+    autoscaler = {"apiVersion": "autoscaling/v2beta2", "kind": "HorizontalPodAutoscaler",
+                  "metadata": {"name": "h"}}  # fmt: skip
+    assert len(read(autoscaler)) == 1  # nobody looks at it
+
+
+def test_unknown_kinds_are_carried_along():
+    [found] = read({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    assert found.title == "Widget w"
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ("text", "f.yaml: expected an object with apiVersion and kind, got text"),
+        (7, "f.yaml: expected an object with apiVersion and kind, got a number"),
+        (
+            {"kind": "Pod", "metadata": {"name": "a"}},
+            "f.yaml: a: apiVersion: is required and must be text",
+        ),
+        ({"apiVersion": "v1"}, "f.yaml: (unnamed): kind: is required and must be text"),
+        ({"apiVersion": "v1", "kind": 3}, "f.yaml: (unnamed): kind: is required and must be text"),
+        (pod(""), "f.yaml: Pod (unnamed): metadata.name: is required"),
+        (pod(5), "f.yaml: Pod 5: metadata.name: expected text, got a number"),
+        (pod(namespace=[]), "f.yaml: Pod web: metadata.namespace: expected text, got a list"),
+        ({"kind": "List", "items": 4}, "f.yaml: items: expected a list, got a number"),
+        ([pod(), pod()], "f.yaml: Pod default/web: metadata.name: appears twice"),
+    ],
+)
+def test_what_is_no_object_is_refused(value, line):
+    with pytest.raises(InputError) as refused:
+        read(value)
+    assert str(refused.value) == line
+
+
+def test_a_duplicate_names_the_other_file():
+    with pytest.raises(InputError, match=r"b.yaml: Pod default/web: .* \(first in a.yaml\)"):
+        manifests([Document("a.yaml", pod()), Document("b.yaml", pod())])

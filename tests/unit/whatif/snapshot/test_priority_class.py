@@ -1,0 +1,33 @@
+"""New objects name priority classes that are there."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
+
+
+def test_what_has_no_class_or_a_known_one_passes(make, found):
+    inventory = Inventory(found(make.priority_class("x", 1)))
+    refuse_absent_classes(
+        found(
+            make.pod("a"),
+            make.pod("b", priorityClassName="x"),
+            make.pod("c", priorityClassName="system-cluster-critical"),
+            make.workload(name="d", priorityClassName="x"),
+            make.node(),
+        ),
+        inventory,
+    )
+
+
+def test_an_absent_class_is_refused_with_the_nearest(make, found):
+    inventory = Inventory(found(make.priority_class("urgent", 1)))
+    with pytest.raises(InputError) as refused:
+        refuse_absent_classes(found(make.pod("a", priorityClassName="urgnet")), inventory)
+    assert str(refused.value) == (
+        "f.yaml: Pod default/a: spec.priorityClassName: no PriorityClass with name urgnet was "
+        "found; did you mean urgent? known: urgent"
+    )

@@ -1,0 +1,94 @@
+"""Snapshots: what they hold and when they were taken."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.snapshot import DEFAULT_START, encode_snapshot, read_snapshot
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+
+
+def snapshot(tmp_path, *objects):
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    return read_snapshot(str(path))
+
+
+def test_without_any_timestamp_time_starts_at_a_fixed_instant(tmp_path):
+    assert snapshot(tmp_path, NODE).taken_at == DEFAULT_START
+
+
+@pytest.mark.parametrize(
+    "newest",
+    [
+        {"metadata": {"name": "n", "creationTimestamp": "2026-05-05T00:00:00Z"}},
+        {"status": {"startTime": "2026-05-05T00:00:00Z"}},
+        {"status": {"conditions": [{"lastTransitionTime": "2026-05-05T00:00:00Z"}]}},
+        {"status": {"conditions": [{"lastHeartbeatTime": "2026-05-05T02:00:00+02:00"}]}},
+        {"status": {"c": [{"state": {"running": {"startedAt": "2026-05-05T00:00:00Z"}}}]}},
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "spec": {"renewTime": "2026-05-05T00:00:00.000000Z"},
+        },
+    ],
+)
+def test_the_newest_timestamp_of_metadata_and_status_starts_the_time(tmp_path, newest):
+    older = {**NODE, "metadata": {"name": "old", "creationTimestamp": "2026-01-01T00:00:00Z"}}
+    taken = snapshot(tmp_path, older, {**NODE, **newest}).taken_at
+    assert taken == parse_timestamp("2026-05-05T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"metadata": {"name": "n", "annotations": {"startTime": "2030-01-01T00:00:00Z"}}},
+        {"metadata": {"name": "n", "deletionTimestamp": "2030-01-01T00:00:00Z"}},
+        {"spec": {"startTime": "2030-01-01T00:00:00Z"}},
+        {"status": {"note": "2030-01-01T00:00:00Z"}},
+    ],
+)
+def test_other_timestamps_do_not_count(tmp_path, elsewhere):
+    assert snapshot(tmp_path, {**NODE, **elsewhere}).taken_at == DEFAULT_START
+
+
+def test_fractions_of_a_second_count(tmp_path):
+    taken = snapshot(tmp_path, {**NODE, "status": {"startTime": "2026-05-05T00:00:00.25Z"}})
+    assert taken.taken_at == parse_timestamp("2026-05-05T00:00:00Z") + 250_000_000
+
+
+def test_a_timestamp_that_is_none_is_refused_with_its_object(tmp_path):
+    with pytest.raises(InputError, match=r"dump.json: Node n: 'soon' is no RFC 3339 timestamp"):
+        snapshot(tmp_path, {**NODE, "status": {"startTime": "soon"}})
+
+
+def test_a_cluster_needs_a_node(tmp_path):
+    with pytest.raises(InputError, match=r"dump.json: contains no Node"):
+        snapshot(tmp_path)
+
+
+def test_endless_workloads_are_refused(tmp_path):
+    endless = {"apiVersion": "apps/v1", "kind": "Deployment",
+               "metadata": {"name": "d"}, "spec": {"replicas": 10**12}}  # fmt: skip
+    with pytest.raises(InputError, match=r"Deployment default/d: spec.replicas: 1000000000000 is"):
+        snapshot(tmp_path, NODE, endless)
+
+
+def test_what_fairlead_wrote_says_when_that_was(tmp_path):
+    """Although nothing had happened for a while."""
+    path = tmp_path / "after.json"
+    old = {**NODE, "metadata": {"name": "n", "creationTimestamp": "2026-01-01T00:00:00Z"}}
+    path.write_bytes(encode_snapshot([old], parse_timestamp("2026-01-01T00:05:00.25Z")))
+    assert read_snapshot(str(path)).taken_at == parse_timestamp("2026-01-01T00:05:00.25Z")
+
+
+def test_it_may_not_say_nonsense(tmp_path):
+    path = tmp_path / "after.json"
+    path.write_bytes(encode_snapshot([NODE], 0).replace(b"1970-01-01T", b"yesterday "))
+    with pytest.raises(InputError, match=r"after.json: metadata.annotations.fairlead.dev/taken-at"):
+        read_snapshot(str(path))

@@ -1,0 +1,216 @@
+"""What-ifs on small clusters: what a change displaces, where it goes, what is told of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.question import what_if
+
+
+@pytest.fixture
+def ask(snapshot, write):
+    """Ask what `change` does to a cluster of `objects`; `apply` are objects to apply."""
+
+    def ask_what_if(objects, apply=(), **change):
+        files = (write("change.json", *apply),) if apply else ()
+        return what_if(snapshot(*objects), ClusterChange(apply=files, **change))
+
+    return ask_what_if
+
+
+def keys(pods):
+    return [pod.key for pod in pods]
+
+
+def moves(answer):
+    return [(move.pod.key, move.origin, move.target) for move in answer.difference.moved]
+
+
+def test_nothing_changed_is_no_difference(ask, make):
+    pods = [make.pod(f"p{n}", owner="rs") for n in range(6)]  # pending ones are placed alike
+    answer = ask([make.node("a"), make.node("b"), *pods])
+    assert answer.difference.is_empty
+    assert answer.changed.choices_among_equals > 0
+    assert answer.difference.recovered_after == 0
+
+
+def test_a_more_important_pod_preempts_a_less_important_one(ask, make):
+    low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=10)
+    high = make.pod("high", cpu="3", priorityClassName="urgent")
+    answer = ask([make.node("a"), low], [make.priority_class("urgent", 1000), high])
+    found = answer.difference
+    [one] = found.preempted
+    assert (one.pod.key, one.node, one.by, one.by_priority) == (
+        "default/low", "a", "default/high", 1000,
+    )  # fmt: skip
+    assert one.rule == "only candidate"
+    assert keys(found.placed) == ["default/high"]
+    assert keys(found.pending) == ["default/low"]
+    assert found.pending[0].reason.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert found.recovered_after is None
+    assert keys(found.displaced) == ["default/low"]
+
+
+def test_a_preempted_pod_that_finds_room_has_moved_under_its_name(ask, make):
+    low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=10)
+    high = make.pod("high", cpu="3", priorityClassName="urgent", nodeSelector={"disk": "ssd"})
+    nodes = [make.node("a", disk="ssd"), make.node("b")]
+    answer = ask([*nodes, low], [make.priority_class("urgent", 1000), high])
+    assert moves(answer) == [("default/low", "a", "b")]
+    assert answer.difference.recovered_after > 0
+
+
+def test_a_drained_nodes_pods_move(ask, make):
+    pods = [make.pod(f"p{n}", node_name="a", owner="rs") for n in range(2)]
+    answer = ask([make.node("a", pool="old"), make.node("b"), *pods], drain=("pool=old",))
+    assert [(one.pod.key, one.node, one.why) for one in answer.difference.evicted] == [
+        ("default/p0", "a", "drain"),
+        ("default/p1", "a", "drain"),
+    ]
+    assert moves(answer) == [("default/p0", "a", "b"), ("default/p1", "a", "b")]
+    assert answer.difference.pending == ()
+
+
+def test_a_pod_without_an_owner_is_gone_for_good(ask, make):
+    answer = ask([make.node("a"), make.node("b"), make.pod("bare", node_name="a")], drain=("a",))
+    assert keys(answer.difference.removed) == ["default/bare"]
+    assert answer.difference.recovered_after is None
+
+
+def test_pods_of_a_deleted_node_are_displaced(ask, make):
+    pods = [make.pod("p", node_name="a", owner="rs")]
+    found = ask([make.node("a"), make.node("b"), *pods], delete=("node/a",)).difference
+    assert not found.is_empty
+    assert keys(found.displaced) == ["default/p"]
+
+
+def test_cordon_displaces_nobody(ask, make):
+    pods = [make.pod("p", node_name="a", owner="rs")]
+    assert ask([make.node("a"), make.node("b"), *pods], cordon=("a",)).difference.is_empty
+
+
+def test_a_workload_in_the_change_stands_for_its_pods(ask, make):
+    answer = ask([make.node("a", cpu="2")], [make.workload(name="web", replicas=3)])
+    assert len(answer.difference.placed) == 2
+    assert len(answer.difference.pending) == 1
+
+
+def test_scaling_places_and_removes_pods(ask, make):
+    cluster = [make.node("a"), make.workload(name="web", replicas=2)]
+    up = ask(cluster, scale=("deploy/web=4",)).difference
+    assert (len(up.placed), len(up.removed)) == (2, 0)
+    down = ask(cluster, scale=("deploy/web=1",)).difference
+    assert (len(down.placed), len(down.removed)) == (0, 1)
+    assert down.displaced == ()  # it was asked for
+
+
+def test_deleting_a_workload_removes_its_pods(ask, make):
+    cluster = [make.node("a"), make.workload(name="web", replicas=2)]
+    assert len(ask(cluster, delete=("deploy/web",)).difference.removed) == 2
+
+
+def test_with_a_namespace_everything_in_it_ends(ask, make):
+    """And nobody makes it anew."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    workload = make.workload(name="web", namespace="shop", replicas=2)
+    pods = [make.pod("solo", "shop", node_name="a"), make.pod("other", node_name="a")]
+    found = ask([make.node("a"), space, workload, *pods], delete=("ns/shop",))
+    assert [pod.key for pod in found.changed.pods.values()] == ["default/other"]
+    assert len(found.difference.removed) == 3
+
+
+def test_stored_pods_keep_a_priority_whose_class_is_absent(ask, make):
+    low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=10)
+    named = make.pod(
+        "named", cpu="3", node_name="b", owner="rs", priority=5000, priorityClassName="absent"
+    )
+    answer = ask([make.node("a"), make.node("b"), low, named], drain=("b",))
+    [one] = answer.difference.preempted
+    assert (one.pod.key, one.by, one.by_priority) == ("default/low", "default/named", 5000)
+
+
+def test_a_successor_keeps_a_priority_without_a_class(ask, make):
+    high = make.pod("high", cpu="3", node_name="a", owner="rs", priority=5000)
+    low = make.pod("low", cpu="3", node_name="b", owner="rs", priority=-5)
+    answer = ask([make.node("a"), make.node("b"), high, low], drain=("a",))
+    [one] = answer.difference.preempted
+    assert (one.pod.key, one.pod.priority, one.by_priority) == ("default/low", -5, 5000)
+    assert moves(answer) == [("default/high", "a", "b")]
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+def test_a_new_pod_naming_an_absent_class_is_refused(ask, make, kind):
+    stored = make.pod("old", node_name="a", priority=7, priorityClassName="urgent")
+    new = (
+        make.pod("new", priorityClassName="urgent")
+        if kind == "Pod"
+        else make.workload(name="new", priorityClassName="urgent")
+    )
+    with pytest.raises(InputError) as refused:
+        ask([make.node("a"), stored], [new])
+    assert f"change.json: {kind} default/new: spec." in str(refused.value)
+    assert "priorityClassName: no PriorityClass with name urgent was found" in str(refused.value)
+
+
+def test_a_second_default_class_is_refused(ask, make):
+    first = make.priority_class("first", 1, globalDefault=True)
+    second = make.priority_class("second", 2, globalDefault=True)
+    with pytest.raises(InputError, match=r"change.json: PriorityClass second: .*first is already"):
+        ask([make.node("a"), first], [second])
+
+
+def test_a_budget_is_breached_where_nothing_else_helps(ask, make):
+    guarded = make.pod("guarded", cpu="3", node_name="a", owner="rs", priority=10)
+    guarded["metadata"]["labels"] = {"app": "web"}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": 0, "expectedPods": 1, "currentHealthy": 1,
+                   "desiredHealthy": 1},
+    }  # fmt: skip
+    high = make.pod("high", cpu="3", priorityClassName="urgent")
+    answer = ask([make.node("a"), guarded, budget], [make.priority_class("urgent", 1000), high])
+    [breach] = answer.difference.pdb_breaches
+    assert (breach.pdb, breach.pod, breach.by) == ("default/web", "default/guarded", "default/high")
+
+
+def test_a_drain_that_a_budget_holds_up_is_told(ask, make):
+    guarded = make.pod("guarded", node_name="a", owner="rs")
+    guarded["metadata"]["labels"] = {"app": "web"}
+    guarded["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"expectedPods": 1, "currentHealthy": 1, "desiredHealthy": 1},
+    }
+    answer = ask([make.node("a"), make.node("b"), guarded, budget], drain=("a",))
+    assert answer.difference.is_empty
+    [undrained] = answer.changed.undrained
+    assert (undrained.pod.key, undrained.pod.node) == ("default/guarded", "a")
+    assert "violate the pod's disruption budget" in undrained.why
+
+
+def test_another_scheduler_configuration_places_new_pods_elsewhere(ask, make, write):
+    config = write(
+        "scheduler.yaml",
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args: {scoringStrategy: "
+        "{type: MostAllocated, resources: [{name: cpu, weight: 1}]}}\n",
+    )
+    cluster = [make.node("a"), make.node("b"), make.pod("old", cpu="2", node_name="a")]
+    new = [make.pod("new")]
+    assert ask(cluster, new).difference.placed[0].node == "b"
+    assert ask(cluster, new, config=config).difference.placed[0].node == "a"
+
+
+def test_equal_seeds_give_equal_answers(ask, make):
+    cluster = [make.node(f"n{n}") for n in range(5)]
+    new = [make.pod(f"p{n}") for n in range(8)]
+    first, second = (ask(cluster, new).difference for _ in range(2))
+    assert first == second
