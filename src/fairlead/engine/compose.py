@@ -26,10 +26,8 @@ from fairlead.engine.workloads.compose import (
     workload_controllers,
 )
 from fairlead.engine.workloads.drain.controller import Drain
-from fairlead.engine.workloads.drain.rolling_drain import DrainTurns
-from fairlead.engine.workloads.namespace_deletion import NamespaceDeletion
-from fairlead.engine.workloads.resource_claims import Claims
-from fairlead.engine.workloads.resource_quota import ResourceQuotas
+from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
+from fairlead.engine.workloads.resource_claims import ResourceClaims
 
 # What may be left out of an engine, for something else to take its place.
 PARTS: Final = ("kubelet", "workloads", "volumes", "disruption", "node-lifecycle", "scheduler")
@@ -47,10 +45,9 @@ def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[s
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
         ("workloads", workload_controllers(config.workloads)),
-        ("volumes", (Claims(), volume_controller(config.volumes, config.workloads))),
+        ("volumes", (ResourceClaims(), volume_controller(config.volumes, config.workloads))),
         ("disruption", (disruption_controller(config.workloads),)),
-        ("", (NamespaceDeletion(), ResourceQuotas())),
-        ("", (Drain(watch), DrainTurns())),
+        ("", (Drain(watch), RollingDrains())),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
         ("", (watch,)),
         ("scheduler", tuple(_schedulers(config, cluster, watch))),

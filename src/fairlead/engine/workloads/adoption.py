@@ -1,14 +1,13 @@
-"""Adoption: orphans get the controller that selects them; who is no longer selected is let go.
+"""Adoption: assigns orphans to the controller that selects them, and releases what it does not.
 
-    a pod without a controller, selected by a ReplicaSet       adopted
-    a pod that its ReplicaSet does not select any more         released, and replaced
-    a ReplicaSet without a controller, selected by a Deployment
-                                                               adopted
+    a pod without a controller, selected by a ReplicaSet          adopted
+    a pod that its ReplicaSet no longer selects                   released, and replaced
+    a ReplicaSet without a controller, selected by a Deployment   adopted
 
-So a pod can be taken out of its workload by changing a label, and a workload deleted with
-`--cascade=orphan` and made again finds its pods.
+So changing a label takes a pod out of its workload, and a workload that was deleted with
+`--cascade=orphan` and created again gets its pods back.
 
-Jobs do not adopt here: their selectors name their uid, which no orphan's labels do.
+Jobs do not adopt here: their selectors contain their uid, which no orphan has as a label.
 
 upstream: pkg/controller/controller_ref_manager.go:ClaimObject
 """
@@ -55,24 +54,26 @@ OWNERS: Final = (*POD_OWNERS, Deployment)
 
 @dataclass(slots=True)
 class _Namespace:
-    """The owners of a namespace by uid, and the orphans by kind and name."""
+    """The owners of a namespace by uid, and its orphans by kind and name."""
 
     owners: dict[str, Owner] = field(default_factory=dict)
     orphans: dict[tuple[str, str], Child] = field(default_factory=dict)
 
 
 class Adoption:
-    """The controller of who belongs to whom."""
+    """The controller that adopts and releases pods and ReplicaSets."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
 
     def __init__(self) -> None:
-        """Start knowing nothing."""
+        """Start empty."""
         self._namespaces: dict[str, _Namespace] = {}
-        self._asked: dict[str, OwnerReference | None] = {}  # uid of a child -> whose it will be
+        self._asked: dict[
+            str, OwnerReference | None
+        ] = {}  # uid of a child -> its owner after the patch in flight
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Adopt and release what `stimulus` gives reason to."""
+        """Adopts and releases objects after `stimulus`."""
         match stimulus:
             case ObjectChanged(one):
                 return self._see(one)
@@ -87,7 +88,7 @@ class Adoption:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Nothing ever waits for time."""
+        """Always None."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -95,7 +96,7 @@ class Adoption:
         return []
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
-        """Owners first, so that nobody seems to be an orphan."""
+        """Loads owners first, so that nothing seems to be an orphan."""
         for one in objects:
             if isinstance(one, OWNERS):
                 self._namespace(one).owners[one.metadata.uid] = one
@@ -119,7 +120,7 @@ class Adoption:
         key = (type(one).__name__, meta.name)
         reference = controller_of(meta)
         if self._asked.get(meta.uid, reference) != reference:
-            return []  # it will be seen again
+            return []  # the patch in flight will change it
         self._asked.pop(meta.uid, None)
         if reference is None:
             namespace.orphans[key] = one
@@ -160,7 +161,7 @@ def _is_ending(one: Owner | Child) -> bool:
 
 
 def _may_own(owner: Owner, child: Child) -> bool:
-    """Whether children of that kind, and of that name, can belong to `owner`."""
+    """Whether `owner` can control children of that kind and name."""
     if isinstance(child, ReplicaSet):
         return isinstance(owner, Deployment)
     if isinstance(owner, StatefulSet):

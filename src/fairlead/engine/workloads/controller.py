@@ -85,7 +85,7 @@ class Workloads:
         self._status = environment.owner_status(self._pod_sets, self._histories, writer)
         self._nodes: dict[str, Node] = {}
         self._rules = Rules(self._nodes, self._histories, environment.tracks_jobs)
-        self._daemon_sets: dict[str, None] = {}  # their keys
+        self._daemon_sets: dict[str, None] = {}  # keys
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """The commands of the owners that `stimulus` concerns."""
@@ -126,7 +126,7 @@ class Workloads:
         for key in changed:
             commands += self._pod_sets.follow_up(key, now)
             self._rollouts.mark_pods_changed(key)
-        # A Deployment tells of a new ReplicaSet before that tells of its pods.
+        # Rollouts first: an event about a new ReplicaSet precedes the status of its pods.
         commands += self._rollouts.sync_changed(now)
         for key in changed:
             commands += self._status.tell(key, now)

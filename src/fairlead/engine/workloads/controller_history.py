@@ -1,11 +1,11 @@
-"""Histories: the templates that a StatefulSet or DaemonSet had, by the names of their revisions.
+"""Histories: the revisions of StatefulSets and DaemonSets, with their templates.
 
-Pods say in a label which revision they were made from. A ControllerRevision keeps the template of
-each, for `kubectl rollout undo`; where nobody looks they are not made, only counted with.
+A label of each pod has the revision that it was created from. A ControllerRevision keeps the
+template of each revision for `kubectl rollout undo`; in a simulation only the revisions exist.
 
-A snapshot may lack ControllerRevisions. Then its status says which revision the template is, or
-its pods' labels do, so that nothing is rolled out anew just because it is not known why the
-revision has that name. Pods without the label are of the revision that was there first.
+A snapshot may lack ControllerRevisions. Then the owner's status, or the labels of its pods, tell
+the revision of the template, so that nothing is rolled out again only because the name of the
+revision cannot be computed. Pods without the label belong to the first revision.
 
 upstream: pkg/controller/history/controller_history.go,
 pkg/controller/statefulset/stateful_set_control.go:getStatefulSetRevisions, truncateHistory,
@@ -37,10 +37,10 @@ WHY_HISTORY: Final = "older than the revision history"
 
 @dataclass(slots=True)
 class History:
-    """The revisions of one owner by name; `update` is its template's, `current` what it had before.
+    """Revisions of one owner by name; `update` is that of its template, `current` the previous one.
 
-    Both are the same unless an update is under way. `first` is that of pods without a label.
-    `born` are names whose objects were asked for.
+    Both are equal unless an update is in progress. `first` is the revision of pods without a label.
+    `born` are names of ControllerRevisions that were created.
     """
 
     owner: Revised
@@ -53,21 +53,21 @@ class History:
     born: dict[str, None] = field(default_factory=dict)
 
     def see(self, view: ControllerRevision) -> None:
-        """Take the newest version of a revision."""
+        """Stores the newest version of a ControllerRevision."""
         name = view.metadata.name
         self.views[name] = view
         self.templates.setdefault(name, _template_in(view))
         self.born.pop(name, None)
 
     def forget(self, view: ControllerRevision) -> None:
-        """A revision is gone."""
+        """Removes a deleted ControllerRevision."""
         name = view.metadata.name
         self.views.pop(name, None)
         if name not in (self.update, self.current):
             self.templates.pop(name, None)
 
     def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
-        """Find the revision of the template that `owner` has now; `pods` are its own."""
+        """Finds the revision of the current template of `owner`; `pods` are its pods."""
         self.owner = owner
         template = owner.spec.template
         if self.update and same_template(self.templates[self.update], template):
@@ -83,18 +83,18 @@ class History:
             self.first = self.current
 
     def revision_of(self, pod: Pod) -> str:
-        """The name of the revision that `pod` was made from."""
+        """Name of the revision that `pod` was created from."""
         label = pod.metadata.labels.get(REVISION_LABEL)
         if label is None:
             return self.first
         return label if isinstance(self.owner, StatefulSet) else f"{self._prefix}{label}"
 
     def label_of(self, name: str) -> str:
-        """What pods of the revision `name` are labelled with."""
+        """Value of the revision label of pods of the revision `name`."""
         return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
 
     def keep(self, live: Iterable[str]) -> list[Command]:
-        """Make the object of the newest revision, number it, and let old ones go.
+        """Creates or renumbers the newest ControllerRevision, and deletes old ones.
 
         `live` are the names of revisions that pods still have.
         """
@@ -111,7 +111,7 @@ class History:
         return self._truncated(set(live))
 
     def not_created(self, name: str) -> None:
-        """The object of a revision was refused because its name is taken by something else."""
+        """A ControllerRevision could not be created because its name is taken."""
         if self.born.pop(name, 0) is None and name == self.update:
             self.collisions += 1
             template = self.templates.pop(name)
@@ -126,7 +126,7 @@ class History:
         return self._prefix + template_hash(template, self.collisions)
 
     def _trusted(self, owner: Revised, pods: Iterable[Pod]) -> str:
-        """The revision that a snapshot says its template is, "" where it says nothing."""
+        """The revision of the template according to a snapshot, "" if it does not say."""
         status, generation = owner.status, owner.metadata.generation
         if status.get("observedGeneration", generation) < generation:
             return ""
@@ -180,13 +180,13 @@ class History:
 
 @dataclass(slots=True)
 class Histories:
-    """All histories, by the key of their owner; `lost` are revisions that came before theirs."""
+    """The histories by owner key; `lost` are revisions that were seen before their owner."""
 
     _by_owner: dict[str, History] = field(default_factory=dict)
     _early: dict[str, list[ControllerRevision]] = field(default_factory=dict)
 
     def of(self, key: str, owner: Revised) -> History:
-        """The history of `owner`, which is begun when it is first asked for."""
+        """The history of `owner`, created if missing."""
         history = self._by_owner.get(key)
         if history is None:
             history = self._by_owner[key] = History(owner)
@@ -199,7 +199,7 @@ class Histories:
         return self._by_owner.get(key)
 
     def see(self, view: ControllerRevision) -> None:
-        """Take the newest version of a revision to its owner's history."""
+        """Stores the newest version of a ControllerRevision."""
         owner = controller_of(view.metadata)
         if owner is None:
             return
@@ -210,19 +210,19 @@ class Histories:
             history.see(view)
 
     def forget(self, view: ControllerRevision) -> None:
-        """A revision is gone."""
+        """Removes a deleted ControllerRevision."""
         owner = controller_of(view.metadata)
         history = self._by_owner.get(owner.uid) if owner is not None else None
         if history is not None:
             history.forget(view)
 
     def forget_owner(self, key: str) -> None:
-        """An owner is gone."""
+        """Forgets a deleted owner."""
         self._by_owner.pop(key, None)
         self._early.pop(key, None)
 
     def not_created(self, manifest: Any) -> str:
-        """The object of a revision was refused; the key of its owner."""
+        """A ControllerRevision could not be created; returns the key of its owner."""
         meta = manifest["metadata"]
         key = str(meta["ownerReferences"][0]["uid"])
         history = self._by_owner.get(key)

@@ -7,7 +7,7 @@ from typing import Final
 from fairlead.api.objects import Pod
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 
-# The names under which upstream's controllers report (controller_names.go).
+# reportingController of upstream's events (controller_names.go).
 CONTROLLER_NAMES: Final = {
     "CronJob": "cronjob-controller",
     "DaemonSet": "daemonset-controller",

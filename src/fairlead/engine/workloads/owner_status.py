@@ -25,7 +25,11 @@ from fairlead.engine.workloads.daemon_set.rule import DaemonSetRule
 from fairlead.engine.workloads.daemon_set.status import daemon_status
 from fairlead.engine.workloads.job.rule import OWN_CONTROLLER, JobRule
 from fairlead.engine.workloads.job.status import job_events, job_status
-from fairlead.engine.workloads.job.tracking_finalizer import JobTurns, releases, take_note
+from fairlead.engine.workloads.job.tracking_finalizer import (
+    JobSyncSchedule,
+    release_counted,
+    releases,
+)
 from fairlead.engine.workloads.owner import Owner
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.replica_set.status import first_status, replica_status
@@ -75,9 +79,9 @@ class OwnerStatus:
     pod_sets: PodSets
     histories: Histories
     writer: StatusWriter
-    _turns: JobTurns = field(default_factory=JobTurns)
+    _schedule: JobSyncSchedule = field(default_factory=JobSyncSchedule)
     _owners: dict[str, Owner] = field(default_factory=dict)
-    # The pods that were there when a generation was first seen, by name.
+    # Names of the pods that existed when the current generation was first seen.
     _first: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def learn(self, key: str, owner: Owner) -> None:
@@ -87,14 +91,14 @@ class OwnerStatus:
             self._first[key] = frozenset(self.pod_sets.sets[key].pods)
         self._owners[key] = owner
         if isinstance(owner, Job):
-            self._turns.learn(key, owner)
+            self._schedule.learn(key, owner)
         self.pod_sets.mark_changed(key)
 
     def forget(self, key: str) -> None:
         """Forgets a deleted owner."""
         self._owners.pop(key, None)
         self._first.pop(key, None)
-        self._turns.forget(key)
+        self._schedule.forget(key)
 
     def tell(self, key: str, now: Instant) -> list[Command]:
         """Writes what has changed about the pods of `key`."""
@@ -146,20 +150,20 @@ class OwnerStatus:
         pods, rule = self.pod_sets.sets[key], self.pod_sets.rules[key]
         if not isinstance(rule, JobRule) or job.spec.managed_by not in ("", OWN_CONTROLLER):
             return []
-        due = self._turns.waits_until(key, now)
+        due = self._schedule.waits_until(key, now)
         if due is not None:
             self.pod_sets.wake(key, due)
             return []
-        take_note(rule.progress, pods)
+        release_counted(rule.progress, pods)
         status = job_status(job, rule.progress, pods, now)
-        # Fields that the view leaves out were written with the rest.
+        # Compares the fields of the view; the others are written together with them.
         is_written = msgspec.convert(status, JobStatus) == job.status != JobStatus()
         if not is_written:
             written = self.writer.write(pods.ref, as_json(job.status), status)
             return (job_events(pods.ref, job, status) if written else []) + written
         commands = [*releases(job, rule.progress, pods)]
         if not commands:
-            self._turns.end(key)
+            self._schedule.end(key)
         return commands
 
     def _write(self, key: str, before: Json, status: Json) -> list[Command]:

@@ -1,21 +1,23 @@
-"""Claims: the controller that makes ResourceClaims for pods and gives devices back.
+"""ResourceClaims: creates claims for pods from templates, and deallocates unused devices.
 
-    pod names a template ──▶ a claim of its own is made ──▶ its name is told in the pod's status
-    a consumer ended or is gone ──▶ it leaves status.reservedFor ──▶ the last one: deallocated
-    nobody uses a claim that was made for a pod which is not going to run ──▶ the claim goes
+    pod references a template ──▶ a claim is created ──▶ the pod's status gets its name
+    a consumer finished or is gone ──▶ it leaves status.reservedFor ──▶ the last one: deallocate
+    a claim was created for a pod that will not run any more ──▶ the claim is deleted
 
-A claim is written once per version: what comes of that is its next version. A snapshot is taken in
-whole first, so that no pod is taken for gone because it stands behind its claim.
+Each version of a claim is written at most once; the effect is its next version. A snapshot is
+stored as a whole first, so that no pod seems missing because it comes after its claim.
 
-Differs from upstream: a template that appears later is noticed, where upstream tries again.
+Differs from upstream: a template that is created later is noticed at once; upstream retries.
+
 upstream: pkg/controller/resourceclaim/controller.go: syncPod, handleClaim, syncClaim
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
+from fairlead.api.codec import as_json
 from fairlead.api.objects import (
     ApiObject,
     ClaimConsumer,
@@ -25,7 +27,14 @@ from fairlead.api.objects import (
     ResourceClaimTemplate,
 )
 from fairlead.api.pods.facts import is_terminal
-from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchStatus
+from fairlead.engine.core.command import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
@@ -35,37 +44,29 @@ from fairlead.engine.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
-from fairlead.engine.workloads.claim_writes import (
-    FINALIZER,
-    POD_CLAIM_NAME,
-    claim_ref,
-    made_for,
-    owner_of,
-    reduced,
-    status_of_pod,
-    unprotected,
-)
 
 
-class Claims:
-    """See the module's docstring."""
+class ResourceClaims:
+    """The controller of ResourceClaims."""
 
     issuer: ClassVar[Issuer] = controller_account("resource-claim-controller")
 
     def __init__(self) -> None:
-        """Start knowing nothing."""
-        self._pods: dict[str, Pod] = {}  # those with claims, by uid
+        """Start empty."""
+        self._pods: dict[str, Pod] = {}  # pods with claims, by uid
         self._claims: dict[str, ResourceClaim] = {}
         self._templates: dict[str, ResourceClaimTemplate] = {}
-        self._made: dict[tuple[str, str], str] = {}  # by pod uid and its name there: claim
+        self._made: dict[tuple[str, str], str] = {}  # (pod uid, pod claim name) -> claim
         self._asked: dict[tuple[str, str], CreateObject] = {}
-        self._used_by: dict[str, dict[str, None]] = {}  # by pod uid: claims
-        self._written: dict[str, str] = {}  # by claim: the version that was acted upon
-        self._going: dict[str, None] = {}  # claims whose deletion was asked for
-        self._told: dict[str, dict[str, str]] = {}  # by pod uid: what is in its status or will be
+        self._used_by: dict[str, dict[str, None]] = {}  # pod uid -> claims
+        self._written: dict[str, str] = {}  # claim -> last version that was acted on
+        self._going: dict[str, None] = {}  # claims whose deletion was requested
+        self._told: dict[
+            str, dict[str, str]
+        ] = {}  # pod uid -> claim names in its status, or in flight
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """What to do about claims that `stimulus` concerns."""
+        """The commands for claims that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(one):
                 return self._react(one) if self._see(one) else []
@@ -86,11 +87,11 @@ class Claims:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Nothing here waits for time."""
+        """Always None."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Never asked."""
+        """Nothing."""
         return []
 
     # --- what is known ---------------------------------------------------------------------
@@ -100,7 +101,7 @@ class Claims:
         return [command for one in concerned for command in self._react(one)]
 
     def _see(self, one: ApiObject) -> bool:
-        """Take in an object; whether there may be something to do about it."""
+        """Stores an object; returns whether it needs a look."""
         match one:
             case Pod():
                 if not one.spec.resource_claims:
@@ -160,7 +161,7 @@ class Claims:
     # --- pods ------------------------------------------------------------------------------
 
     def _sync_pod(self, pod: Pod) -> list[Command]:
-        """Make what the pod lacks and tell it what was made; release it if it is done."""
+        """Creates missing claims, writes their names to the status; releases finished pods."""
         if is_done(pod):
             return self._release(pod)
         if pod.metadata.deletion_timestamp:
@@ -183,7 +184,7 @@ class Claims:
         return commands
 
     def _make(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
-        """The claim, if its template is there and it is not being made already."""
+        """The claim, if its template exists and it is not being created already."""
         asked = (pod.metadata.uid, wanted.name)
         key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
         template = self._templates.get(key)
@@ -192,14 +193,14 @@ class Claims:
             yield command
 
     def _not_made(self, command: CreateObject) -> None:
-        """Another change of the pod makes another attempt."""
+        """A claim could not be created: the next change of the pod tries again."""
         for asked, known in self._asked.items():
             if known is command:
                 del self._asked[asked]
                 return
 
     def _release(self, pod: Pod) -> list[Command]:
-        """The pod uses nothing any more."""
+        """Removes the pod from the consumers of its claims."""
         claims = (self._claims.get(key) for key in self._used_by.get(pod.metadata.uid, ()))
         commands = [c for claim in claims if claim is not None for c in self._sync_claim(claim)]
         if pod.metadata.uid not in self._pods:
@@ -209,7 +210,7 @@ class Claims:
     # --- claims ----------------------------------------------------------------------------
 
     def _sync_claim(self, claim: ResourceClaim) -> list[Command]:
-        """Drop consumers that ended, devices that nobody uses, and claims that nobody will."""
+        """Removes finished consumers, deallocates unused devices, deletes unused claims."""
         left = [one for one in claim.status.reserved_for if self._uses(one)]
         has_ended = len(left) < len(claim.status.reserved_for)
         is_going = bool(claim.metadata.deletion_timestamp) and not left
@@ -233,14 +234,14 @@ class Claims:
         return commands
 
     def _uses(self, consumer: ClaimConsumer) -> bool:
-        """Consumers that are no pods are somebody else's business."""
+        """Whether the consumer is in use; consumers other than pods are left alone."""
         if consumer.resource != "pods" or consumer.api_group:
             return True
         pod = self._pods.get(consumer.uid)
         return pod is not None and not is_done(pod)
 
     def _is_orphan(self, claim: ResourceClaim) -> bool:
-        """Whether the claim was made for a pod that is not going to run (any more)."""
+        """Whether the claim was created for a pod that will not run any more."""
         owner = owner_of(claim)
         if not owner or POD_CLAIM_NAME not in claim.metadata.annotations:
             return False
@@ -249,7 +250,7 @@ class Claims:
 
 
 def is_done(pod: Pod) -> bool:
-    """Whether the pod runs no more, or was deleted before it had a node."""
+    """Whether the pod has finished, or was deleted before it was bound."""
     return is_terminal(pod) or (bool(pod.metadata.deletion_timestamp) and not pod.spec.node_name)
 
 
@@ -258,3 +259,74 @@ def _wants(pod: Pod, template: ResourceClaimTemplate) -> bool:
     return pod.metadata.namespace == meta.namespace and any(
         wanted.resource_claim_template_name == meta.name for wanted in pod.spec.resource_claims
     )
+
+
+POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+
+
+def owner_of(claim: ResourceClaim) -> str:
+    """Uid of the pod that controls the claim, "" if there is none."""
+    owners = claim.metadata.owner_references
+    return next((one.uid for one in owners if one.controller and one.kind == "Pod"), "")
+
+
+def made_for(pod: Pod, wanted: PodResourceClaim, template: ResourceClaimTemplate) -> dict[str, Any]:
+    """The claim that `wanted` of `pod` describes, from `template`."""
+    meta = pod.metadata
+    described = template.spec.get("metadata", {})
+    kept = {"labels": described["labels"]} if "labels" in described else {}
+    notes = {**described.get("annotations", {}), POD_CLAIM_NAME: wanted.name}
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": meta.name,
+        "uid": meta.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "generateName": f"{meta.name}-{wanted.name}-",
+            "namespace": meta.namespace,
+            **kept,
+            "annotations": notes,
+            "ownerReferences": [owner],
+        },
+        "spec": template.spec.get("spec", {}),
+    }
+
+
+def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
+    """Writes the names of the created claims into the status of `pod`, by pod claim name."""
+    meta = pod.metadata
+    statuses = [
+        {"name": name, "resourceClaimName": claim} if claim else {"name": name}
+        for name, claim in made.items()
+    ]
+    return PatchStatus(
+        ObjectRef("Pod", meta.namespace, meta.name, meta.uid), {"resourceClaimStatuses": statuses}
+    )
+
+
+def reduced(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
+    """`claim` reserved only for `left`; without consumers it is deallocated."""
+    fields: dict[str, Any] = {"reservedFor": [as_json(one) for one in left] or None}
+    if not left:
+        fields |= {"allocation": None, "devices": None}
+    version = claim.metadata.resource_version
+    return PatchStatus(claim_ref(claim), fields, resource_version=version)
+
+
+def unprotected(claim: ResourceClaim) -> PatchObject:
+    """Removes the claim's delete-protection finalizer."""
+    finalizers = [one for one in claim.metadata.finalizers if one != FINALIZER]
+    return PatchObject(claim_ref(claim), {"metadata": {"finalizers": finalizers or None}})
+
+
+def claim_ref(claim: ResourceClaim) -> ObjectRef:
+    """Object reference of the claim."""
+    meta = claim.metadata
+    return ObjectRef("ResourceClaim", meta.namespace, meta.name, meta.uid)

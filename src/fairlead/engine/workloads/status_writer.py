@@ -30,8 +30,10 @@ class StatusWriter:
     """
 
     _pending: dict[ObjectRef, Json] = field(default_factory=dict)
-    _taken: dict[ObjectRef, Json] = field(default_factory=dict)  # since the object changed last
-    _refused: dict[ObjectRef, int] = field(default_factory=dict)  # how often in a row
+    _taken: dict[ObjectRef, Json] = field(
+        default_factory=dict
+    )  # successful writes since the object changed
+    _refused: dict[ObjectRef, int] = field(default_factory=dict)  # consecutive failures
 
     def write(
         self, target: ObjectRef, before: Mapping[str, Any], after: Mapping[str, Any]

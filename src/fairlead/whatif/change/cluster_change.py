@@ -15,7 +15,7 @@ from typing import Final
 from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.engine.core.command import Command
-from fairlead.engine.workloads.drain.rolling_drain import Turns
+from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
 from fairlead.whatif.change.node_failure import Failures, option_duration
@@ -127,7 +127,7 @@ def _drain(collected: _Steps) -> None:
             collected.add(name, "--drain", commands.rolling_drain(name, rolling))
 
 
-def _rolling(change: ClusterChange) -> Turns | None:
+def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
     """The settings of a rolling drain, None to drain all nodes at once. Raises InputError."""
     if change.max_unavailable is None:
         if change.lasts and not change.failures.is_any:

@@ -15,7 +15,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
 )
 from fairlead.engine.workloads.annotation import DRAIN, IN_TURN, REQUESTED
-from fairlead.engine.workloads.drain.rolling_drain import Turns
+from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.snapshot.manifest import Manifest
 
 UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
@@ -50,7 +50,7 @@ def drain(node: str) -> Command:
     return PatchObject(_node(node), {"spec": {"unschedulable": True}, "metadata": metadata})
 
 
-def rolling_drain(node: str, turns: Turns) -> Command:
+def rolling_drain(node: str, turns: RollingDrainOptions) -> Command:
     """Queue `node` for a rolling drain, after which it returns to service."""
     return PatchObject(_node(node), {"metadata": {"annotations": {IN_TURN: str(turns)}}})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.workloads.drain.rolling_drain import Turns
+from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.input.error import InputError, one_line
 
 UNAVAILABLE_MAX: Final = 1_000_000
@@ -14,11 +14,11 @@ _SELECTION_MAX: Final = 200  # characters
 
 def rolling_drain(
     source: str, unavailable: int, down: DurationNs, selection: str, *, field: str = ""
-) -> Turns:
+) -> RollingDrainOptions:
     """A drain of at most `unavailable` nodes at a time, each `down` for that long when empty.
 
     Nodes of equal `selection` belong to one drain. Raises InputError, naming `source`.
     """
     if not 1 <= unavailable <= UNAVAILABLE_MAX:
         raise InputError(source, f"{unavailable} is not from 1 to {UNAVAILABLE_MAX}", field=field)
-    return Turns(unavailable, down, one_line(selection, _SELECTION_MAX))
+    return RollingDrainOptions(unavailable, down, one_line(selection, _SELECTION_MAX))

@@ -1,4 +1,4 @@
-"""Claims: made from templates, told to pods, given back when pods end."""
+"""ResourceClaims: made from templates, told to pods, given back when pods end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectChanged
 from fairlead.engine.engine import Engine
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.workloads.resource_claims import Claims
+from fairlead.engine.workloads.resource_claims import ResourceClaims
 from fairlead.testing.device_builders import wanting
 from fairlead.worlds.simulation.world import SimulatedWorld
 
@@ -69,7 +69,7 @@ class World(SimulatedWorld):
     """With nobody in it but this controller."""
 
     def __init__(self, *manifests):
-        super().__init__(Engine(Cluster(), [Claims()]), start=START, seed=1)
+        super().__init__(Engine(Cluster(), (ResourceClaims(),)), start=START, seed=1)
         self.load(manifests)
         self.settle()
 
@@ -162,7 +162,7 @@ def test_a_pod_of_a_dump_gets_what_it_lacks_and_keeps_what_it_has():
 
 def test_a_claim_that_was_refused_is_asked_for_again_later():
     """When the pod changes."""
-    controller = Claims()
+    controller = ResourceClaims()
     waiting = ObjectChanged(decode(pod("p", wanting(templates=["t"]))))
     controller.handle(ObjectChanged(decode(template())), START)
     (asked,) = controller.handle(waiting, START)
@@ -246,7 +246,7 @@ def test_consumers_that_are_no_pods_are_left_alone():
 
 def test_a_claim_is_written_once_per_version():
     """What comes of it is its next version."""
-    controller = Claims()
+    controller = ResourceClaims()
     changed = claim("c", "gone", resourceVersion="5")
     commands = controller.handle(ObjectChanged(decode(changed)), START)
     assert [type(one) for one in commands] == [PatchStatus, PatchObject]
@@ -256,7 +256,7 @@ def test_a_claim_is_written_once_per_version():
 
 def test_a_deletion_that_was_refused_is_asked_for_again():
     """With the next version."""
-    controller = Claims()
+    controller = ResourceClaims()
     owner = {"kind": "Pod", "uid": "gone", "controller": True}
     orphan = claim("c", annotations={MADE_FOR: "t0"}, ownerReferences=[owner], finalizers=())
     seen = ObjectChanged(decode(orphan))

@@ -1,4 +1,4 @@
-"""CronJobs: the controller that lets every CronJob look at the clock when it must."""
+"""CronJobs: the controller that runs each CronJob when it is due or has changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.workloads.cron_job.sync import CRON_JOB, Cron, write_status
+from fairlead.engine.workloads.cron_job.sync import CRON_JOB, CronJobState, write_status
 from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.status_writer import StatusWriter
 
@@ -33,14 +33,14 @@ class CronJobs:
     issuer: ClassVar[Issuer] = controller_account("cronjob-controller")
 
     def __init__(self) -> None:
-        """Start knowing nothing."""
-        self._crons: dict[str, Cron] = {}
+        """Start empty."""
+        self._crons: dict[str, CronJobState] = {}
         self._writer = StatusWriter()
         self._timers: TimerQueue[str] = TimerQueue()
         self._changed: dict[str, None] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Take in what changed; what follows is decided once all has settled."""
+        """Stores what changed; decisions follow once everything of the instant has settled."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -62,11 +62,11 @@ class CronJobs:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When the next CronJob is due; at once where something has changed."""
+        """Time when the next CronJob is due; 0 if one has changed."""
         return 0 if self._changed else self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Let those that are due, or that something has changed about, decide."""
+        """Runs the CronJobs that are due or have changed."""
         keys = dict.fromkeys((*self._changed, *self._timers.pop_due(now)))
         self._changed = {}
         commands: list[Command] = []
@@ -92,7 +92,7 @@ class CronJobs:
                 uid = one.metadata.uid
                 known = self._crons.get(uid)
                 if known is None:
-                    self._crons[uid] = Cron.of(one)
+                    self._crons[uid] = CronJobState.of(one)
                     self._changed[uid] = None
                 elif known.view.spec != one.spec or known.view.metadata != one.metadata:
                     self._changed[uid] = None
@@ -113,22 +113,22 @@ class CronJobs:
                     cron.forget(one.metadata.name)
                     self._changed[cron.view.metadata.uid] = None
 
-    def _cron_of(self, job: Job) -> Cron | None:
+    def _cron_of(self, job: Job) -> CronJobState | None:
         owner = controller_of(job.metadata)
         return None if owner is None else self._crons.get(owner.uid)
 
     # --- outcomes ------------------------------------------------------------------------------
 
     def _see_creation(self, target: ObjectRef) -> list[Command]:
-        for cron in self._born(target):
+        for cron in self._creators_of(target):
             return [owner_event(cron.ref, "SuccessfulCreate", f"Created job {target.name}")]
         return []
 
     def _see_refusal(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
-        for cron in self._born(target):
-            del cron.born[target.name]
+        for cron in self._creators_of(target):
+            del cron.creating[target.name]
             if reason is FailureReason.ALREADY_EXISTS:
                 return []
             cron.last = cron.before
@@ -137,15 +137,15 @@ class CronJobs:
             return [owner_event(cron.ref, "FailedCreate", note, is_warning=True)]
         return []
 
-    def _born(self, target: ObjectRef) -> list[Cron]:
-        """The CronJob that asked for the Job `target`, if one did."""
+    def _creators_of(self, target: ObjectRef) -> list[CronJobState]:
+        """The CronJob that is creating the Job `target`, if any."""
         if target.kind != "Job":
             return []
         return [
             cron
             for cron in self._crons.values()
             if cron.view.metadata.namespace == target.namespace
-            and (target.name in cron.born or target.name in cron.jobs)
+            and (target.name in cron.creating or target.name in cron.jobs)
             and _is_named_after(target.name, cron.view.metadata.name)
         ]
 

@@ -1,7 +1,7 @@
-"""Schedules of CronJobs: five fields, names such as @hourly, or @every with a duration.
+"""Schedules of CronJobs: five cron fields, names such as @hourly, or @every with a duration.
 
-The calendar is cronsim's. Where it reads a field otherwise than upstream's library, the field is
-rewritten: `?` means `*`, and a stepped `*` is a restriction like any other.
+The calendar is cronsim's. Fields that cronsim reads differently from upstream's library are
+rewritten first: `?` means `*`, and a `*` with a step counts as a restriction.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
 """
@@ -35,40 +35,40 @@ NAMED: Final = {
     "@hourly": "0 * * * *",
 }
 EVERY: Final = "@every "
-WHOLE_RANGES: Final = {2: "1-31", 4: "0-6"}  # by the place of the field
+WHOLE_RANGES: Final = {2: "1-31", 4: "0-6"}  # by position of the field
 
 
 class ScheduleError(ValueError):
-    """A schedule that cannot be read; the text says why."""
+    """A schedule that cannot be parsed; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When something is due: `fields` in the time of `zone`, or each `period` if that is set."""
+    """A schedule: `fields` in the time zone `zone`, or every `period` if that is set."""
 
     fields: str
     zone: tzinfo = UTC
     period: DurationNs = 0
 
     def after(self, instant: Instant) -> Instant | None:
-        """The first time after `instant`, None when there is none any more."""
+        """The first time after `instant`, None if there is none."""
         return next(self.all_after(instant), None)
 
     def all_after(self, instant: Instant) -> Iterator[Instant]:
         """All times after `instant`, in order."""
         if self.period:
             due = floor_second(instant)
-            while True:  # bounded by whoever asks
+            while True:  # bounded by the caller
                 due += self.period
                 yield due
-        # Whole seconds count, and a time that has begun is over.
+        # Times are whole seconds; a time that has begun has passed.
         start = datetime.fromtimestamp(instant // NANOSECONDS_PER_SECOND, self.zone)
         for found in CronSim(self.fields, start):
             yield int(found.timestamp()) * NANOSECONDS_PER_SECOND
 
 
 def read_schedule(text: str, zone_name: str = "") -> Schedule:
-    """The schedule that `text` describes, in the time zone called `zone_name`, "" for UTC.
+    """Parses `text` in the time zone `zone_name`, "" for UTC.
 
     Raises ScheduleError.
     """
@@ -86,15 +86,15 @@ def read_schedule(text: str, zone_name: str = "") -> Schedule:
 
 
 def read_zone(name: str) -> tzinfo:
-    """The time zone called `name`, "" for UTC. Raises ScheduleError."""
+    """The time zone `name`, "" for UTC. Raises ScheduleError."""
     try:
         return ZoneInfo(name) if name else UTC
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # the name of a folder, say
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # for example the name of a directory
         raise ScheduleError(f"unknown time zone {name}") from None
 
 
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
-    """The last time after `since` that is not after `now`, None when there was none."""
+    """The last scheduled time after `since` and not after `now`, None if there is none."""
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)
     if first is None or first > now:

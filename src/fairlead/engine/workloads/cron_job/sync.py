@@ -1,11 +1,11 @@
-"""CronJobs: a Job whenever the schedule says so.
+"""CronJobState: creates a Job at each scheduled time.
 
-    due ──▶ missed by more than startingDeadlineSeconds     skipped
-        ──▶ Forbid, and a Job still runs                    skipped
-        ──▶ Replace                                         those that run are deleted first
-        ──▶ a Job named after the minute it was due
+    due ──▶ missed by more than startingDeadlineSeconds     skip
+        ──▶ Forbid, and a Job is running                    skip
+        ──▶ Replace                                         delete the running Jobs first
+        ──▶ create a Job named after the scheduled minute
 
-Of several times missed only the last one counts. Finished Jobs beyond the history limits go.
+Of several missed times only the last one counts. Finished Jobs over the history limits are deleted.
 
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go:syncCronJob, cleanupFinishedJobs
 """
@@ -41,66 +41,66 @@ MINUTE: Final = 60 * NANOSECONDS_PER_SECOND
 
 
 @dataclass(slots=True)
-class Cron:
-    """A CronJob and its Jobs by name; `last` is when it was last due and acted upon.
+class CronJobState:
+    """A CronJob with its Jobs by name; `last` is the last time for which a Job was created.
 
-    `before` is when that was the time before, to go back to where the Job was refused.
-
-    `born` are Jobs under way, `own` those that it made and that run, `going` those whose deletion
-    was asked for, `told` what was said last of why nothing happens, `due` when to look again.
+    `before` is the previous value of `last`, to restore if the Job cannot be created. `creating`
+    are names of Jobs being created, `running` those it created that have not finished, `deleting`
+    those whose deletion was requested. `reported` is the last event note, so that it is not
+    repeated. `due` is when to look again.
     """
 
     view: CronJob
     last: Instant | None = None
     before: Instant | None = None
     jobs: dict[str, Job] = field(default_factory=dict)
-    born: dict[str, None] = field(default_factory=dict)
-    own: dict[str, None] = field(default_factory=dict)
-    going: dict[str, None] = field(default_factory=dict)
+    creating: dict[str, None] = field(default_factory=dict)
+    running: dict[str, None] = field(default_factory=dict)
+    deleting: dict[str, None] = field(default_factory=dict)
     ended: dict[str, None] = field(default_factory=dict)
     successful_at: str = ""
-    told: str = ""
+    reported: str = ""
     due: Instant | None = None
 
     @classmethod
-    def of(cls, view: CronJob) -> Cron:
-        """A CronJob first seen now."""
+    def of(cls, view: CronJob) -> CronJobState:
+        """The state of a CronJob that is first seen now."""
         last = view.status.get("lastScheduleTime")
         cron = cls(view, parse_timestamp(last) if last else None)
         cron.successful_at = view.status.get("lastSuccessfulTime", "")
-        cron.own = {entry.get("name", ""): None for entry in view.status.get("active", ())}
+        cron.running = {entry.get("name", ""): None for entry in view.status.get("active", ())}
         return cron
 
     @property
     def ref(self) -> ObjectRef:
-        """The identity of the CronJob."""
+        """Object reference of the CronJob."""
         meta = self.view.metadata
         return ObjectRef(CRON_JOB, meta.namespace, meta.name, meta.uid)
 
     @property
     def active(self) -> list[Job]:
-        """The Jobs of its own that still run; whoever makes others for it does so beside it."""
+        """The Jobs it created that are running; Jobs of others with this owner do not count."""
         jobs = self.jobs.items()
-        return [job for name, job in jobs if name in self.own and not is_finished(job)]
+        return [job for name, job in jobs if name in self.running and not is_finished(job)]
 
     def see(self, job: Job) -> None:
-        """Take the newest version of one of its Jobs."""
+        """Stores the newest version of one of its Jobs."""
         name = job.metadata.name
         self.jobs[name] = job
-        if name in self.born:
-            del self.born[name]
-            self.own[name] = None
+        if name in self.creating:
+            del self.creating[name]
+            self.running[name] = None
 
     def forget(self, name: str) -> None:
-        """One of its Jobs is gone."""
-        for known in (self.jobs, self.own, self.going, self.ended):
+        """Removes a deleted Job."""
+        for known in (self.jobs, self.running, self.deleting, self.ended):
             known.pop(name, None)
 
     # --- deciding ------------------------------------------------------------------------------
 
     def sync(self, now: Instant) -> list[Command]:
-        """What is to be done now; sets `due`."""
-        commands = self._note_ended() + self._forget_old()
+        """The commands to send now; sets `due`."""
+        commands = self._note_ended() + self._delete_old()
         self.due = None
         spec = self.view.spec
         if self.view.metadata.deletion_timestamp or spec.suspend:
@@ -114,9 +114,9 @@ class Cron:
         return commands
 
     def status(self) -> Json:
-        """The status that the CronJob should have."""
+        """The current status of the CronJob."""
         running = sorted(self.active, key=lambda job: job.metadata.name)
-        # They are referred to as they were when they were made.
+        # References keep the resourceVersion from the creation of the Job.
         known = {entry.get("uid"): entry for entry in self.view.status.get("active", ())}
         active = [known.get(job.metadata.uid) or _reference(job) for job in running]
         status: Json = {"active": active} if active else {}
@@ -136,22 +136,22 @@ class Cron:
         if due is None or due == self.last:
             return []
         name = f"{meta.name}-{due // MINUTE}"
-        if name in self.jobs or name in self.born:
+        if name in self.jobs or name in self.creating:
             self.last = due
             return []
         running = self.active
-        if spec.concurrency_policy == "Forbid" and (running or self.born):
+        if spec.concurrency_policy == "Forbid" and (running or self.creating):
             note = (
                 "Not starting job because prior execution is running and concurrency policy is "
                 "Forbid"
             )
-            return self._say("JobAlreadyActive", note)
+            return self._report("JobAlreadyActive", note)
         commands: list[Command] = []
         if spec.concurrency_policy == "Replace":
             for job in running:
                 commands += self._delete(job, WHY_REPLACED)
-        self.before, self.last, self.told = self.last, due, ""
-        self.born[name] = None
+        self.before, self.last, self.reported = self.last, due, ""
+        self.creating[name] = None
         return [*commands, CreateObject(self._manifest(name, due))]
 
     def _manifest(self, name: str, due: Instant) -> Json:
@@ -179,11 +179,11 @@ class Cron:
     # --- Jobs that have ended --------------------------------------------------------------------
 
     def _note_ended(self) -> list[Command]:
-        """Say which of its own have ended, and which others run."""
+        """Events about Jobs that have finished, and about unexpected Jobs."""
         commands: list[Command] = []
         for name, job in self.jobs.items():
             if not is_finished(job):
-                if name not in self.own:
+                if name not in self.running:
                     note = f"Saw a job that the controller did not create or forgot: {name}"
                     commands.append(owner_event(self.ref, "UnexpectedJob", note, is_warning=True))
                 continue
@@ -191,14 +191,14 @@ class Cron:
                 continue
             self.ended[name] = None
             self.successful_at = max(self.successful_at, job.status.completion_time)
-            if name in self.own:
-                del self.own[name]
+            if name in self.running:
+                del self.running[name]
                 how = "Complete" if has_condition(job, "Complete") else "Failed"
                 note = f"Saw completed job: {name}, condition: {how}"
                 commands.append(owner_event(self.ref, "SawCompletedJob", note))
         return commands
 
-    def _forget_old(self) -> list[Command]:
+    def _delete_old(self) -> list[Command]:
         spec = self.view.spec
         limits = {
             "Complete": spec.successful_jobs_history_limit,
@@ -209,7 +209,7 @@ class Cron:
             found = [
                 (job.status.start_time, name, job)
                 for name, job in self.jobs.items()
-                if has_condition(job, condition) and name not in self.going
+                if has_condition(job, condition) and name not in self.deleting
             ]
             found.sort(key=lambda entry: entry[:2])
             for _, _, job in found[: max(0, len(found) - limit)]:
@@ -218,9 +218,9 @@ class Cron:
 
     def _delete(self, job: Job, why: str) -> list[Command]:
         meta = job.metadata
-        if meta.name in self.going:
+        if meta.name in self.deleting:
             return []
-        self.going[meta.name] = None
+        self.deleting[meta.name] = None
         ref = ObjectRef("Job", meta.namespace, meta.name, meta.uid)
         told = owner_event(self.ref, "SuccessfulDelete", f"Deleted job {meta.name}")
         return [DeleteObject(ref, why=why), told]
@@ -230,20 +230,20 @@ class Cron:
     def _complain(self, problem: str) -> list[Command]:
         if problem.startswith("unknown time zone"):
             note = f'invalid timeZone: "{self.view.spec.time_zone}": {problem}'
-            return self._say("UnknownTimeZone", note, is_warning=True)
+            return self._report("UnknownTimeZone", note, is_warning=True)
         note = f'unparseable schedule: "{self.view.spec.schedule}" : {problem}'
-        return self._say("UnparseableSchedule", note, is_warning=True)
+        return self._report("UnparseableSchedule", note, is_warning=True)
 
-    def _say(self, reason: str, note: str, *, is_warning: bool = False) -> list[Command]:
-        """An event, but not the same one again as long as nothing else has owner_event."""
-        if self.told == note:
+    def _report(self, reason: str, note: str, *, is_warning: bool = False) -> list[Command]:
+        """An event, unless it repeats the last one."""
+        if self.reported == note:
             return []
-        self.told = note
+        self.reported = note
         return [owner_event(self.ref, reason, note, is_warning=is_warning)]
 
 
-def write_status(cron: Cron, writer: StatusWriter) -> list[Command]:
-    """The write that the CronJob's status needs, if it needs one."""
+def write_status(cron: CronJobState, writer: StatusWriter) -> list[Command]:
+    """Writes the CronJob's status if it has changed."""
     before: Mapping[str, Any] = cron.view.status
     return writer.write(cron.ref, before, cron.status())
 

@@ -1,8 +1,8 @@
-"""DaemonSets: one pod on every node that wants it.
+"""DaemonSetRule: one pod on every eligible node.
 
-A pod is pinned to its node by a required node affinity on the node's name, and the scheduler
-places it. An update replaces pods that are not available at once, and others as long as no more
-than maxUnavailable nodes are without one; with a surge the new pod comes first.
+A required node affinity on the node's name pins each pod to its node; the scheduler places it. An
+update first replaces pods that are not available, then others as long as at most maxUnavailable
+nodes have no available pod. With maxSurge the new pod is created before the old one is deleted.
 
 upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_util.go
 """
@@ -49,7 +49,7 @@ HOST_NETWORK_TOLERATION: Final = ("node.kubernetes.io/network-unavailable", NO_S
 
 
 def daemon_template(template: Json) -> Json:
-    """`template` with the tolerations that every daemon pod has."""
+    """`template` with the tolerations that all daemon pods have."""
     spec = template.get("spec", {})
     added = [*TOLERATIONS, *((HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") else ())]
     own = spec.get("tolerations", [])
@@ -59,7 +59,7 @@ def daemon_template(template: Json) -> Json:
 
 
 def pinned(template: Json, node: str) -> Json:
-    """`template` for one node only; other required terms are replaced, preferences stay."""
+    """`template` for one node; other required terms are replaced, preferred ones stay."""
     # upstream: daemonset_util.go:ReplaceDaemonSetPodNodeNameNodeAffinity
     spec = template.get("spec", {})
     affinity = spec.get("affinity", {})
@@ -72,7 +72,7 @@ def pinned(template: Json, node: str) -> Json:
 
 
 def target_node(pod: Pod) -> str:
-    """The node the daemon pod is on or pinned to, "" when neither."""
+    """The node that the daemon pod is bound or pinned to, "" if there is none."""
     # upstream: daemonset_util.go:GetTargetNodeName
     affinity = pod.spec.affinity
     if pod.spec.node_name or affinity is None or affinity.node_affinity is None:
@@ -86,40 +86,41 @@ def target_node(pod: Pod) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether a daemon pod should be made on a node, and whether one there may stay."""
+class NodeEligibility:
+    """Whether a node should get a daemon pod, and whether an existing one may continue."""
 
     should_run: bool
-    may_stay: bool
+    should_continue: bool
 
 
-def verdict(daemon: Pod, node: Node) -> Verdict:
-    """What `node` means to `daemon`, the pod that the template describes."""
+def node_eligibility(daemon: Pod, node: Node) -> NodeEligibility:
+    """The eligibility of `node` for `daemon`, the pod that the template describes."""
     # upstream: daemon_controller.go:NodeShouldRunDaemonPod
     spec, name = daemon.spec, node.metadata.name
     if spec.node_name not in ("", name):
-        return Verdict(should_run=False, may_stay=False)
+        return NodeEligibility(should_run=False, should_continue=False)
     if not required_node_affinity_matches(spec, node.metadata.labels, name):
-        return Verdict(should_run=False, may_stay=False)
+        return NodeEligibility(should_run=False, should_continue=False)
     taints, tolerations = node.spec.taints, spec.tolerations
     if find_untolerated(taints, tolerations, (NO_SCHEDULE, NO_EXECUTE)) is None:
-        return Verdict(should_run=True, may_stay=True)
+        return NodeEligibility(should_run=True, should_continue=True)
     must_go = find_untolerated(taints, tolerations, (NO_EXECUTE,)) is not None
-    return Verdict(should_run=False, may_stay=not must_go)
+    return NodeEligibility(should_run=False, should_continue=not must_go)
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonSetRule:
-    """One pod of the revision `update` on each of `nodes` that wants it; `nodes` is kept current.
+    """Keeps one pod of the revision `update` on each eligible node; `nodes` is kept current.
 
-    `wanted` says of each node looked at whether it wants one, `stale` are pods of other revisions,
-    `failures` when a failed pod was last cleared away on a node, and how long the next one stays.
+    `wanted` is the eligibility of each examined node. `stale` are pods of other revisions.
+    `failures` has the last deletion of a failed pod on each node, and the backoff before the next
+    one.
     """
 
     is_watchful: ClassVar[bool] = True
 
-    template: Json  # with the tolerations of daemons
-    daemon: Pod  # what `template` describes
+    template: Json  # with the tolerations of daemon pods
+    daemon: Pod  # the pod that `template` describes
     strategy: UpdateStrategy
     min_ready: DurationNs
     update: str
@@ -137,9 +138,9 @@ class DaemonSetRule:
         before: OwnerRule,
         pods: PodSet,
     ) -> DaemonSetRule | None:
-        """The rule for `owner`; None when its template describes no pod.
+        """The rule for `owner`, None if its template does not describe a pod.
 
-        `before` is the rule so far, what it found out is kept where it still holds.
+        `before` is the previous rule, whose results are kept as far as they are still valid.
         """
         if read_template(owner.spec.template) is None:
             return None
@@ -167,15 +168,15 @@ class DaemonSetRule:
         )
 
     def slot_of(self, pod: Pod) -> str:
-        """Each node is a slot."""
+        """The pod's node."""
         return target_node(pod)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Every daemon pod comes back while its node wants it."""
+        """Whether the node is still eligible."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Settle one node, or all of them, in order of first sight."""
+        """Reconciles one node, or all nodes in the order in which they were first seen."""
         if slot is not None:
             return self._plan_node(pods, slot, now)
         slots = dict.fromkeys((*self.nodes, *pods.by_slot))
@@ -227,7 +228,7 @@ class DaemonSetRule:
         return {name for name, since in pods.ready.items() if since + self.min_ready <= now}
 
     def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
-        """New pods beside old ones; an old one goes when the new one beside it is available."""
+        """Creates new pods beside old ones; an old pod is deleted when the new one is available."""
         create: list[DesiredPod] = []
         delete: list[Pod] = []
         for name in self.stale:
@@ -252,21 +253,21 @@ class DaemonSetRule:
             self.wanted.pop(name, None)
             # upstream: daemon_controller.go:getUnscheduledPodsWithoutNode; bound ones are not ours
             return _delete([pod for pod in there if not pod.spec.node_name], WHY_NOT_WANTED)
-        wanted = verdict(self.daemon, node)
+        wanted = node_eligibility(self.daemon, node)
         self.wanted[name] = wanted.should_run
         if wanted.should_run and name not in pods.by_slot and name not in pods.expected:
             return Plan(create=(DesiredPod(pinned(self.template, name), slot=name),))
-        if not wanted.may_stay:
+        if not wanted.should_continue:
             return _delete(there, WHY_NOT_WANTED)
         finished = [pod for pod in there if pod.metadata.name not in pods.active]
         if finished:
             return self._clear(name, finished, now)
         if len(there) == 2 and self._is_exchange(there):
-            return NOTHING  # an update with surge; `follow` takes the old one away
+            return NOTHING  # an update with surge; `follow` deletes the old pod
         return _delete(sorted(there, key=_age_order)[1:], WHY_EXTRA)
 
     def _clear(self, node: str, finished: list[Pod], now: Instant) -> Plan:
-        """Delete `finished` pods; failed ones of a node less and less often, if that goes on."""
+        """Deletes `finished` pods; failed ones with exponential backoff for each node."""
         if not any(pod.status.phase == "Failed" for pod in finished):
             return _delete(finished, WHY_FINISHED)
         last, wait = self.failures.get(node, (0, 0))
@@ -297,6 +298,6 @@ def _delete(pods: list[Pod], why: str) -> Plan:
 
 
 def _age_order(pod: Pod) -> tuple[bool, str, str]:
-    """Bound ones first, then the oldest: the first one stays."""
+    """Sort key: bound pods first, then the oldest; the first one is kept."""
     # upstream: daemon_controller.go:podByCreationTimestampAndPhase
     return (pod.spec.node_name == "", pod.metadata.creation_timestamp, pod.metadata.name)

@@ -1,4 +1,4 @@
-"""What the status of a DaemonSet says.
+"""Status of a DaemonSet.
 
 upstream: pkg/controller/daemon/daemon_controller.go:updateDaemonSetStatus
 """
@@ -18,7 +18,7 @@ from fairlead.engine.workloads.pod_control.pod_set import ready_since
 def daemon_status(
     owner: DaemonSet, rule: DaemonSetRule, pods: Collection[Pod], history: History, now: Instant
 ) -> Json:
-    """The status that `owner`, whose pods are `pods`, should have."""
+    """The status of `owner` with the pods `pods`."""
     desired = [name for name, is_wanted in rule.wanted.items() if is_wanted]
     by_node: dict[str, list[Pod]] = {}
     for pod in pods:

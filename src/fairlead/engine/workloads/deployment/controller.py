@@ -31,7 +31,7 @@ from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.pod_control.unknown_owner import DeletedOwnerRule, is_unknown_owner
 
 DEPLOYMENT: Final = "Deployment"
-# Scaling one by one (maxSurge 1) takes two writes for each replica, and clients get as many events.
+# With maxSurge 1 each replica takes two writes, and with clients as many events and a status.
 WRITES_PER_REPLICA: Final = 8
 
 

@@ -20,8 +20,8 @@ from fairlead.engine.workloads.deployment.progress import (
     NOT_CREATED,
     PROGRESSING,
     REPLICA_FAILURE,
-    Count,
-    Course,
+    PodCounts,
+    ProgressInput,
     find,
     has_deadline,
     is_reported_complete,
@@ -136,7 +136,9 @@ class RolloutWriter:
         if is_ending(deployment) or is_scaling:
             status = sized_status(deployment, count, rollout.collisions, now)
         else:
-            status = rollout_status(deployment, count, rollout.collisions, _course(rollout), now)
+            status = rollout_status(
+                deployment, count, rollout.collisions, _progress_input(rollout), now
+            )
         return self.writer.write(rollout.ref, deployment.status, status)
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
@@ -221,12 +223,12 @@ class NoRolloutOutput:
         return None
 
 
-def _count(rollout: Rollout) -> Count:
+def _count(rollout: Rollout) -> PodCounts:
     """Sums of what the ReplicaSets report."""
     sets = rollout.replica_sets
     statuses = [one.status for one in sets.values()]
     current = sets.get(rollout.current)
-    return Count(
+    return PodCounts(
         requested=sum(one.spec.replicas for one in sets.values()),
         replicas=_sum(statuses, "replicas"),
         updated=0 if current is None else current.status.get("replicas", 0),
@@ -236,13 +238,13 @@ def _count(rollout: Rollout) -> Count:
     )
 
 
-def _course(rollout: Rollout) -> Course:
+def _progress_input(rollout: Rollout) -> ProgressInput:
     # upstream: progress.go:getReplicaFailures prefers the new ReplicaSet's
     current = rollout.replica_sets.get(rollout.current)
     ordered = ([] if current is None else [current]) + list(rollout.replica_sets.values())
     failures = (find(one.status.get("conditions", ()), REPLICA_FAILURE) for one in ordered)
     failure: Mapping[str, Any] | None = next((one for one in failures if one), None)
-    return Course(name="" if current is None else current.metadata.name, failure=failure)
+    return ProgressInput(name="" if current is None else current.metadata.name, failure=failure)
 
 
 def _sum(statuses: list[Json], name: str) -> int:

@@ -35,7 +35,7 @@ NO_DEADLINE: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
+class PodCounts:
     """Pod counts over all ReplicaSets; `requested` is the sum of spec.replicas."""
 
     requested: int
@@ -47,7 +47,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class ProgressInput:
     """Other inputs of the Progressing condition.
 
     `name` is that of the current ReplicaSet, "" if there is none; `failure` is the condition of a
@@ -83,7 +83,7 @@ def progress_noted(
     return {**deployment.status, "conditions": conditions.entries}
 
 
-def sized_status(deployment: Deployment, count: Count, collisions: int, now: Instant) -> Json:
+def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now: Instant) -> Json:
     """The status after a change of size."""
     # upstream: sync.go:syncDeploymentStatus
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
@@ -92,7 +92,7 @@ def sized_status(deployment: Deployment, count: Count, collisions: int, now: Ins
 
 
 def rollout_status(
-    deployment: Deployment, count: Count, collisions: int, course: Course, now: Instant
+    deployment: Deployment, count: PodCounts, collisions: int, inputs: ProgressInput, now: Instant
 ) -> Json:
     """The status during a rollout."""
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
@@ -100,15 +100,15 @@ def rollout_status(
     if not has_deadline(deployment):
         conditions.remove(PROGRESSING)
     else:
-        _judge_progress(conditions, deployment, count, course, now)
-    if course.failure is not None:
-        conditions.adopt(course.failure)
+        _judge_progress(conditions, deployment, count, inputs, now)
+    if inputs.failure is not None:
+        conditions.adopt(inputs.failure)
     else:
         conditions.remove(REPLICA_FAILURE)
     return {**_numbers(deployment, count, collisions), "conditions": conditions.entries}
 
 
-def is_complete(deployment: Deployment, count: Count) -> bool:
+def is_complete(deployment: Deployment, count: PodCounts) -> bool:
     """Whether the rollout is complete."""
     return count.updated == count.replicas == count.available == deployment.spec.replicas
 
@@ -136,7 +136,7 @@ def overdue_at(deployment: Deployment) -> Instant | None:
     updated = progress.get("lastUpdateTime", "")
     if not updated:
         return None
-    # strictly after the deadline; stamps have whole seconds
+    # strictly after the deadline; timestamps have whole seconds
     late = seconds(deployment.spec.progress_deadline_seconds)
     return parse_timestamp(updated) + late + seconds(1)
 
@@ -193,7 +193,7 @@ class _Conditions:
         self.entries = [one for one in self.entries if one.get("type") != condition_type]
 
 
-def _numbers(deployment: Deployment, count: Count, collisions: int) -> Json:
+def _numbers(deployment: Deployment, count: PodCounts, collisions: int) -> Json:
     # upstream: sync.go:calculateStatus
     numbers = {
         "observedGeneration": deployment.metadata.generation,
@@ -208,7 +208,7 @@ def _numbers(deployment: Deployment, count: Count, collisions: int) -> Json:
     return {**told, "terminatingReplicas": count.terminating}
 
 
-def _judge_availability(conditions: _Conditions, deployment: Deployment, count: Count) -> None:
+def _judge_availability(conditions: _Conditions, deployment: Deployment, count: PodCounts) -> None:
     bounds = Bounds.of(deployment.spec.strategy, deployment.spec.replicas)
     if count.available >= bounds.min_available:
         message = "Deployment has minimum availability."
@@ -219,7 +219,11 @@ def _judge_availability(conditions: _Conditions, deployment: Deployment, count: 
 
 
 def _judge_progress(
-    conditions: _Conditions, deployment: Deployment, count: Count, course: Course, now: Instant
+    conditions: _Conditions,
+    deployment: Deployment,
+    count: PodCounts,
+    inputs: ProgressInput,
+    now: Instant,
 ) -> None:
     # upstream: progress.go:syncRolloutStatus
     before = conditions.find(PROGRESSING)
@@ -227,8 +231,8 @@ def _judge_progress(
     if count.replicas == count.updated and reason == NEW_AVAILABLE:
         return
     subject = f'Deployment "{deployment.metadata.name}"'
-    if course.name:
-        subject = f'ReplicaSet "{course.name}"'
+    if inputs.name:
+        subject = f'ReplicaSet "{inputs.name}"'
     if is_complete(deployment, count):
         message = f"{subject} has successfully progressed."
         conditions.put(PROGRESSING, "True", NEW_AVAILABLE, message)
@@ -240,7 +244,7 @@ def _judge_progress(
         conditions.put(PROGRESSING, "False", TIMED_OUT, message)
 
 
-def _has_progressed(before: Mapping[str, Any], count: Count) -> bool:
+def _has_progressed(before: Mapping[str, Any], count: PodCounts) -> bool:
     """Whether there are more new pods, fewer old ones, or more available ones."""
     updated = before.get("updatedReplicas", 0)
     return bool(

@@ -146,21 +146,26 @@ def proportional(
 def _shrunk(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds) -> list[Sizes]:
     # upstream: rolling.go:reconcileOldReplicaSets
     total = sum(one.replicas for one in (*old, new))
+    # Pods that may go even if the new pods which are not available yet never become so. Without
+    # the last term, a new ReplicaSet whose pods all crash would let every old pod be deleted.
     spare = total - bounds.min_available - (new.replicas - new.available)
     if spare <= 0:
         return []
     old = [one for one in old if one.replicas]
     if any(one.available > one.replicas for one in old):
-        return []  # what is known of its pods is older than its size
+        return []  # the count of its pods is older than its size
     before = {one.key: one.replicas for one in old}
     healthy: Sizes = {}
-    for one in old:  # cleanupUnhealthyReplicas
+    # Unavailable pods first (upstream: cleanupUnhealthyReplicas): deleting them costs nothing.
+    for one in old:
         unhealthy = min(spare, max(0, one.replicas - one.available))
         healthy[one.key] = one.replicas - unhealthy
         spare -= unhealthy
     spare = sum(one.available for one in (*old, new)) - bounds.min_available
     after: Sizes = {}
-    for one in old:  # scaleDownOldReplicaSetsForRollingUpdate
+    # Then available ones, oldest ReplicaSet first (scaleDownOldReplicaSetsForRollingUpdate), as
+    # long as min_available pods stay available.
+    for one in old:
         taken = max(0, min(healthy[one.key], spare))
         after[one.key] = healthy[one.key] - taken
         spare -= taken
@@ -200,7 +205,10 @@ def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int)
     left = (bounds.max_pods if bounds.replicas else 0) - sum(one.replicas for one in parts)
     if not left:
         return {one.key: one.replicas for one in parts}
-    # The larger first; among equals the newer when growing, the older when shrinking.
+    # Example: replicas 10 -> 20 in a rollout with maxSurge 2, sizes old 8 and new 4 (max_pods was
+    # 12, is 22): old gets round(8 * 22 / 12) - 8 = 7, new gets min(round(4 * 22 / 12) - 4, rest)
+    # = min(3, 3). What rounding leaves over goes to the first one.
+    # Order: larger first; among equals the newer when growing, the older when shrinking.
     ordered = sorted(parts, key=_age, reverse=left > 0)
     ordered.sort(key=lambda one: one.replicas, reverse=True)
     sizes = {one.key: one.replicas for one in ordered}

@@ -12,16 +12,16 @@ upstream: pkg/controller/deployment/deployment_controller.go, sync.go:getNewRepl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.api.codec import as_json
 from fairlead.api.json import Json
 from fairlead.api.objects import Deployment, OwnerReference, Pod, ReplicaSet
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant, seconds
-from fairlead.engine.workloads.deployment.replica_set_manifest import replica_set_manifest
 from fairlead.engine.workloads.deployment.revision import (
     DESIRED_REPLICAS,
     MAX_REPLICAS,
@@ -43,6 +43,7 @@ from fairlead.engine.workloads.pod_control.generated_name import template_hash
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, pod_state
 from fairlead.engine.workloads.pod_control.pod_template import (
     TEMPLATE_HASH_LABEL,
+    controller_reference,
     read_template,
     resembles,
     same_template,
@@ -178,7 +179,8 @@ class Rollout:
         )
         scaling = is_scaling(parts, spec.replicas)
         before = {one.key: one.replicas for one in parts}
-        # Those whose size stays must learn of the new whole, too, or it would never be over.
+        # ReplicaSets whose size stays get the new desired-replicas annotation too: without it,
+        # `is_scaling` would stay true forever.
         stale = {key: size for key, size in before.items() if size and scaling}
         wanted = sizes | {key: size for key, size in stale.items() if key not in sizes}
         return {key: size for key, size in wanted.items() if scaling or size != before[key]}
@@ -342,3 +344,42 @@ def _newest(implied: dict[str, PodSet]) -> str:
 def _ref(kind: str, one: ReplicaSet | Deployment) -> ObjectRef:
     meta = one.metadata
     return ObjectRef(kind, meta.namespace, meta.name, meta.uid)
+
+
+def replica_set_manifest(
+    deployment: Deployment, name: str, digest: str, replicas: int, annotations: Mapping[str, str]
+) -> Json:
+    """The ReplicaSet `name` with `replicas` pods; `digest` is its pod-template-hash."""
+    meta, spec = deployment.metadata, deployment.spec
+    label = {TEMPLATE_HASH_LABEL: digest}
+    template = with_labels(spec.template, label)
+    body: Json = {
+        "replicas": replicas,
+        "selector": _selector(deployment, label),
+        "template": template,
+    }
+    if spec.min_ready_seconds:
+        body["minReadySeconds"] = spec.min_ready_seconds
+    owner = OwnerReference(api_version="apps/v1", kind="Deployment", name=meta.name, uid=meta.uid)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": name,
+            "namespace": meta.namespace,
+            "labels": template["metadata"]["labels"],
+            "annotations": dict(annotations),
+            "ownerReferences": [controller_reference(owner)],
+        },
+        "spec": body,
+    }
+
+
+def _selector(deployment: Deployment, label: dict[str, str]) -> Json:
+    selector = deployment.spec.selector
+    if selector is None:
+        return {"matchLabels": label}
+    own: Json = {"matchLabels": {**selector.match_labels, **label}}
+    if selector.match_expressions:
+        own["matchExpressions"] = [as_json(one) for one in selector.match_expressions]
+    return own

@@ -1,10 +1,13 @@
-"""Budget: what a PodDisruptionBudget says and the pods it guards, counted as they change.
+"""Budget: a PodDisruptionBudget with counts of its pods, updated incrementally.
 
-    expected   minAvailable as a number: the pods that match
-               otherwise: what their controllers are scaled to, each controller once
+    expected   with a number in minAvailable: the matching pods
+               otherwise: the sum of the scales of their controllers, each counted once
     desired    minAvailable, or expected - maxUnavailable; percentages are rounded up
     healthy    ready, not terminating, and not about to be evicted
-    allowed    healthy - desired, but 0 while nothing is expected
+    allowed    healthy - desired, but 0 while expected is 0
+
+Example: maxUnavailable 25%, a Deployment with 10 replicas, 9 pods ready. expected = 10, desired =
+10 - ceil(2.5) = 7, healthy = 9, so 2 disruptions are allowed.
 
 upstream: pkg/controller/disruption/disruption.go:trySync, getExpectedPodCount, countHealthyPods,
 buildDisruptedPodMap, updatePdbStatus
@@ -23,7 +26,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 
-# An eviction that has not begun after this long is taken for abandoned.
+# A granted eviction that has not begun after this long has expired.
 DELETION_TIMEOUT: Final[DurationNs] = seconds(120)
 
 # Of a percentage; an amount has no more bits.
@@ -32,12 +35,12 @@ _PERCENT: Final = re.compile(r"([0-9]+)%")
 
 
 class BudgetError(ValueError):
-    """A budget that cannot be worked out; upstream then allows no disruption at all."""
+    """A budget whose status cannot be computed; upstream then allows no disruptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What a guarded pod adds to the counts."""
+    """Contribution of a selected pod to the counts."""
 
     owner: OwnerReference | None
     is_leaving: bool
@@ -45,14 +48,14 @@ class Member:
 
     @classmethod
     def of(cls, pod: Pod) -> Member:
-        """What `pod` adds."""
+        """The contribution of `pod`."""
         is_leaving = is_terminating(pod)
         return cls(controller_of(pod.metadata), is_leaving, is_ready(pod) and not is_leaving)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What the status of a budget should say."""
+class BudgetStatus:
+    """The computed status of a budget."""
 
     expected_pods: int
     desired_healthy: int
@@ -62,11 +65,11 @@ class Standing:
     @property
     def disruptions_allowed(self) -> int:
         """How many healthy pods may be evicted now."""
-        # A budget that matches nothing yet must not let the first pods go unguarded.
+        # A budget without pods must not allow the eviction of its first pods.
         return max(0, self.current_healthy - self.desired_healthy) if self.expected_pods else 0
 
     def is_written_in(self, budget: PodDisruptionBudget) -> bool:
-        """Whether the status of `budget` says all this already."""
+        """Whether the status of `budget` already has these values."""
         status = budget.status
         return (
             status.expected_pods == self.expected_pods
@@ -87,7 +90,7 @@ class Budget:
     healthy: int = 0
 
     def put(self, name: str, member: Member) -> bool:
-        """The pod `name` is a member now; whether that changes anything."""
+        """Stores the member `name`; returns whether anything changes."""
         before = self.members.get(name)
         if before == member:
             return False
@@ -99,7 +102,7 @@ class Budget:
         return True
 
     def remove(self, name: str) -> bool:
-        """The pod `name` is no member any more; whether it was one."""
+        """Removes the member `name`; returns whether it was one."""
         member = self.members.pop(name, None)
         if member is None:
             return False
@@ -112,20 +115,20 @@ class Budget:
 
     @property
     def needs_scale(self) -> bool:
-        """Whether what is expected depends on the controllers of the pods."""
+        """Whether `expected` depends on the scale of controllers."""
         spec = self.view.spec
         return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 
-    def standing(self, scale: int, now: Instant) -> Standing:
-        """Where the budget stands; `scale` is the sum of its controllers' scales if it needs it.
+    def status(self, scale: int, now: Instant) -> BudgetStatus:
+        """The status at `now`; `scale` is the sum of the controllers' scales if it is needed.
 
-        Raises BudgetError for percentages that are none.
+        Raises BudgetError for invalid percentages.
         """
         expected = scale if self.needs_scale else len(self.members)
         if self.view.spec.max_unavailable is None and self.view.spec.min_available is None:
             expected = 0
         disrupted = self._disrupted(now)
-        return Standing(
+        return BudgetStatus(
             expected_pods=expected,
             desired_healthy=desired_healthy(self.view, expected),
             current_healthy=self._healthy_now(now),
@@ -133,12 +136,12 @@ class Budget:
         )
 
     def next_recheck(self, now: Instant) -> Instant | None:
-        """When the first eviction under way is given up, None when there is none."""
+        """When the first pending eviction expires, None if there is none."""
         stamps = self._disrupted(now).values()
         return min((parse_timestamp(one) + DELETION_TIMEOUT for one in stamps), default=None)
 
     def _disrupted(self, now: Instant) -> dict[str, str]:
-        """The evictions that have not begun: of members still there and not for too long."""
+        """Evictions that were granted but have not begun, of existing pods, within the timeout."""
         return {
             name: stamp
             for name, stamp in self.view.status.disrupted_pods.items()
@@ -156,7 +159,7 @@ class Budget:
 
 
 def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
-    """How many healthy pods `budget` demands. Raises BudgetError."""
+    """How many healthy pods `budget` requires. Raises BudgetError."""
     spec = budget.spec
     if spec.max_unavailable is not None:
         return max(0, expected - scaled(spec.max_unavailable, expected))
@@ -166,7 +169,7 @@ def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
 
 
 def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
-    """`value` itself, or that percentage of `total`, rounded. Raises BudgetError."""
+    """`value`, or that percentage of `total`, rounded. Raises BudgetError."""
     # upstream: apimachinery/pkg/util/intstr/intstr.go:GetScaledValueFromIntOrPercent
     if isinstance(value, int):
         return value

@@ -24,7 +24,7 @@ class BudgetState:
     then, and the status is computed again when the write is answered. (Upstream's work queue has
     the same effect: one worker for each budget, and another turn for later changes.) `is_written`:
     the status was written, or loaded. `failure` is the written reason why the status could not be
-    computed, `doubt` the reason of the last warning event about its pods.
+    computed, `warning` the reason of the last warning event about its pods.
     """
 
     budget: Budget
@@ -33,17 +33,17 @@ class BudgetState:
     is_written: bool = False
     expected: int = 0
     failure: str = ""
-    doubt: str = ""
+    warning: str = ""
     recheck_at: Instant | None = None
 
-    def guards(self, labels: Labels) -> bool:
+    def selects(self, labels: Labels) -> bool:
         """Whether the budget selects pods with `labels`."""
         return selector_matches(self.budget.view.spec.selector, labels)
 
 
 @dataclass(slots=True)
-class _Guarded:
-    """A pod as far as budgets care, with the names of those that budgets it."""
+class _SelectedPod:
+    """A pod with the names of the budgets that select it."""
 
     labels: Labels
     member: Member
@@ -55,31 +55,31 @@ class NamespaceBudgets:
     """The budgets and pods of one namespace, by name."""
 
     states: dict[str, BudgetState] = field(default_factory=dict)
-    _pods: dict[str, _Guarded] = field(default_factory=dict)
+    _pods: dict[str, _SelectedPod] = field(default_factory=dict)
     _by_labels: dict[tuple[tuple[str, str], ...], tuple[str, ...]] = field(default_factory=dict)
 
     def see_pod(self, pod: Pod) -> list[BudgetState]:
-        """Take the newest version of `pod`."""
+        """Stores the newest version of `pod`."""
         return list(self._see_pod(pod))
 
     def forget_pod(self, name: str) -> list[BudgetState]:
-        """The pod `name` is gone."""
+        """Removes the pod `name`."""
         gone = self._pods.pop(name, None)
         budgets = gone.budgets if gone is not None else ()
         return [self.states[one] for one in budgets if self.states[one].budget.remove(name)]
 
     def see_budget(self, view: PodDisruptionBudget) -> BudgetState:
-        """Take the newest version of a budget; one that was rewritten starts anew."""
+        """Stores the newest version of a budget; if its spec changed, its counts start anew."""
         name = view.metadata.name
         state = self.states.get(name)
         if state is None or _is_rewritten(state.budget.view, view):
             state = self.states[name] = BudgetState(Budget(view))
-            self._recruit(name, state)
+            self._select_pods(name, state)
         state.budget.view = view
         return state
 
     def forget_budget(self, name: str) -> None:
-        """The budget `name` is gone."""
+        """Removes the budget `name`."""
         self.states.pop(name, None)
         self._by_labels.clear()
         for pod in self._pods.values():
@@ -90,37 +90,37 @@ class NamespaceBudgets:
         known = self._pods.get(name)
         budgets = known.budgets if known is not None else ()
         if known is None or known.labels != labels:
-            before, budgets = budgets, self._guards_of(labels)
+            before, budgets = budgets, self._budgets_of(labels)
             for one in before:
                 if one not in budgets and self.states[one].budget.remove(name):
                     yield self.states[one]
         member = Member.of(pod)
-        self._pods[name] = _Guarded(labels, member, budgets)
+        self._pods[name] = _SelectedPod(labels, member, budgets)
         for one in budgets:
             if self.states[one].budget.put(name, member):
                 yield self.states[one]
 
-    def _guards_of(self, labels: Labels) -> tuple[str, ...]:
-        """The budgets that budgets pods with `labels`; replicas share them, so they share this."""
+    def _budgets_of(self, labels: Labels) -> tuple[str, ...]:
+        """Names of the budgets that select `labels`; cached, since replicas have equal labels."""
         key = tuple(sorted(labels.items()))
         found = self._by_labels.get(key)
         if found is None:
-            found = tuple(name for name, one in self.states.items() if one.guards(labels))
+            found = tuple(name for name, one in self.states.items() if one.selects(labels))
             self._by_labels[key] = found
         return found
 
-    def _recruit(self, budget_name: str, state: BudgetState) -> None:
-        """Let a new budget, or one with another selector, find its pods."""
+    def _select_pods(self, budget_name: str, state: BudgetState) -> None:
+        """Selects the pods of a budget that is new or has a new selector."""
         self._by_labels.clear()
         for name, pod in self._pods.items():
             pod.budgets = tuple(one for one in pod.budgets if one != budget_name)
-            if state.guards(pod.labels):
+            if state.selects(pod.labels):
                 state.budget.put(name, pod.member)
                 pod.budgets += (budget_name,)
 
 
 def _is_rewritten(before: PodDisruptionBudget, after: PodDisruptionBudget) -> bool:
-    """Whether more than the status has changed: all is to be counted, and told, anew."""
+    """Whether more than the status has changed, so that everything is counted anew."""
     return (
         before.spec != after.spec
         or before.metadata.generation != after.metadata.generation

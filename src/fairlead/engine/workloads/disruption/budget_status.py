@@ -1,4 +1,4 @@
-"""What is written into the status of a PodDisruptionBudget.
+"""Status patches and events of a PodDisruptionBudget.
 
 upstream: pkg/controller/disruption/disruption.go:updatePdbStatus, failSafe;
 component-helpers/apps/poddisruptionbudget/helpers.go:UpdateDisruptionAllowedCondition
@@ -14,7 +14,7 @@ from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.disruption.budget import Standing
+from fairlead.engine.workloads.disruption.budget import BudgetStatus
 from fairlead.engine.workloads.identity import owner_event
 
 KIND: Final = "PodDisruptionBudget"
@@ -26,19 +26,19 @@ NO_PODS: Final = "NoPods"
 UNMANAGED: Final = "UnmanagedPods"
 
 
-def standing_patch(view: PodDisruptionBudget, standing: Standing) -> PatchStatus:
-    """Write where the budget stands."""
-    allowed = standing.disruptions_allowed
+def status_patch(view: PodDisruptionBudget, status: BudgetStatus) -> PatchStatus:
+    """Writes the computed status."""
+    allowed = status.disruptions_allowed
     fields: dict[str, Any] = {
-        "currentHealthy": standing.current_healthy,
-        "desiredHealthy": standing.desired_healthy,
+        "currentHealthy": status.current_healthy,
+        "desiredHealthy": status.desired_healthy,
         "disruptionsAllowed": allowed,
-        "expectedPods": standing.expected_pods,
+        "expectedPods": status.expected_pods,
         "observedGeneration": view.metadata.generation,
     }
-    before, after = view.status.disrupted_pods, standing.disrupted_pods
+    before, after = view.status.disrupted_pods, status.disrupted_pods
     if after != before:
-        # A merge patch that leaves alone what the eviction subresource noted in between.
+        # The merge patch names single pods, to keep entries that the eviction API adds meanwhile.
         fields["disruptedPods"] = {name: after.get(name) for name in before}
     condition = (
         Condition(ALLOWED, "True", SUFFICIENT)
@@ -49,7 +49,7 @@ def standing_patch(view: PodDisruptionBudget, standing: Standing) -> PatchStatus
 
 
 def failure_patch(view: PodDisruptionBudget, message: str) -> PatchStatus:
-    """Allow nothing while the budget cannot be worked out, and say why."""
+    """Allows no disruptions while the status cannot be computed, with the reason."""
     condition = Condition(ALLOWED, "False", SYNC_FAILED, message)
     return PatchStatus(_ref(view), {"disruptionsAllowed": 0}, (condition,))
 
@@ -80,8 +80,8 @@ def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant)
     return PatchStatus(patch.target, {**patch.fields, "conditions": list(entries.values())})
 
 
-def doubtful(view: PodDisruptionBudget, reason: str) -> RecordEvent:
-    """The event that tells what is the matter with the pods of a budget: NO_PODS or UNMANAGED."""
+def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
+    """The event about a problem with the pods of a budget: NO_PODS or UNMANAGED."""
     # upstream: pkg/controller/disruption/disruption.go:trySync
     if reason == NO_PODS:
         return owner_event(_ref(view), NO_PODS, "No matching pods found")
@@ -96,8 +96,8 @@ def doubtful(view: PodDisruptionBudget, reason: str) -> RecordEvent:
     return owner_event(_ref(view), UNMANAGED, note, is_warning=True)
 
 
-def not_counted(view: PodDisruptionBudget, message: str) -> RecordEvent:
-    """The event that tells why it is not known how many pods a budget should have."""
+def count_warning(view: PodDisruptionBudget, message: str) -> RecordEvent:
+    """The event about a number of expected pods that cannot be computed."""
     note = f"Failed to calculate the number of expected pods: {message}"
     return owner_event(_ref(view), "CalculateExpectedPodCountFailed", note, is_warning=True)
 

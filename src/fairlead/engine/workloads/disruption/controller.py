@@ -1,13 +1,12 @@
-"""Disruption: keeps the status of PodDisruptionBudgets true.
+"""Disruption: keeps the status of PodDisruptionBudgets current.
 
-A change of a pod touches the budgets that budgets it, and only one that changes a count writes
-anything. The eviction subresource takes from a budget itself and notes the pod in
-status.disruptedPods; until that pod terminates it counts as not healthy, so an eviction under
-way is never given back.
+A change of a pod touches the budgets that select it, and only a change of a count leads to a write.
+The eviction subresource decrements disruptionsAllowed itself and records the pod in
+status.disruptedPods. Until that pod terminates it counts as not healthy, so a granted eviction is
+never granted twice.
 
-Differs from upstream: where none of the controllers behind a budget is known, what the loaded
-status expected is kept (see also `scale`). A DisruptionTarget condition that came to nothing is
-taken back as upstream does.
+Differs from upstream: if none of the controllers behind a budget is known, the expected pods of the
+loaded status are kept (see also `scale`).
 
 upstream: pkg/controller/disruption/disruption.go
 """
@@ -38,23 +37,23 @@ from fairlead.engine.workloads.disruption.budget_status import (
     NO_PODS,
     UNMANAGED,
     ConditionForm,
-    doubtful,
+    count_warning,
     failure_patch,
-    not_counted,
+    pods_warning,
     short_conditions,
-    standing_patch,
+    status_patch,
 )
 from fairlead.engine.workloads.disruption.scale import Scales, is_scalable
 from fairlead.engine.workloads.disruption.stale_disruption import StaleDisruptions
 from fairlead.engine.workloads.event_sink import EventSink, NoEvents
 
-# A recheck goes through a rate-limited queue whose first delay is this long.
+# First delay of the rate-limited queue that rechecks go through.
 RECHECK_LAG: Final = seconds(0.005)
 RETRY_AFTER: Final = seconds(1)
 
 
 class Disruption:
-    """The controller of PodDisruptionBudgets."""
+    """The PodDisruptionBudget controller."""
 
     issuer: ClassVar[Issuer] = controller_account("disruption-controller")
 
@@ -70,7 +69,7 @@ class Disruption:
         self._rechecks: TimerQueue[tuple[str, str]] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Write what `stimulus` changed about any budget."""
+        """Writes the status of the budgets that `stimulus` has changed."""
         match stimulus:
             case ObjectChanged(one):
                 return self._sync_all(self._see(one), now)
@@ -85,13 +84,13 @@ class Disruption:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When an eviction under way, or a condition, is to be given up."""
+        """When a pending eviction or a stale condition expires."""
         dues = (self._rechecks.next_due(), self._stale.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Give up what has been waited for too long."""
-        commands = self._stale.give_up(now)
+        """Expires pending evictions and stale conditions."""
+        commands = self._stale.reset_stale(now)
         for namespace, name in self._rechecks.pop_due(now):
             state = self._namespace(namespace).states.get(name)
             if state is not None:
@@ -132,7 +131,7 @@ class Disruption:
                 return ()
 
     def _load(self, objects: Iterable[ApiObject], now: Instant) -> list[Command]:
-        """Take in everything first; a loaded status counts as written by somebody who knew."""
+        """Stores all objects first; a loaded status counts as written."""
         for one in objects:
             self._see(one)
         commands: list[Command] = []
@@ -171,30 +170,32 @@ class Disruption:
         state.is_dirty = state.is_writing
         if state.is_writing:
             return []
-        events = self._doubts(state)
+        events = self._warnings(state)
         try:
-            standing = state.budget.standing(self._scale(state), now)
+            status = state.budget.status(self._scale(state), now)
         except BudgetError as cause:
             failed = _fail(state, str(cause))
             if failed:
-                events += self._events.record(not_counted(view, str(cause)))
+                events += self._events.record(count_warning(view, str(cause)))
             return [*events, *(self._form(one, view, now) for one in failed)]
-        if state.is_written and not state.failure and standing.is_written_in(view):
+        if state.is_written and not state.failure and status.is_written_in(view):
             return events
         state.is_writing, state.is_written, state.failure = True, True, ""
-        return [*events, self._form(standing_patch(view, standing), view, now)]
+        return [*events, self._form(status_patch(view, status), view, now)]
 
-    def _doubts(self, state: BudgetState) -> list[Command]:
-        """What a user should know of the pods of a budget, once each time it comes about."""
+    def _warnings(self, state: BudgetState) -> list[Command]:
+        """Warning events about the pods of a budget, once for each time a problem appears."""
         budget = state.budget
-        doubt = ""
+        warning = ""
         if not budget.members:
-            doubt = NO_PODS
+            warning = NO_PODS
         elif budget.needs_scale and sum(budget.owners.values()) < len(budget.members):
-            doubt = UNMANAGED
-        before, state.doubt = state.doubt, doubt
+            warning = UNMANAGED
+        before, state.warning = state.warning, warning
         return (
-            self._events.record(doubtful(budget.view, doubt)) if doubt and doubt != before else []
+            self._events.record(pods_warning(budget.view, warning))
+            if warning and warning != before
+            else []
         )
 
     def _scale(self, state: BudgetState) -> int:

@@ -1,11 +1,11 @@
-"""Scales: what the controllers of pods are scaled to, as far as anybody knows.
+"""Scales: the desired number of pods of each controller.
 
-    Deployment > ReplicaSet, ReplicationController, StatefulSet     their spec.replicas
-    DaemonSet, Job, Node                                            have no scale: an error
-    anything else, and whatever is not in the snapshot              its pods at their most
+    Deployment > ReplicaSet, ReplicationController, StatefulSet     spec.replicas
+    DaemonSet, Job, Node                                            no scale: an error
+    other kinds, and owners missing from the snapshot               the peak of its active pods
 
-Upstream gives up on a controller it does not find. Here it is usual that an owner is not in the
-snapshot, so the greatest number of its active pods seen at a time stands for its scale.
+Upstream gives up if it does not find a controller. Snapshots often lack owners, so the highest
+number of active pods seen at one time stands for the scale.
 
 upstream: pkg/controller/disruption/disruption.go:finders, getScaleController
 """
@@ -39,8 +39,8 @@ Path = tuple[str, str, str]
 
 
 @dataclass(slots=True)
-class _Crew:
-    """The pods of a controller: who is active, and how many were at most."""
+class _ControllerPods:
+    """The active pods of a controller, and their highest number so far."""
 
     sample: Pod
     active: dict[str, None] = field(default_factory=dict)
@@ -52,10 +52,10 @@ class Scales:
     """Scalable objects by kind, namespace and name, and the pods of all controllers."""
 
     _known: dict[Path, Scalable] = field(default_factory=dict)
-    _crews: dict[tuple[str, OwnerReference], _Crew] = field(default_factory=dict)
+    _pods: dict[tuple[str, OwnerReference], _ControllerPods] = field(default_factory=dict)
 
     def see(self, one: Scalable) -> bool:
-        """Take the newest version of `one`; whether its scale is news."""
+        """Stores the newest version of `one`; returns whether its scale changed."""
         path = _path(one)
         before, self._known[path] = self._known.get(path), one
         return (
@@ -65,32 +65,32 @@ class Scales:
         )
 
     def forget(self, one: Scalable) -> None:
-        """`one` is gone."""
+        """Removes `one`."""
         self._known.pop(_path(one), None)
 
     def see_pod(self, pod: Pod) -> None:
-        """Count `pod` among its controller's."""
+        """Counts `pod` for its controller."""
         owner = controller_of(pod.metadata)
         if owner is None:
             return
-        crew = self._crews.setdefault((pod.metadata.namespace, owner), _Crew(pod))
+        pods = self._pods.setdefault((pod.metadata.namespace, owner), _ControllerPods(pod))
         if pod_state(pod) is PodState.ACTIVE:
-            crew.active[pod.metadata.name] = None
-            crew.peak = max(crew.peak, len(crew.active))
+            pods.active[pod.metadata.name] = None
+            pods.peak = max(pods.peak, len(pods.active))
         else:
-            crew.active.pop(pod.metadata.name, None)
+            pods.active.pop(pod.metadata.name, None)
 
     def forget_pod(self, pod: Pod) -> None:
-        """`pod` is gone."""
+        """Removes `pod`."""
         owner = controller_of(pod.metadata)
-        crew = self._crews.get((pod.metadata.namespace, owner)) if owner is not None else None
-        if crew is not None:
-            crew.active.pop(pod.metadata.name, None)
+        pods = self._pods.get((pod.metadata.namespace, owner)) if owner is not None else None
+        if pods is not None:
+            pods.active.pop(pod.metadata.name, None)
 
     def total(self, namespace: str, owners: Iterable[OwnerReference]) -> int:
-        """The sum of the scales of the controllers behind `owners`, each counted once.
+        """Sum of the scales of the controllers behind `owners`, each counted once.
 
-        Raises BudgetError for one that has none.
+        Raises BudgetError for a controller without a scale.
         """
         scales: dict[object, int] = {}
         for owner in owners:
@@ -99,17 +99,17 @@ class Scales:
                 raise BudgetError(f"{kind} does not implement the scale subresource")
             behind = self._behind(namespace, owner)
             if behind is None:
-                scales[owner.uid or owner] = self._crews[namespace, owner].peak
+                scales[owner.uid or owner] = self._pods[namespace, owner].peak
             else:
                 scales[_path(behind)] = behind.spec.replicas
         return sum(scales.values())
 
     def is_known(self, namespace: str, owner: OwnerReference) -> bool:
-        """Whether the scale of `owner` is said by somebody rather than counted."""
+        """Whether the scale of `owner` comes from an object rather than from counted pods."""
         return self._behind(namespace, owner) is not None
 
     def _behind(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """The object whose scale speaks for the pods of `owner`."""
+        """The object that has the scale of the pods of `owner`."""
         found = self._find(namespace, owner)
         if found is None:
             return self._implied(namespace, owner)
@@ -122,12 +122,12 @@ class Scales:
         return found if found is not None and owner.uid in ("", found.metadata.uid) else None
 
     def _implied(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """The Deployment behind a ReplicaSet that is not in the snapshot."""
+        """The Deployment behind a ReplicaSet that is missing from the snapshot."""
         name = owner.name.rpartition("-")[0]
         deployment = self._known.get((DEPLOYMENT, namespace, name))
-        crew = self._crews.get((namespace, owner))
-        if isinstance(deployment, Deployment) and crew is not None:
-            return deployment if stands_behind(deployment, owner, crew.sample) else None
+        pods = self._pods.get((namespace, owner))
+        if isinstance(deployment, Deployment) and pods is not None:
+            return deployment if stands_behind(deployment, owner, pods.sample) else None
         return None
 
 

@@ -1,8 +1,8 @@
-"""Stale DisruptionTarget conditions: announced disruptions that never came.
+"""Resets stale DisruptionTarget conditions, after disruptions that did not happen.
 
-Whoever is about to end a pod says so in a condition first. When the deletion does not follow
-within two minutes the condition is set to False again; a kubelet's own announcement is not
-touched, because it may take any time.
+A component that is about to delete a pod sets the condition first. If the deletion does not follow
+within two minutes, the condition is set to False. The kubelet's own conditions are not touched,
+because graceful shutdown may take longer.
 
 upstream: pkg/controller/disruption/disruption.go:nonTerminatingPodHasStaleDisruptionCondition
 """
@@ -27,13 +27,13 @@ STALE_AFTER: Final[DurationNs] = seconds(120)
 
 @dataclass(slots=True)
 class StaleDisruptions:
-    """The pods whose disruption is announced, and when the announcement becomes stale."""
+    """Pods with a DisruptionTarget condition, and when it becomes stale."""
 
     _announced: dict[str, tuple[ObjectRef, Instant]] = field(default_factory=dict)  # by pod key
     _timers: TimerQueue[str] = field(default_factory=TimerQueue)
 
     def see(self, pod: Pod) -> None:
-        """Take the newest version of `pod`."""
+        """Stores the newest version of `pod`."""
         due = _stale_at(pod)
         if due is None:
             self._announced.pop(pod.key, None)
@@ -42,15 +42,15 @@ class StaleDisruptions:
             self._timers.add(due, pod.key)
 
     def forget(self, pod: Pod) -> None:
-        """`pod` is gone."""
+        """Removes `pod`."""
         self._announced.pop(pod.key, None)
 
     def next_due(self) -> Instant | None:
-        """When the first announcement may be stale."""
+        """When the next condition becomes stale."""
         return self._timers.next_due()
 
-    def give_up(self, now: Instant) -> list[Command]:
-        """Take back what is stale by `now`."""
+    def reset_stale(self, now: Instant) -> list[Command]:
+        """Resets the conditions that are stale at `now`."""
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
             announced = self._announced.get(key)

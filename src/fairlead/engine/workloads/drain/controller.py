@@ -49,7 +49,7 @@ CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A pod that holds up the drain of `node`: the last refusal, and since when it is refused."""
+    """A pod that blocks the drain of `node`: the last refusal, and since when it is refused."""
 
     node: str
     pod: ObjectRef
@@ -59,7 +59,7 @@ class Blocked:
 
 @dataclass(slots=True)
 class _Drain:
-    """A drain under way: the pods still there, by key, and those whose eviction was refused."""
+    """A drain in progress: the remaining pods by key, and those whose eviction was refused."""
 
     node: str
     is_cordoned: bool
@@ -69,21 +69,21 @@ class _Drain:
 
 
 class Drain:
-    """The controller of drains; evictions are told to `reporter` once they are granted."""
+    """The drain controller; granted evictions are reported to `reporter`."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
 
     def __init__(self, reporter: Reporter) -> None:
-        """Start knowing nothing."""
+        """Start empty."""
         self._reporter = reporter
         self._pods: dict[str, dict[str, Pod]] = {}  # by node, then by key
         self._drains: dict[str, _Drain] = {}  # by node
-        self._finished: dict[str, None] = {}  # nodes whose drain is done and not yet called off
-        self._asked: dict[ObjectRef, str] = {}  # evictions under way -> node
+        self._finished: dict[str, None] = {}  # nodes whose drain is done and still requested
+        self._asked: dict[ObjectRef, str] = {}  # evictions in flight -> node
         self._retries: TimerQueue[tuple[_Drain, ObjectRef]] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Begin, go on with or call off the drains that `stimulus` concerns."""
+        """Starts, continues or cancels the drains that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(one):
                 return self._see(one)
@@ -100,11 +100,11 @@ class Drain:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When a refused eviction is tried again."""
+        """When a refused eviction is retried."""
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Try again."""
+        """Retries refused evictions."""
         return [
             self._ask(drain, ref)
             for drain, ref in self._retries.pop_due(now)
@@ -114,18 +114,18 @@ class Drain:
 
     @property
     def draining(self) -> tuple[str, ...]:
-        """The nodes whose drain is under way, in the order in which they were asked for."""
+        """Nodes with a drain in progress, in the order in which the drains were requested."""
         return tuple(self._drains)
 
     @property
     def blocked(self) -> tuple[Blocked, ...]:
-        """What holds up the drains under way."""
+        """The pods that block drains in progress."""
         return tuple(one for drain in self._drains.values() for one in drain.refused.values())
 
     # --- learning ------------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject]) -> list[Command]:
-        """Pods first, so that a drain asked for in the snapshot finds them."""
+        """Loads pods first, so that a drain requested in the snapshot finds them."""
         for one in objects:
             if isinstance(one, Pod):
                 self._file(one)
@@ -150,7 +150,7 @@ class Drain:
         if drain is None:
             return [] if name in self._finished else self._begin(node)
         if drain.is_cordoned and not node.spec.unschedulable:
-            del self._drains[name]  # uncordoned by somebody who changed their mind
+            del self._drains[name]  # uncordoned by a user: the drain is cancelled
             self._finished[name] = None
         drain.is_cordoned = node.spec.unschedulable
         return []
@@ -200,7 +200,7 @@ class Drain:
         return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Wait for `pod` to go, and ask it to unless somebody has; nothing if it may stay."""
+        """Evicts `pod` unless its eviction was requested already, or it may stay."""
         if is_daemon_pod(pod) or is_static(pod) or is_terminal(pod):
             return []
         ref = pod_ref(pod)
@@ -212,7 +212,7 @@ class Drain:
         return EvictPod(ref, WHY)
 
     def _let_go(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """`pod` no longer holds up the drain."""
+        """Removes `pod` from the drain."""
         if drain.waiting.get(pod.key) != pod_ref(pod):
             return []
         del drain.waiting[pod.key]
@@ -232,7 +232,7 @@ class Drain:
     # --- outcomes ------------------------------------------------------------------------------
 
     def _see_eviction(self, ref: ObjectRef, now: Instant) -> None:
-        """Tell it, whether or not the pod is gone and its drain done by now."""
+        """Reports a granted eviction, even if the pod is gone and the drain is done."""
         node = self._asked.pop(ref, None)
         if node is None:
             return

@@ -1,13 +1,13 @@
-"""DrainTurns: nodes that are drained one after another and come back, as in a rolling upgrade.
+"""RollingDrains: drains nodes one after another and brings them back, as in a rolling upgrade.
 
-    waiting ──▶ draining ──▶ empty, away for a while ──▶ uncordoned, back
+    waiting ──▶ draining ──▶ empty, down for a while ──▶ uncordoned, back
 
-A Node's annotation `fairlead.dev/drain-in-turn: max-unavailable=1 away=5m0s …` asks for it; all
-nodes whose annotation says the same, to the letter, take turns with one another, in the order in
-which they were asked. At most `max-unavailable` of them are anywhere between waiting and back. The
-drain itself is the business of `drain`, told by `fairlead.dev/drain`; one that a disruption budget
-holds up holds up all that come after it. Taking the annotation away, or deleting the node, gives
-its turn to the next. A node that was cordoned before stays so.
+The Node annotation `fairlead.dev/drain-in-turn: max-unavailable=1 away=5m0s …` starts it. Nodes
+with exactly the same annotation form a group and are drained in the order in which they were
+annotated. At most `max-unavailable` of them are draining or down at a time. `drain.controller`
+drains each node, by the annotation `fairlead.dev/drain`; a drain that a disruption budget blocks
+also blocks the nodes after it. Removing the annotation, or deleting the node, continues with the
+next node. A node that was cordoned before stays cordoned.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """`at_once` nodes may be away together, each for `away` (ns) after it is empty.
+class RollingDrainOptions:
+    """At most `at_once` nodes are down together, each for `away` (ns) after it is empty.
 
-    `which` tells turns apart that are otherwise alike.
+    `which` separates groups whose other options are equal.
     """
 
     at_once: int
@@ -41,12 +41,12 @@ class Turns:
     which: str = ""
 
     def __str__(self) -> str:
-        """What the annotation says."""
+        """The value of the annotation."""
         return f"max-unavailable={self.at_once} away={self.away}ns {self.which}".rstrip()
 
 
-def parse_turns(text: str) -> Turns | None:
-    """What an annotation says; None where it says nothing that can be understood."""
+def parse_options(text: str) -> RollingDrainOptions | None:
+    """The options in an annotation; None if it cannot be parsed."""
     matched = _FORM.fullmatch(text)
     if matched is None:
         return None
@@ -54,32 +54,32 @@ def parse_turns(text: str) -> Turns | None:
         away = parse_duration(matched[2])
     except ValueError:
         return None
-    return Turns(int(matched[1]), away) if away >= 0 else None
+    return RollingDrainOptions(int(matched[1]), away) if away >= 0 else None
 
 
 @dataclass(slots=True)
 class _Roll:
-    """Nodes that take turns; the values say whether a node was cordoned before."""
+    """A group of nodes; the values tell whether a node was cordoned before."""
 
-    turns: Turns
+    turns: RollingDrainOptions
     waiting: dict[str, bool] = field(default_factory=dict)
     begun: dict[str, bool] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)  # never iterated
 
 
-class DrainTurns:
-    """The controller of rolling drains."""
+class RollingDrains:
+    """The rolling drain controller."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
 
     def __init__(self) -> None:
-        """Start knowing nothing."""
-        self._rolls: dict[str, _Roll] = {}  # by the annotation's text
-        self._text_of: dict[str, str] = {}  # by node
+        """Start empty."""
+        self._rolls: dict[str, _Roll] = {}  # by annotation value
+        self._text_of: dict[str, str] = {}  # node -> annotation value
         self._back: TimerQueue[tuple[_Roll, str]] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Begin, go on with or give up the turns that `stimulus` concerns."""
+        """Starts, continues or cancels the rolling drains that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(Node() as node):
                 return self._see(node, now)
@@ -91,11 +91,11 @@ class DrainTurns:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """When a node has been away for long enough."""
+        """When a node has been down for long enough."""
         return self._back.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Bring nodes back; seeing them back, the next ones begin."""
+        """Brings nodes back; the next ones start when these are seen back."""
         return [
             _return(name, was_cordoned=roll.begun[name])
             for roll, name in self._back.pop_due(now)
@@ -119,20 +119,20 @@ class DrainTurns:
         return commands
 
     def _join(self, node: Node, text: str) -> list[Command]:
-        turns = parse_turns(text)
+        turns = parse_options(text)
         if turns is None:
             return []
         name = node.metadata.name
         roll = self._rolls.setdefault(text, _Roll(turns))
         self._text_of[name] = text
-        if node.metadata.annotations.get(DRAIN):  # it was begun before anybody looked
+        if node.metadata.annotations.get(DRAIN):  # its drain began before this controller did
             roll.begun[name] = False
         else:
             roll.waiting[name] = node.spec.unschedulable
         return self._begin(roll)
 
     def _leave(self, name: str) -> list[Command]:
-        """`name` takes no turn any more; others may."""
+        """Removes `name` from its group, so that the next node can start."""
         roll = self._rolls.get(self._text_of.pop(name, ""))
         if roll is None:
             return []

@@ -1,8 +1,8 @@
-"""Endpoints: keeps EndpointSlices and Endpoints of Services true.
+"""ServiceEndpoints: keeps the EndpointSlices and Endpoints of Services current.
 
-A change of a pod touches the Services that select it; what they need is written once everything of
-an instant has settled, and only where it says something new. Endpoints stay in the slice they are
-in, a slice holds a hundred at most.
+A change of a pod touches the Services that select it. Their objects are written once everything of
+the instant has settled, and only if they change. Endpoints stay in the slice that they are in; a
+slice holds at most a hundred.
 
 Differs from upstream: no topology hints, IPv4 only.
 
@@ -32,14 +32,13 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.endpoints.endpoint_slice import (
     MANAGED_BY,
     SLICE_CONTROLLER,
-    Backing,
+    ServiceState,
     older_form,
     ref_of,
     slices,
 )
 from fairlead.engine.workloads.endpoints.service_endpoint import endpoint_of, is_selecting
-from fairlead.engine.workloads.retries import Key
-from fairlead.engine.workloads.work_queue import WorkQueue
+from fairlead.engine.workloads.work_queue import Key, WorkQueue
 
 ZONE: Final = "topology.kubernetes.io/zone"
 WHY_GONE: Final = "its Service is gone"
@@ -51,16 +50,18 @@ class ServiceEndpoints:
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
-        """Start knowing nothing."""
+        """Start empty."""
         self._queue = WorkQueue(config or WorkloadsConfig())
-        self._backings: dict[Key, Backing] = {}
+        self._states: dict[Key, ServiceState] = {}
         self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name
         self._services: dict[str, dict[str, None]] = {}  # names by namespace
-        self._early: dict[Key, list[EndpointSlice | Endpoints]] = {}  # of Services not seen yet
+        self._early: dict[
+            Key, list[EndpointSlice | Endpoints]
+        ] = {}  # objects of Services that are not seen yet
         self._zones: dict[str, str] = {}  # by node
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Take in what changed; what follows is decided once all has settled."""
+        """Stores what changed; writes follow once everything of the instant has settled."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -77,22 +78,22 @@ class ServiceEndpoints:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """At once where something has changed, or when something is tried again."""
+        """0 if something has changed, else the time of the next retry."""
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Write what has changed."""
+        """Writes what has changed."""
         commands: list[Command] = []
         for key in self._queue.take(now):
-            backing = self._backings.get(key)
-            if backing is None or not is_selecting(backing.service):
+            state = self._states.get(key)
+            if state is None or not is_selecting(state.service):
                 continue
-            if backing.pending:
-                backing.is_stale = True
+            if state.pending:
+                state.is_stale = True
                 continue
             if self._queue.rests(key, now):
                 continue
-            written = self._sync(backing)
+            written = self._sync(state)
             self._queue.wrote(key, now, len(written))
             commands += written
         return commands
@@ -125,27 +126,27 @@ class ServiceEndpoints:
         before, known[meta.name] = known.get(meta.name), pod
         for name in self._services.get(meta.namespace, ()):
             key = (meta.namespace, name)
-            backing = self._backings[key]
-            if _selects(backing.service, pod):
-                backing.pods[meta.name] = pod
+            state = self._states[key]
+            if _selects(state.service, pod):
+                state.pods[meta.name] = pod
                 self._queue.add(key)
-            elif before is not None and backing.pods.pop(meta.name, None) is not None:
+            elif before is not None and state.pods.pop(meta.name, None) is not None:
                 self._queue.add(key)
 
     def _see_service(self, service: Service) -> None:
         meta = service.metadata
         key = (meta.namespace, meta.name)
-        backing = self._backings.get(key)
+        state = self._states.get(key)
         self._queue.add(key)
-        if backing is None or backing.service.metadata.uid != meta.uid:
-            backing = self._backings[key] = Backing(service)
+        if state is None or state.service.metadata.uid != meta.uid:
+            state = self._states[key] = ServiceState(service)
             self._services.setdefault(meta.namespace, {})[meta.name] = None
             for one in self._early.pop(key, ()):
                 self._see_written(one)
-        is_same = backing.service.spec.selector == service.spec.selector and backing.pods
-        backing.service = service
+        is_same = state.service.spec.selector == service.spec.selector and state.pods
+        state.service = service
         if not is_same:
-            backing.pods = {
+            state.pods = {
                 name: pod
                 for name, pod in self._pods.get(meta.namespace, {}).items()
                 if _selects(service, pod)
@@ -153,24 +154,24 @@ class ServiceEndpoints:
 
     def _see_written(self, one: EndpointSlice | Endpoints) -> None:
         key = _service_key(one)
-        backing = self._backings.get(key) if key is not None else None
+        state = self._states.get(key) if key is not None else None
         if isinstance(one, EndpointSlice):
             self._leave_to_others(one, key)
         if key is None:
             return
-        if backing is None:
+        if state is None:
             self._early.setdefault(key, []).append(one)
         elif isinstance(one, Endpoints):
-            backing.written = one
+            state.written = one
         else:
-            backing.slices[one.metadata.name] = one
+            state.slices[one.metadata.name] = one
 
     def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
-        """Forget a slice where its labels no longer say that it is the Service's."""
+        """Forgets a slice whose labels no longer name the Service or this controller."""
         namespace = one.metadata.namespace
         for name in self._services.get(namespace, ()):
             former = (namespace, name)
-            known = self._backings[former].slices
+            known = self._states[former].slices
             if former != key and known.pop(one.metadata.name, None) is not None:
                 self._queue.add(former)
 
@@ -180,7 +181,7 @@ class ServiceEndpoints:
             case Pod():
                 self._pods.get(meta.namespace, {}).pop(meta.name, None)
                 for name in self._services.get(meta.namespace, ()):
-                    if self._backings[meta.namespace, name].pods.pop(meta.name, None) is not None:
+                    if self._states[meta.namespace, name].pods.pop(meta.name, None) is not None:
                         self._queue.add((meta.namespace, name))
             case Service():
                 return self._forget_service((meta.namespace, meta.name))
@@ -193,23 +194,23 @@ class ServiceEndpoints:
         return []
 
     def _forget_service(self, key: Key) -> list[Command]:
-        """Its slices have it for an owner; its Endpoints just have its name."""
-        backing = self._backings.pop(key, None)
+        """Deletes the Endpoints of a Service; the garbage collector deletes its slices."""
+        state = self._states.pop(key, None)
         self._queue.forget(key)
         self._services.get(key[0], {}).pop(key[1], None)
-        if backing is None or backing.written is None:
+        if state is None or state.written is None:
             return []
-        return [DeleteObject(ref_of(backing.written), why=WHY_GONE)]
+        return [DeleteObject(ref_of(state.written), why=WHY_GONE)]
 
     def _forget_written(self, one: EndpointSlice | Endpoints) -> None:
         key = _service_key(one)
-        backing = self._backings.get(key) if key is not None else None
-        if key is None or backing is None:
+        state = self._states.get(key) if key is not None else None
+        if key is None or state is None:
             return
         if isinstance(one, Endpoints):
-            backing.written = None
+            state.written = None
         else:
-            backing.slices.pop(one.metadata.name, None)
+            state.slices.pop(one.metadata.name, None)
         self._queue.add(key)
 
     def _see_answer(self, target: ObjectRef, refused_at: Instant | None) -> None:
@@ -217,29 +218,29 @@ class ServiceEndpoints:
             return
         for name in self._services.get(target.namespace, ()):
             key = (target.namespace, name)
-            backing = self._backings[key]
-            if target in backing.pending:
-                del backing.pending[target]
+            state = self._states[key]
+            if target in state.pending:
+                del state.pending[target]
                 if refused_at is not None:
                     self._queue.refused(key, refused_at)
-                elif not backing.pending:
+                elif not state.pending:
                     self._queue.forget(key)
-                if not backing.pending and backing.is_stale:
-                    backing.is_stale = False
+                if not state.pending and state.is_stale:
+                    state.is_stale = False
                     self._queue.add(key)
 
     # --- deciding ------------------------------------------------------------------------------
 
-    def _sync(self, backing: Backing) -> list[Command]:
+    def _sync(self, state: ServiceState) -> list[Command]:
         found = (
-            endpoint_of(backing.service, pod, self._zones.get(pod.spec.node_name, ""))
-            for _, pod in sorted(backing.pods.items())
+            endpoint_of(state.service, pod, self._zones.get(pod.spec.node_name, ""))
+            for _, pod in sorted(state.pods.items())
         )
         endpoints = [one for one in found if one is not None]
-        backing.trigger.look(backing.service, backing.pods.values())
-        commands = [*slices(backing, endpoints), *older_form(backing, endpoints)]
+        state.trigger.look(state.service, state.pods.values())
+        commands = [*slices(state, endpoints), *older_form(state, endpoints)]
         for command in commands:
-            backing.pending[command.target] = None
+            state.pending[command.target] = None
         return list(commands)
 
 
@@ -251,7 +252,7 @@ def _selects(service: Service, pod: Pod) -> bool:
 
 
 def _service_key(one: EndpointSlice | Endpoints) -> Key | None:
-    """The Service that `one` is kept for by this controller, None when it is by somebody else."""
+    """The Service for which this controller manages `one`, None if it does not."""
     meta = one.metadata
     if isinstance(one, Endpoints):
         return meta.namespace, meta.name

@@ -1,6 +1,9 @@
-"""What is written of a Service's endpoints: slices of a hundred at most, and the older form.
+"""Writes the EndpointSlices and the Endpoints object of a Service.
 
 An endpoint stays in the slice that it is in, so that a change of one pod rewrites one slice.
+
+Example with 101 endpoints: slices x (100) and y (1). If a pod in x ends, x is written with 99, and
+y keeps its endpoint. A new pod is then put into x, the first slice with room.
 
 upstream: staging/src/k8s.io/endpointslice/reconciler.go:reconcileByPortMapping
 """
@@ -21,7 +24,7 @@ from fairlead.engine.workloads.endpoints.service_endpoint import (
     ports_json,
     subsets_of,
 )
-from fairlead.engine.workloads.endpoints.trigger_time import TRIGGERED_AT, Trigger
+from fairlead.engine.workloads.endpoints.trigger_time import TRIGGERED_AT, TriggerTime
 from fairlead.engine.workloads.pod_control.generated_name import generated_name
 
 SLICE_SIZE_MAX: Final = 100
@@ -38,10 +41,10 @@ Change = CreateObject | PatchObject | DeleteObject
 
 
 @dataclass(slots=True)
-class Backing:
-    """A Service, the pods it selects by name, and what is written of them.
+class ServiceState:
+    """A Service, the pods it selects by name, and its written objects.
 
-    It `is_stale` where something has changed while a write was under way.
+    `is_stale`: something changed while a write was in flight.
     """
 
     service: Service
@@ -51,23 +54,23 @@ class Backing:
     pending: dict[ObjectRef, None] = field(default_factory=dict)
     is_stale: bool = False
     serial: int = 0
-    trigger: Trigger = field(default_factory=Trigger)
+    trigger: TriggerTime = field(default_factory=TriggerTime)
 
 
-def slices(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
-    """What makes the slices of `backing` hold `endpoints`."""
+def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[Change]:
+    """The commands after which the slices of `state` hold `endpoints`."""
     groups: dict[Ports, dict[str, Endpoint]] = {}
-    labels = _labels(backing, {SERVICE_NAME: backing.service.metadata.name, **_BY_SLICES})
+    labels = _labels(state, {SERVICE_NAME: state.service.metadata.name, **_BY_SLICES})
     for one in endpoints:
         groups.setdefault(one.ports, {})[one.uid] = one
-    superfluous = dict(backing.slices)
+    superfluous = dict(state.slices)
     made: list[CreateObject] = []
-    # A Service without any endpoint has one slice that says so.
+    # A Service without endpoints has one empty slice.
     for ports, wanted in groups.items() or [((), {})]:
         written, rest = ports_json(ports), dict(wanted)
         held = {
             name: _held_entries(known, rest)
-            for name, known in backing.slices.items()
+            for name, known in state.slices.items()
             if list(known.ports) == written
         }
         new = [one.in_slice() for one in rest.values()]
@@ -77,21 +80,21 @@ def slices(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
             if not content and wanted:
                 continue
             del superfluous[name]
-            known = backing.slices[name]
+            known = state.slices[name]
             if list(known.endpoints) != content or known.metadata.labels != labels:
-                meta = _metadata(backing, known, labels)
+                meta = _metadata(state, known, labels)
                 yield PatchObject(ref_of(known), {"metadata": meta, "endpoints": content})
         made.extend(
-            _new_slice(backing, labels, new[start : start + SLICE_SIZE_MAX], written)
+            _new_slice(state, labels, new[start : start + SLICE_SIZE_MAX], written)
             for start in range(0, len(new), SLICE_SIZE_MAX)
         )
         if not wanted and not held:
-            made.append(_new_slice(backing, labels, [], written))
+            made.append(_new_slice(state, labels, [], written))
     yield from _recycled(made, superfluous)
 
 
 def _recycled(made: list[CreateObject], superfluous: dict[str, EndpointSlice]) -> Iterable[Change]:
-    """Slices to be made take the place of those that would go."""
+    """Reuses slices that would be deleted for slices that would be created."""
     # upstream: reconciler.go:finalize
     left = list(superfluous.values())
     while made and left:
@@ -105,24 +108,24 @@ def _recycled(made: list[CreateObject], superfluous: dict[str, EndpointSlice]) -
 
 
 def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]:
-    """The newest entries of those that `known` holds already; they are taken out of `rest`."""
+    """The newest entries of those that `known` holds already; they are removed from `rest`."""
     uids = [entry.get("targetRef", {}).get("uid", "") for entry in known.endpoints]
     return [rest.pop(uid).in_slice() for uid in uids if uid in rest]
 
 
 def _new_slice(
-    backing: Backing, labels: dict[str, str], entries: list[Json], ports: list[Json]
+    state: ServiceState, labels: dict[str, str], entries: list[Json], ports: list[Json]
 ) -> CreateObject:
-    backing.serial += 1
+    state.serial += 1
     content = {"addressType": "IPv4", "endpoints": entries, "ports": ports}
-    named = {"labels": labels, **backing.trigger.annotations}
-    return owned_slice("Service", backing.service.metadata, backing.serial, named, content)
+    named = {"labels": labels, **state.trigger.annotations}
+    return owned_slice("Service", state.service.metadata, state.serial, named, content)
 
 
 def owned_slice(
     kind: str, owner: ObjectMeta, serial: int, named: Json, content: Json
 ) -> CreateObject:
-    """The `serial`th slice of an owner of this kind, with labels and annotations as `named`."""
+    """The `serial`th slice of an owner, with labels and annotations from `named`."""
     reference = {
         "apiVersion": "v1",
         "kind": kind,
@@ -142,45 +145,47 @@ def owned_slice(
     return CreateObject({**known, "metadata": meta, **content})
 
 
-def older_form(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
-    """What makes the Endpoints of `backing` say the same."""
-    subsets, meta, known = subsets_of(endpoints), backing.service.metadata, backing.written
-    labels = _labels(backing, {ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER})
+def older_form(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[Change]:
+    """The commands after which the Endpoints object of `state` has the same content."""
+    subsets, meta, known = subsets_of(endpoints), state.service.metadata, state.written
+    labels = _labels(state, {ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER})
     if known is not None:
         if list(known.subsets) != subsets or known.metadata.labels != labels:
-            changed = _metadata(backing, known, labels)
+            changed = _metadata(state, known, labels)
             yield PatchObject(ref_of(known), {"metadata": changed, "subsets": subsets or None})
         return
     place = {"name": meta.name, "namespace": meta.namespace}
     made: Json = {
         "apiVersion": "v1",
         "kind": "Endpoints",
-        "metadata": {**place, "labels": labels, **backing.trigger.annotations},
+        "metadata": {**place, "labels": labels, **state.trigger.annotations},
     }
     yield CreateObject(made | ({"subsets": subsets} if subsets else {}))
 
 
-def _labels(backing: Backing, own: dict[str, str]) -> dict[str, str]:
-    """Those of the Service, and what says whose work this is."""
-    labels = {**backing.service.metadata.labels, **own}
+def _labels(state: ServiceState, own: dict[str, str]) -> dict[str, str]:
+    """The labels of the Service, and those that name it and its controller."""
+    labels = {**state.service.metadata.labels, **own}
     labels.pop(HEADLESS_LABEL, None)
-    if backing.service.spec.cluster_ip == HEADLESS:
+    if state.service.spec.cluster_ip == HEADLESS:
         labels[HEADLESS_LABEL] = ""
     return labels
 
 
-def _metadata(backing: Backing, known: EndpointSlice | Endpoints, labels: dict[str, str]) -> Json:
-    """What changes of the metadata of `known` when it is written."""
+def _metadata(
+    state: ServiceState, known: EndpointSlice | Endpoints, labels: dict[str, str]
+) -> Json:
+    """The changes to the metadata of `known` in a write."""
     before = known.metadata
     patch: Json = {}
     if before.labels != labels:
         patch["labels"] = {**dict.fromkeys(before.labels), **labels}
-    if before.annotations.get(TRIGGERED_AT) != (backing.trigger.at or None):
-        patch["annotations"] = {TRIGGERED_AT: backing.trigger.at or None}
+    if before.annotations.get(TRIGGERED_AT) != (state.trigger.at or None):
+        patch["annotations"] = {TRIGGERED_AT: state.trigger.at or None}
     return patch
 
 
 def ref_of(one: EndpointSlice | Endpoints) -> ObjectRef:
-    """The identity of `one`."""
+    """Object reference of `one`."""
     meta = one.metadata
     return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)

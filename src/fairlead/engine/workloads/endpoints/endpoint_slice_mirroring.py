@@ -1,7 +1,7 @@
-"""EndpointMirroring: EndpointSlices for Endpoints that somebody writes for a Service by hand.
+"""EndpointMirroring: creates EndpointSlices for Endpoints that users write by hand.
 
-Who reads slices alone finds what stands behind a Service without selector as well. Mirrored is
-what belongs to such a Service, does not ask to be left out, and is no record of an election.
+So clients that only read slices find the endpoints of a Service without selector. Endpoints are
+mirrored if such a Service exists, unless they opt out by label or are leader-election records.
 
 upstream: pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go
 """
@@ -33,8 +33,7 @@ from fairlead.engine.workloads.endpoints.mirrored_slice import (
     skipped,
 )
 from fairlead.engine.workloads.identity import owner_event
-from fairlead.engine.workloads.retries import Key
-from fairlead.engine.workloads.work_queue import WorkQueue
+from fairlead.engine.workloads.work_queue import Key, WorkQueue
 
 SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
 ELECTION: Final = "control-plane.alpha.kubernetes.io/leader"
@@ -42,20 +41,20 @@ WHY_GONE: Final = "there is nothing to mirror"
 
 
 @dataclass(slots=True)
-class Mirror:
-    """What is known under one name; `pending` are the writes of slices under way."""
+class MirrorState:
+    """Objects known under one name; `pending` are the slice writes in flight."""
 
     service: Service | None = None
     endpoints: Endpoints | None = None
     slices: dict[str, EndpointSlice] = field(default_factory=dict)
     pending: dict[ObjectRef, None] = field(default_factory=dict)
     serial: int = 0
-    is_stale: bool = False  # changed while they were
-    told: int = 0  # how many addresses are said to be too many
+    is_stale: bool = False  # changed while writes were in flight
+    told: int = 0  # number of skipped addresses in the last event
 
     @property
     def is_wanted(self) -> bool:
-        """Whether there is something to mirror."""
+        """Whether the Endpoints must be mirrored."""
         if self.service is None or self.service.spec.selector or self.endpoints is None:
             return False
         meta = self.endpoints.metadata
@@ -69,14 +68,14 @@ class EndpointMirroring:
     issuer: ClassVar[Issuer] = controller_account("endpointslicemirroring-controller")
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
-        """Start knowing nothing."""
+        """Start empty."""
         self._queue = WorkQueue(config or WorkloadsConfig())
-        self._mirrors: dict[Key, Mirror] = {}
-        self._homes: dict[Key, Key] = {}  # of a slice -> of its mirror
+        self._mirrors: dict[Key, MirrorState] = {}
+        self._mirror_keys: dict[Key, Key] = {}  # key of a slice -> key of its mirror
         self._writing: dict[ObjectRef, Key] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Take in what changed; what follows is decided once all has settled."""
+        """Stores what changed; writes follow once everything of the instant has settled."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -93,11 +92,11 @@ class EndpointMirroring:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """At once where something has changed, or when something is tried again."""
+        """0 if something has changed, else the time of the next retry."""
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Write what has changed."""
+        """Writes what has changed."""
         commands: list[Command] = []
         for key in self._queue.take(now):
             mirror = self._mirrors.get(key)
@@ -111,7 +110,7 @@ class EndpointMirroring:
             written = self._sync(key, mirror)
             self._queue.wrote(key, now, len(written))
             commands += written
-            if mirror == Mirror(serial=mirror.serial):
+            if mirror == MirrorState(serial=mirror.serial):
                 del self._mirrors[key]
         return commands
 
@@ -134,11 +133,11 @@ class EndpointMirroring:
                 pass
 
     def _see_slice(self, key: Key, one: EndpointSlice) -> None:
-        labels, home = one.metadata.labels, self._homes.pop(key, None)
+        labels, home = one.metadata.labels, self._mirror_keys.pop(key, None)
         if home is not None:
             self._mirror(home).slices.pop(one.metadata.name, None)
         if labels.get(MANAGED_BY) == MIRROR_CONTROLLER and labels.get(SERVICE_NAME):
-            home = self._homes[key] = (one.metadata.namespace, labels[SERVICE_NAME])
+            home = self._mirror_keys[key] = (one.metadata.namespace, labels[SERVICE_NAME])
             self._mirror(home).slices[one.metadata.name] = one
 
     def _forget(self, one: ApiObject) -> None:
@@ -148,18 +147,18 @@ class EndpointMirroring:
                 self._mirror(key).service = None
             case Endpoints():
                 self._mirror(key).endpoints = None
-            case EndpointSlice() if (home := self._homes.pop(key, None)) is not None:
+            case EndpointSlice() if (home := self._mirror_keys.pop(key, None)) is not None:
                 self._mirror(home).slices.pop(one.metadata.name, None)
             case _:
                 pass
 
-    def _mirror(self, key: Key) -> Mirror:
-        """What is known under `key`, which changes now."""
+    def _mirror(self, key: Key) -> MirrorState:
+        """The state of `key`, which is about to change."""
         self._queue.add(key)
-        return self._mirrors.setdefault(key, Mirror())
+        return self._mirrors.setdefault(key, MirrorState())
 
     def _see_answer(self, target: ObjectRef, refused_at: Instant | None) -> None:
-        """A slice is written, or was refused."""
+        """A slice write succeeded or failed."""
         key = self._writing.pop(target, None)
         mirror = None if key is None else self._mirrors.get(key)
         if key is None or mirror is None:
@@ -175,7 +174,7 @@ class EndpointMirroring:
 
     # --- deciding ------------------------------------------------------------------------------
 
-    def _sync(self, key: Key, mirror: Mirror) -> list[Command]:
+    def _sync(self, key: Key, mirror: MirrorState) -> list[Command]:
         if not mirror.is_wanted or mirror.endpoints is None:
             mirror.told = 0
             gone = [DeleteObject(ref_of(one), why=WHY_GONE) for one in mirror.slices.values()]
@@ -184,7 +183,7 @@ class EndpointMirroring:
         mirror.serial += len(changes)
         return [*self._complaint(mirror), *self._send(key, mirror, changes)]
 
-    def _send(self, key: Key, mirror: Mirror, changes: Iterable[Command]) -> list[Command]:
+    def _send(self, key: Key, mirror: MirrorState, changes: Iterable[Command]) -> list[Command]:
         commands = list(changes)
         for command in commands:
             if isinstance(command, CreateObject | PatchObject | DeleteObject):
@@ -192,8 +191,8 @@ class EndpointMirroring:
                 self._writing[command.target] = key
         return commands
 
-    def _complaint(self, mirror: Mirror) -> list[Command]:
-        """Tell, once, that there are too many addresses."""
+    def _complaint(self, mirror: MirrorState) -> list[Command]:
+        """The event about skipped addresses, once."""
         if mirror.endpoints is None:
             return []
         before, mirror.told = mirror.told, skipped(mirror.endpoints)

@@ -1,6 +1,6 @@
-"""What mirrors Endpoints that somebody wrote by hand: one EndpointSlice for each set of ports.
+"""Mirrored EndpointSlices: one for each set of ports of an Endpoints object.
 
-IPv4 and IPv6 addresses are kept apart, and of each subset a thousand addresses are taken at most.
+IPv4 and IPv6 addresses are separate, and at most a thousand addresses of each subset are mirrored.
 
 upstream: pkg/controller/endpointslicemirroring/reconciler.go, reconciler_helpers.go, utils.go
 """
@@ -33,8 +33,8 @@ _NOT_MIRRORED: Final = (TRIGGERED_AT, "kubectl.kubernetes.io/last-applied-config
 
 
 @dataclass(slots=True)
-class Wanted:
-    """What the slice of some ports and one family of addresses should hold."""
+class DesiredSlice:
+    """The content of the slice of one set of ports and one address family."""
 
     ports: list[Json]
     family: str
@@ -42,12 +42,12 @@ class Wanted:
 
 
 def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) -> list[Change]:
-    """What makes the `known` slices mirror `endpoints`; names are new from `serial` on."""
+    """The commands that make the slices `known` mirror `endpoints`; new names start at `serial`."""
     left: dict[tuple[str, Ports], list[EndpointSlice]] = {}
     for one in known:
         left.setdefault((one.address_type, _ports(one.ports)), []).append(one)
     changes: list[Change] = []
-    made: list[Wanted] = []
+    made: list[DesiredSlice] = []
     for key, wanted in _wanted(endpoints).items():
         held = left.get(key)
         if not held:
@@ -63,9 +63,9 @@ def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) 
 
 
 def _in_place(
-    endpoints: Endpoints, wanted: Wanted, superfluous: list[EndpointSlice], serial: int
+    endpoints: Endpoints, wanted: DesiredSlice, superfluous: list[EndpointSlice], serial: int
 ) -> Change:
-    """A new slice; one of those that would go takes its place if it has such addresses."""
+    """A new slice; reuses a slice with the same address family that would be deleted."""
     # upstream: reconciler_helpers.go:recycleSlices
     for one in superfluous:
         if one.address_type == wanted.family:
@@ -96,15 +96,15 @@ def _difference(endpoints: Endpoints, known: EndpointSlice, entries: list[Json])
     return patch
 
 
-def _wanted(endpoints: Endpoints) -> dict[tuple[str, Ports], Wanted]:
-    """What is to be held, by family and ports; subsets of the same ports come together."""
-    found: dict[tuple[str, Ports], Wanted] = {}
+def _wanted(endpoints: Endpoints) -> dict[tuple[str, Ports], DesiredSlice]:
+    """The desired content by family and ports; subsets with the same ports are merged."""
+    found: dict[tuple[str, Ports], DesiredSlice] = {}
     for subset in endpoints.subsets:
         told = subset.get("ports") or ()
         ports = _ports(told)
         for address, is_ready in _addresses(subset):
             family = f"IPv{ip_address(address['ip']).version}"
-            wanted = found.setdefault((family, ports), Wanted(_ports_json(told), family))
+            wanted = found.setdefault((family, ports), DesiredSlice(_ports_json(told), family))
             entry = _entry(address, is_ready=is_ready)
             if entry not in wanted.entries:
                 wanted.entries.append(entry)
@@ -114,7 +114,7 @@ def _wanted(endpoints: Endpoints) -> dict[tuple[str, Ports], Wanted]:
 
 
 def skipped(endpoints: Endpoints) -> int:
-    """How many addresses are too many to be mirrored."""
+    """Number of addresses over the limit."""
     counts = (len(list(_addresses(one, most=None))) for one in endpoints.subsets)
     return sum(max(0, count - ADDRESSES_MAX) for count in counts)
 
@@ -133,7 +133,7 @@ def _entry(address: Json, *, is_ready: bool) -> Json:
 
 
 def _ports(ports: Sequence[Json]) -> Ports:
-    """`ports` in an order of their own, so that the same ones are the same."""
+    """`ports` in a fixed order, so that equal sets compare equal."""
     rows = (
         (one.get("name", ""), one["port"], one.get("protocol", "TCP"), one.get("appProtocol", ""))
         for one in ports

@@ -1,8 +1,8 @@
-"""Endpoints: which pods stand behind a Service, and under which ports.
+"""Endpoint: a pod behind a Service, with its addresses, conditions and ports.
 
-A pod counts once it has an address and until it has finished; whether it is ready, still serving
-or on its way out is said of each. Pods that give a named port different numbers are told apart by
-their ports.
+A pod is an endpoint once it has an address and until it has finished; its conditions tell whether
+it is ready, serving or terminating. Pods with different numbers for a named port have different
+port sets.
 
 upstream: staging/src/k8s.io/endpointslice/utils.go:podToEndpoint, getEndpointPorts;
 pkg/controller/endpoint/endpoints_controller.go:syncService
@@ -43,11 +43,11 @@ class Endpoint:
 
     @property
     def is_ready(self) -> bool:
-        """Whether new connections should come here."""
+        """Whether new connections may go to the pod."""
         return self.is_published or (self.is_serving and not self.is_terminating)
 
     def in_slice(self) -> Json:
-        """This as an entry of an EndpointSlice."""
+        """The endpoint as an entry of an EndpointSlice."""
         entry: Json = {
             "addresses": [self.address],
             "conditions": {
@@ -61,7 +61,7 @@ class Endpoint:
         return entry | {key: text for key, text in optional.items() if text}
 
     def in_subset(self) -> Json:
-        """This as an address of Endpoints."""
+        """The endpoint as an address of an Endpoints object."""
         optional = {"hostname": self.hostname, "nodeName": self.node}
         told = {key: text for key, text in optional.items() if text}
         return {"ip": self.address, **told, "targetRef": self._target()}
@@ -71,12 +71,12 @@ class Endpoint:
 
 
 def is_selecting(service: Service) -> bool:
-    """Whether pods stand behind `service`; another's endpoints are its author's business."""
+    """Whether `service` selects pods; otherwise its endpoints belong to users."""
     return bool(service.spec.selector) and service.spec.type != EXTERNAL
 
 
 def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
-    """`pod`, which `service` selects, as one of its endpoints; None while it is none."""
+    """The endpoint of `pod`, which `service` selects; None if it is none."""
     # upstream: pkg/controller/util/endpoint/controller_utils.go:ShouldPodBeInEndpoints
     if not pod.status.pod_ip or is_terminal(pod):
         return None
@@ -98,7 +98,7 @@ def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
 
 
 def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
-    """`endpoints` in the older form: by ports, ready and not ready apart, none that is going."""
+    """`endpoints` as subsets: by ports, ready and not ready apart, without terminating ones."""
     by_ports: dict[Ports, list[Endpoint]] = {}
     for one in endpoints:
         if not one.is_terminating or one.is_published:
@@ -118,7 +118,7 @@ def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
 
 
 def ports_json(ports: Ports) -> list[Json]:
-    """`ports` as both forms have them."""
+    """`ports` as both API objects have them."""
     return [
         {"name": name, "port": number, "protocol": protocol}
         | ({"appProtocol": application} if application else {})
@@ -127,7 +127,7 @@ def ports_json(ports: Ports) -> list[Json]:
 
 
 def _unnamed(port: Json) -> Json:
-    """A port of Endpoints, which says no name where it has none."""
+    """A port of an Endpoints object, without `name` if it is empty."""
     return port if port["name"] else {key: part for key, part in port.items() if key != "name"}
 
 
@@ -139,7 +139,7 @@ def _ports(ports: Iterable[ServicePort], pod: Pod) -> Iterable[tuple[str, int, s
 
 
 def _number(port: ServicePort, pod: Pod) -> int:
-    """The number that a Service's port has on `pod`, 0 when the pod does not know its name."""
+    """The number of a Service's port on `pod`, 0 if the pod has no port of that name."""
     # upstream: pkg/api/v1/pod/util.go:FindPort
     target = port.target_port
     if isinstance(target, str):

@@ -1,7 +1,7 @@
-"""Trigger: since when a Service's endpoints have been waiting to be written, for those who measure.
+"""TriggerTime: the annotation endpoints.kubernetes.io/last-change-trigger-time.
 
-A new Service's have been since it was made; later ones since the first pod that has changed its
-readiness did so. What is written for another reason says nothing.
+For a new Service it is the creation time, later the time of the first pod readiness change since
+the last write. A write for another reason has no trigger time.
 
 upstream: staging/src/k8s.io/endpointslice/trace/trigger_time_tracker.go
 """
@@ -19,8 +19,8 @@ TRIGGERED_AT: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 
 
 @dataclass(slots=True)
-class Trigger:
-    """One Service's; `at` is a timestamp, "" where nothing is to be said. They sort as texts."""
+class TriggerTime:
+    """The trigger time of one Service; `at` is a timestamp, "" for none (they sort as text)."""
 
     at: str = ""
     is_known: bool = False
@@ -28,7 +28,7 @@ class Trigger:
     _service: str = ""
 
     def look(self, service: Service, pods: Iterable[Pod]) -> None:
-        """What is written now was triggered by what has changed since the last time."""
+        """Computes the trigger time of a write from the changes since the last one."""
         since = {pod.metadata.name: at for pod in pods if (at := _changed_at(pod))}
         news = [at for name, at in since.items() if at > self._pods.get(name, "")]
         created = service.metadata.creation_timestamp
@@ -39,7 +39,7 @@ class Trigger:
 
     @property
     def annotations(self) -> dict[str, Any]:
-        """What a new object's metadata says of it."""
+        """The annotation as metadata of a new object."""
         return {"annotations": {TRIGGERED_AT: self.at}} if self.at else {}
 
 

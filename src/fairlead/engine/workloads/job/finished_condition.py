@@ -1,7 +1,7 @@
-"""When a Job is over, and whether it has succeeded.
+"""Decides whether a Job is finished, and whether it has succeeded.
 
-In this order: what its status said before, failures (too many, too late, too many indexes), success
-(by its own policy, or because everything is done), and indexes of which some were given up.
+Checked in this order: the condition in its status, failures (backoff limit, deadline, failed
+indexes), success (success policy, or all completions), and completion with failed indexes.
 
 upstream: pkg/controller/job/job_controller.go:syncJob, success_policy.go:matchSuccessPolicy
 """
@@ -13,43 +13,51 @@ from typing import Final
 from fairlead.api.objects import Job
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.job.index_set import parse_index_set
-from fairlead.engine.workloads.job.progress import JobProgress, Verdict, is_indexed
+from fairlead.engine.workloads.job.progress import FinishedCondition, JobProgress, is_indexed
 
-REACHED: Final = Verdict(
+REACHED: Final = FinishedCondition(
     "CompletionsReached", "Reached expected number of succeeded pods", is_success=True
 )
-EXCEEDED: Final = Verdict("BackoffLimitExceeded", "Job has reached the specified backoff limit")
-TOO_LATE: Final = Verdict("DeadlineExceeded", "Job was active longer than specified deadline")
-TOO_MANY_INDEXES: Final = Verdict(
+EXCEEDED: Final = FinishedCondition(
+    "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+)
+TOO_LATE: Final = FinishedCondition(
+    "DeadlineExceeded", "Job was active longer than specified deadline"
+)
+TOO_MANY_INDEXES: Final = FinishedCondition(
     "MaxFailedIndexesExceeded",
     "Job has exceeded the specified maximal number of failed indexes",
 )
-FAILED_INDEXES: Final = Verdict("FailedIndexes", "Job has failed indexes")
+FAILED_INDEXES: Final = FinishedCondition("FailedIndexes", "Job has failed indexes")
 POLICY_MET: Final = "SuccessPolicy"
 FAILURE_TARGET: Final = "FailureTarget"
 SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
 
 
-def verdict(job: Job, progress: JobProgress, *, is_idle: bool, now: Instant) -> Verdict | None:
-    """Whether `job` is over, as `progress` counts its pods; `is_idle` when none is active."""
+def finished_condition(
+    job: Job, progress: JobProgress, *, is_idle: bool, now: Instant
+) -> FinishedCondition | None:
+    """The reason why `job` is finished, None if it is not; `is_idle`: no pod is active."""
     return _said(job) or _failure(job, progress, now) or _success(job, progress, is_idle=is_idle)
 
 
 def deadline_of(job: Job, progress: JobProgress) -> Instant | None:
-    """When the Job has been active for too long."""
+    """When the Job exceeds activeDeadlineSeconds."""
     limit, started = job.spec.active_deadline_seconds, progress.started_at
     return None if limit is None or started is None else started + seconds(limit)
 
 
-def _said(job: Job) -> Verdict | None:
-    """A verdict that the Job's status gave before this run began."""
+def _said(job: Job) -> FinishedCondition | None:
+    """The condition in the Job's status, which was set before the controller started."""
     for one in job.status.conditions:
         if one.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET) and one.status == "True":
-            return Verdict(one.reason, one.message, is_success=one.type == SUCCESS_CRITERIA_MET)
+            return FinishedCondition(
+                one.reason, one.message, is_success=one.type == SUCCESS_CRITERIA_MET
+            )
     return None
 
 
-def _failure(job: Job, progress: JobProgress, now: Instant) -> Verdict | None:
+def _failure(job: Job, progress: JobProgress, now: Instant) -> FinishedCondition | None:
     if progress.is_past_limit(job):
         return EXCEEDED
     deadline = deadline_of(job, progress)
@@ -61,7 +69,7 @@ def _failure(job: Job, progress: JobProgress, now: Instant) -> Verdict | None:
     return None
 
 
-def _success(job: Job, progress: JobProgress, *, is_idle: bool) -> Verdict | None:
+def _success(job: Job, progress: JobProgress, *, is_idle: bool) -> FinishedCondition | None:
     completions = job.spec.completions
     if is_indexed(job) and (met := _met_policy(job, progress)) is not None:
         return met
@@ -76,9 +84,9 @@ def _success(job: Job, progress: JobProgress, *, is_idle: bool) -> Verdict | Non
     return FAILED_INDEXES if is_settled else None
 
 
-def _met_policy(job: Job, progress: JobProgress) -> Verdict | None:
+def _met_policy(job: Job, progress: JobProgress) -> FinishedCondition | None:
     policy, completed = job.spec.success_policy, progress.completed
-    for place, rule in enumerate(policy.rules if policy is not None else ()):
+    for index, rule in enumerate(policy.rules if policy is not None else ()):
         if rule.succeeded_indexes is None:
             done = most = len(completed)
         else:
@@ -86,5 +94,5 @@ def _met_policy(job: Job, progress: JobProgress) -> Verdict | None:
             done, most = sum(index in wanted for index in completed), len(wanted)
         needed = most if rule.succeeded_count is None else rule.succeeded_count
         if done >= needed:
-            return Verdict(POLICY_MET, f"Matched rules at index {place}", is_success=True)
+            return FinishedCondition(POLICY_MET, f"Matched rules at index {index}", is_success=True)
     return None

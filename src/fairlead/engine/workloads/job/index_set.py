@@ -1,4 +1,4 @@
-"""Index sets as Jobs write them: `1,3-5,7`."""
+"""Sets of completion indexes in the notation of Jobs: `1,3-5,7`."""
 
 from __future__ import annotations
 
@@ -10,31 +10,28 @@ from typing import Final
 
 from fairlead.api.text.integer import parse_int64
 
-# As many pods of a Job nobody has seen end; a text of nine letters may name a thousand million.
+# No Job has finished more pods than this; `0-999999999` would expand to a billion indexes.
 INDEXES_MAX: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSet:
-    """Indexes as intervals, whose first and last ones ascend."""
+    """Indexes as ascending intervals (first, last)."""
 
     intervals: tuple[tuple[int, int], ...]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of indexes."""
         return sum(last - first + 1 for first, last in self.intervals)
 
     def __contains__(self, index: int) -> bool:
-        """Whether it is one of them."""
+        """Whether `index` is in the set."""
         place = bisect_right(self.intervals, index, key=lambda interval: interval[0]) - 1
         return place >= 0 and index <= self.intervals[place][1]
 
 
 def parse_index_set(text: str, completions: int) -> IndexSet:
-    """The indexes below `completions` that `text` names.
-
-    What makes no sense in it is left out.
-    """
+    """The indexes below `completions` in `text`; invalid parts are ignored."""
     # upstream: pkg/controller/job/indexed_job_utils.go:parseIndexesFromString
     found: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():
@@ -53,14 +50,14 @@ def _number(text: str) -> int | None:
 
 
 def parse_indexes(text: str, completions: int) -> list[int]:
-    """The same one by one, in order, as far as anybody has come."""
+    """The indexes below `completions` in `text`, one by one, at most INDEXES_MAX."""
     intervals = parse_index_set(text, completions).intervals
     every = (index for first, last in intervals for index in range(first, last + 1))
     return list(islice(every, INDEXES_MAX))
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """`indexes` as a list of numbers and intervals; two neighbours are no interval."""
+    """`indexes` as numbers and intervals; two consecutive numbers are not an interval."""
     # upstream: pkg/controller/job/indexed_job_utils.go:orderedIntervals.String
     intervals: list[list[int]] = []
     for index in sorted(indexes):

@@ -1,12 +1,12 @@
-"""What the failure of a pod means for its Job.
+"""Consequence of a pod failure for its Job, by the Job's podFailurePolicy.
 
-    Ignore      nothing; the pod is made again
-    Count       one failure more, which is what happens without a policy
-    FailIndex   the pod's index is given up
-    FailJob     the Job is given up
+    Ignore      does not count; the pod is replaced
+    Count       counts as a failure; this is the default
+    FailIndex   the pod's index fails
+    FailJob     the Job fails
 
-The first rule that fits decides. A pod evicted from a dead node, preempted or drained has the
-condition DisruptionTarget, so that a rule can tell it from one that failed by itself.
+The first matching rule decides. A pod that was evicted from a failed node, preempted or drained has
+the condition DisruptionTarget, by which a rule can match it.
 
 upstream: pkg/controller/job/pod_failure_policy.go:matchPodFailurePolicy
 """
@@ -20,7 +20,7 @@ from fairlead.api.objects import ContainerStatus, OnExitCodes, OnPodCondition, P
 
 
 class Consequence(StrEnum):
-    """An action of a rule."""
+    """The action of a rule."""
 
     IGNORE = "Ignore"
     COUNT = "Count"
@@ -29,18 +29,18 @@ class Consequence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What follows from a failure; `message` is what a Job that it ends is told."""
+class FailureDecision:
+    """The consequence of a failure; `message` is the message of the Job's condition if it fails."""
 
     consequence: Consequence
     message: str = ""
 
 
-COUNTED = Judgement(Consequence.COUNT)
+COUNTED = FailureDecision(Consequence.COUNT)
 
 
-def judge(policy: PodFailurePolicy | None, pod: Pod) -> Judgement:
-    """What `policy` says of the failed `pod`."""
+def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
+    """The decision of `policy` about the failed `pod`."""
     for place, rule in enumerate(policy.rules if policy is not None else ()):
         if rule.on_exit_codes is not None:
             found = _exit_code(rule.on_exit_codes, pod)
@@ -48,12 +48,12 @@ def judge(policy: PodFailurePolicy | None, pod: Pod) -> Judgement:
             found = _condition(rule.on_pod_conditions, pod)
         if found:
             message = f"{found} matching {rule.action} rule at index {place}"
-            return Judgement(Consequence(rule.action), message)
+            return FailureDecision(Consequence(rule.action), message)
     return COUNTED
 
 
 def _exit_code(wanted: OnExitCodes, pod: Pod) -> str:
-    """The beginning of the message if a container ended as `wanted`, "" if none did."""
+    """The start of the message if a container's exit code matches `wanted`, "" if none does."""
     meta = pod.metadata
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         code = _failure(status)

@@ -1,10 +1,20 @@
-"""JobProgress: how the pods of a Job have ended, and what that means for it.
+"""JobProgress: counts the finished pods of a Job.
 
-Every end is seen, so the progress counts as it happens: each pod once, those that the Job let go
-itself never. It goes on from what the Job's status said when it was first seen.
+Each pod is counted once, when it finishes; pods that the Job deleted itself are not counted. The
+count continues from the Job's status when the Job is first seen.
 
-Where somebody reads the status, pods are kept from vanishing uncounted by a finalizer, as upstream
-does it (`engine.workloads.job_tracking`): such a pod is `uncounted` until its finalizer is gone.
+With `is_tracked`, pods have a tracking finalizer, as upstream's, so that none disappears before it
+is counted in the status (see `tracking_finalizer`):
+
+    1 pod finishes             counted here, uid in `uncounted`
+    2 status is written        uncountedTerminatedPods lists the uid
+    3 finalizer is removed     `release` drops the uid
+    4 status is written        the pod is in `succeeded` or `failed`
+
+Invariant: a finished pod is either held by its finalizer, or listed in the status, or part of its
+counts. So the controller may restart at any point, and `of` finds every pod in exactly one place.
+
+Without tracking (in a simulation) every end of a pod is seen, and is counted immediately.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers, syncJob;
 backoff_utils.go; success_policy.go
@@ -20,7 +30,7 @@ from fairlead.api.objects import Job, Pod
 from fairlead.api.text.integer import parse_int64
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.job.index_set import parse_indexes
-from fairlead.engine.workloads.job.pod_failure_policy import Consequence, judge
+from fairlead.engine.workloads.job.pod_failure_policy import Consequence, match_policy
 from fairlead.engine.workloads.pod_control.pod_set import EndedPod, PodSet, PodState, pod_state
 
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
@@ -31,8 +41,8 @@ BACKOFF_MAX: Final[DurationNs] = seconds(600)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """That a Job is over, and why."""
+class FinishedCondition:
+    """The reason why a Job is finished."""
 
     reason: str
     message: str
@@ -41,19 +51,19 @@ class Verdict:
 
 @dataclass(slots=True)
 class Backoff:
-    """How often a Job, or an index of it, failed since it last succeeded, and when last."""
+    """Consecutive failures of a Job or of an index, and the time of the last one."""
 
     failures: int = 0
     last: Instant = 0
 
     def fail(self, now: Instant) -> None:
-        """One failure more."""
+        """Counts a failure."""
         self.failures += 1
         self.last = now
 
     @property
     def until(self) -> Instant:
-        """When a pod may be made again."""
+        """When the next pod may be created."""
         # upstream: backoff_utils.go:getRemainingTimeForFailuresCount
         if not self.failures:
             return 0
@@ -62,7 +72,7 @@ class Backoff:
 
 @dataclass(slots=True)
 class JobProgress:
-    """What has become of a Job so far; `verdict` is set once and stays."""
+    """Counts of a Job; `finished` is set once and does not change afterwards."""
 
     succeeded: int = 0
     failed: int = 0
@@ -72,15 +82,15 @@ class JobProgress:
     by_index: dict[int, Backoff] = field(default_factory=dict)
     started_at: Instant | None = None
     ended_at: Instant | None = None
-    verdict: Verdict | None = None
+    finished: FinishedCondition | None = None
     is_tracked: bool = False
     uncounted: dict[str, bool] = field(default_factory=dict)  # uid -> whether it succeeded
-    _counted: dict[str, None] = field(default_factory=dict)  # by uid, while the pod is there
-    _dismissed: dict[str, None] = field(default_factory=dict)  # likewise
+    _counted: dict[str, None] = field(default_factory=dict)  # by uid, while the pod exists
+    _dismissed: dict[str, None] = field(default_factory=dict)  # by uid: not to be counted
 
     @classmethod
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobProgress:
-        """Where a Job stands that is first seen now, when `pods` are those that still exist."""
+        """The counts of a Job that is first seen now, with the existing `pods`."""
         progress, status = cls(is_tracked=is_tracked), job.status
         ended = {pod.metadata.uid: pod_state(pod) for pod in pods.pods.values()}
         free = [ended[pod.metadata.uid] for pod in pods.pods.values() if not is_held(pod)]
@@ -108,19 +118,19 @@ class JobProgress:
         return progress
 
     def take(self, ends: Iterable[EndedPod], job: Job, now: Instant) -> None:
-        """Count what has ended since."""
+        """Counts the pods that have ended since the last call."""
         for end in ends:
             uid = end.pod.metadata.uid
             if end.is_ours or (self.is_tracked and not is_held(end.pod)):
-                self._dismissed[uid] = None  # as far as it is not counted already
+                self._dismissed[uid] = None  # no effect if it is counted already
             if uid not in self._dismissed and uid not in self._counted:
                 self._count(end, job, now)
             if end.after is None:
                 self._dismissed.pop(uid, None)
                 self._counted.pop(uid, None)
 
-    def condemn(self, pods: Iterable[Pod]) -> None:
-        """The Job has failed, and so have those of its pods that had not ended."""
+    def fail_unfinished(self, pods: Iterable[Pod]) -> None:
+        """Counts the unfinished pods of a failed Job as failed."""
         # upstream: job_controller.go:trackJobStatusAndRemoveFinalizers
         for pod in pods:
             uid = pod.metadata.uid
@@ -130,15 +140,15 @@ class JobProgress:
                 self.uncounted[uid] = False
 
     def release(self, uid: str) -> None:
-        """The finalizer of that pod is gone: it is a number now."""
+        """The pod's finalizer was removed: it is part of the number now."""
         self.uncounted.pop(uid, None)
 
-    def is_done_with(self, uid: str) -> bool:
-        """Whether that pod is counted, or never will be."""
+    def is_counted(self, uid: str) -> bool:
+        """Whether the pod is counted, or must not be."""
         return uid in self._counted or uid in self._dismissed
 
     def is_past_limit(self, job: Job) -> bool:
-        """Whether more pods have failed than may."""
+        """Whether failures exceed backoffLimit."""
         limit = job.spec.backoff_limit
         if limit is None:
             if job.spec.backoff_limit_per_index is not None:
@@ -147,7 +157,7 @@ class JobProgress:
         return self.failed > limit
 
     def _take_held(self, pod: Pod, state: PodState, job: Job) -> bool:
-        """Count a pod that the Job's status cannot have counted; whether it had ended."""
+        """Counts a pod with its finalizer, which the status lacks; returns whether it has ended."""
         is_failed = state is PodState.FAILED or (
             state is PodState.TERMINATING and not replaces_failed_only(job)
         )
@@ -166,7 +176,7 @@ class JobProgress:
             case PodState.SUCCEEDED:
                 self._succeed(end.pod, job)
             case PodState.TERMINATING if replaces_failed_only(job):
-                return  # what becomes of it counts
+                return  # counted when it has finished
             case _:
                 self._fail(end.pod, job, now)
         self._counted[end.pod.metadata.uid] = None
@@ -185,12 +195,12 @@ class JobProgress:
 
     def _fail(self, pod: Pod, job: Job, now: Instant) -> None:
         self.backoff.fail(now)
-        judgement, index = judge(job.spec.pod_failure_policy, pod), index_of(pod)
-        match judgement.consequence:
+        decision, index = match_policy(job.spec.pod_failure_policy, pod), index_of(pod)
+        match decision.consequence:
             case Consequence.IGNORE:
                 return
-            case Consequence.FAIL_JOB if self.verdict is None:
-                self.verdict = Verdict("PodFailurePolicy", judgement.message)
+            case Consequence.FAIL_JOB if self.finished is None:
+                self.finished = FinishedCondition("PodFailurePolicy", decision.message)
             case Consequence.FAIL_INDEX if index is not None:
                 self.failed_indexes[index] = None
             case _:
@@ -207,23 +217,23 @@ class JobProgress:
 
 
 def is_held(pod: Pod) -> bool:
-    """Whether `pod` waits to be counted before it goes."""
+    """Whether `pod` has the tracking finalizer."""
     return TRACKING in pod.metadata.finalizers
 
 
 def is_indexed(job: Job) -> bool:
-    """Whether each of the Job's pods has an index to complete."""
+    """Whether the Job has completion mode Indexed."""
     return job.spec.completion_mode == "Indexed" and job.spec.completions is not None
 
 
 def index_of(pod: Pod) -> int | None:
-    """The index that `pod` is to complete."""
+    """The completion index of `pod`."""
     text = pod.metadata.annotations.get(INDEX, "")
     return parse_int64(text) if text.isdecimal() else None
 
 
 def replaces_failed_only(job: Job) -> bool:
-    """Whether a terminating pod is waited for before another one takes its place."""
+    """Whether a replacement waits until the terminating pod has finished."""
     # upstream: pkg/apis/batch/v1/defaults.go: Failed where there is a failure policy
     policy = job.spec.pod_replacement_policy
     return policy == "Failed" or (not policy and job.spec.pod_failure_policy is not None)

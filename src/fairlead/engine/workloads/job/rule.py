@@ -1,15 +1,16 @@
-"""Jobs: pods run in parallel until enough of them have succeeded.
+"""JobRule: runs pods in parallel until enough of them have succeeded.
 
     running ──▶ SuccessCriteriaMet ──▶ Complete
        │
-       └──────▶ FailureTarget ───────▶ Failed       once its last pods are gone
+       └──────▶ FailureTarget ───────▶ Failed       once the last pods have ended
 
-A pod that fails is made again after a wait (10 s, doubling up to 10 min, counted from the last
-failure, forgotten with a success), until there were more failures than the limit. A terminating
-pod counts as failed and is replaced at once, unless the policy is to wait how it ends; so the
-eviction of a Job's pod costs a failure, if no policy ignores it.
+A failed pod is replaced after a backoff: 10 s, doubled for each consecutive failure up to 10 min.
+Example: failures at 0 s and 12 s lead to new pods at 10 s and 12 + 20 = 32 s; a success resets the
+backoff. When failures exceed backoffLimit, the Job fails. A terminating pod counts as failed and is
+replaced at once, unless podReplacementPolicy is Failed; so evicting a pod of a Job costs one
+failure unless a podFailurePolicy ignores it.
 
-Differs from upstream: restarts of containers in place are not counted as failures.
+Differs from upstream: container restarts are not counted as failures.
 
 upstream: pkg/controller/job/job_controller.go:syncJob, manageJob
 """
@@ -26,7 +27,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Job, JobSpec, Pod
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, floor_second
-from fairlead.engine.workloads.job.finished_condition import deadline_of, verdict
+from fairlead.engine.workloads.job.finished_condition import deadline_of, finished_condition
 from fairlead.engine.workloads.job.progress import (
     INDEX,
     TRACKING,
@@ -54,7 +55,7 @@ OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 
 @dataclass(frozen=True, slots=True)
 class JobRule:
-    """The pods of `job`; `progress` is what has become of those before."""
+    """Decides about the pods of `job`; `progress` counts those that have finished."""
 
     is_watchful: ClassVar[bool] = False
 
@@ -66,28 +67,28 @@ class JobRule:
 
     @classmethod
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobRule:
-        """The rule for a Job first seen now, when `pods` are those that still exist."""
+        """The rule of a Job that is first seen now, with the existing `pods`."""
         pods.ended = []
         progress = JobProgress.of(job, pods, is_tracked=is_tracked)
         return cls(job, job.spec, is_over=is_finished(job), is_going=False, progress=progress)
 
     def changed(self, job: Job) -> JobRule:
-        """The rule for the newest version of the Job."""
+        """The rule for a newer version of the Job."""
         is_going = job.metadata.deletion_timestamp != ""
         is_over = is_finished(job)
         return JobRule(job, job.spec, is_over=is_over, is_going=is_going, progress=self.progress)
 
     def slot_of(self, pod: Pod) -> str:
-        """Each index is a slot; where there are none, pods are interchangeable."""
+        """The completion index; "" if the Job is not indexed."""
         index = index_of(pod) if is_indexed(self.job) else None
         return "" if index is None else str(index)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """A pod that succeeded has done its work."""
+        """Whether the pod did not succeed."""
         return after is not PodState.SUCCEEDED
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Keep as many pods active as are still wanted."""
+        """Keeps as many pods active as the Job needs."""
         ended, pods.ended = pods.ended or [], []
         self.progress.take(ended, self.job, now)
         spec = self.spec
@@ -97,10 +98,12 @@ class JobRule:
             self._start(now)
         if read_template(spec.template) is None:
             return NOTHING
-        if self.progress.verdict is None:
+        if self.progress.finished is None:
             is_idle = not pods.active and not pods.creations_expected
-            self.progress.verdict = verdict(self.job, self.progress, is_idle=is_idle, now=now)
-        if self.progress.verdict is not None:
+            self.progress.finished = finished_condition(
+                self.job, self.progress, is_idle=is_idle, now=now
+            )
+        if self.progress.finished is not None:
             return self._wind_up(pods, now)
         if self.is_going:
             return NOTHING
@@ -110,14 +113,14 @@ class JobRule:
         return self._manage(pods, now)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Nothing follows."""
+        """Nothing depends on readiness."""
         return NOTHING
 
     # --- how it stands ---------------------------------------------------------------------------
 
     @property
     def deadline(self) -> Instant | None:
-        """When the Job has been active for too long."""
+        """When the Job exceeds activeDeadlineSeconds."""
         return deadline_of(self.job, self.progress)
 
     def _start(self, now: Instant) -> None:
@@ -130,11 +133,11 @@ class JobRule:
         )
 
     def _wind_up(self, pods: PodSet, now: Instant) -> Plan:
-        """Let what still runs go; the end is when all of it has gone."""
+        """Deletes the active pods of a finished Job; its end is when they are gone."""
         if self.progress.ended_at is None and not pods.pods_alive:
             self.progress.ended_at = now
-        if self.progress.verdict is not None and not self.progress.verdict.is_success:
-            self.progress.condemn(pods.active.values())
+        if self.progress.finished is not None and not self.progress.finished.is_success:
+            self.progress.fail_unfinished(pods.active.values())
         return Plan(delete=tuple(pods.active.values()), why=WHY_OVER)
 
     # --- pods ------------------------------------------------------------------------------------
@@ -157,7 +160,7 @@ class JobRule:
         return self._creations(pods, missing - awaited, now)
 
     def _wanted(self, running: int) -> int:
-        """How many pods should be active; without completions the first success ends the intake."""
+        """Number of pods to keep active; without completions, none are added after a success."""
         spec, succeeded = self.spec, self.progress.succeeded
         if spec.completions is None:
             return running if succeeded else spec.parallelism
@@ -165,7 +168,7 @@ class JobRule:
         return max(0, min(spec.completions - succeeded - given_up, spec.parallelism))
 
     def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
-        """The pods to let go: of unwanted indexes, or twice, and those beyond `excess`."""
+        """Pods to delete: of finished or duplicate indexes, and those over `excess`."""
         going: dict[str, Pod] = {}
         if is_indexed(self.job):
             seen: set[int | None] = set()  # never iterated
@@ -204,7 +207,7 @@ class JobRule:
         )
 
     def _missing_indexes(self, pods: PodSet, now: Instant) -> Iterator[int]:
-        """The indexes that nobody works on, from the lowest up."""
+        """Indexes without an active pod, in ascending order."""
         # upstream: pkg/controller/job/indexed_job_utils.go:firstPendingIndexes
         held = Counter(index_of(pod) for pod in pods.active.values())
         if replaces_failed_only(self.job):
@@ -237,22 +240,22 @@ class JobRule:
 
 
 def is_by_index(job: Job) -> bool:
-    """Whether each index has a limit of its own for its failures."""
+    """Whether the Job has backoffLimitPerIndex."""
     return job.spec.backoff_limit_per_index is not None and is_indexed(job)
 
 
 def is_finished(job: Job) -> bool:
-    """Whether the Job's status says that it is over."""
+    """Whether the Job's status has a final condition."""
     return has_condition(job, "Complete") or has_condition(job, "Failed")
 
 
 def has_condition(job: Job, condition_type: str) -> bool:
-    """Whether that condition of the Job is True."""
+    """Whether the Job's condition is True."""
     return any(one.type == condition_type and one.status == "True" for one in job.status.conditions)
 
 
 def job_template(job: Job) -> Json:
-    """The Job's template with the labels that tell its pods."""
+    """The Job's pod template with the labels of its pods."""
     # upstream: pkg/registry/batch/job/strategy.go:generateSelector
     meta = job.metadata
     labels = {

@@ -1,4 +1,4 @@
-"""What the status of a Job says, and the event that tells its end.
+"""Status of a Job, and the events about its end.
 
 upstream: pkg/controller/job/job_controller.go:syncJob, enactJobFinished, recordJobFinished
 """
@@ -25,7 +25,7 @@ SUSPENDED: Final = "Suspended"
 
 
 def job_status(job: Job, progress: JobProgress, pods: PodSet, now: Instant) -> Json:
-    """The status that `job` should have; once it is finished it stays as it is."""
+    """The status of `job`; that of a finished Job does not change."""
     before: Json = as_json(job.status)
     if is_finished(job):
         return before
@@ -51,13 +51,13 @@ def job_status(job: Job, progress: JobProgress, pods: PodSet, now: Instant) -> J
     conditions = _conditions(before.get("conditions", ()), job, progress, now, ends=ends)
     if conditions:
         status["conditions"] = conditions
-    if ends and progress.verdict is not None and progress.verdict.is_success:
+    if ends and progress.finished is not None and progress.finished.is_success:
         status["completionTime"] = format_timestamp(now)
     return status
 
 
 def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:
-    """The uids of pods that have ended and are no number yet, in order of their names."""
+    """Uids of ended pods that are not part of the counts yet, ordered by name."""
     ended: dict[str, list[str]] = {"succeeded": [], "failed": []}
     for _, pod in sorted(pods.pods.items()):
         is_success = progress.uncounted.get(pod.metadata.uid)
@@ -67,7 +67,7 @@ def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:
 
 
 def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
-    """Whether the verdict is final: it was told, all pods have ended, and all are counted."""
+    """Whether the final condition can be set: the interim one is written, all pods are counted."""
     # upstream: job_controller.go:enactJobFinished
     is_told = any(
         one.type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET) and one.status == "True"
@@ -78,7 +78,7 @@ def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
 
 
 def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:
-    """What the conditions of `status` tell that those of `job` do not."""
+    """Events for conditions in `status` that `job` does not have yet."""
     known = {(one.type, one.status) for one in job.status.conditions}
     events: list[Command] = []
     for one in status.get("conditions", ()):
@@ -109,18 +109,20 @@ def _conditions(
     before: Iterable[Json], job: Job, progress: JobProgress, now: Instant, *, ends: bool
 ) -> list[Json]:
     conditions = list(before)
-    if job.spec.suspend and progress.verdict is None:
+    if job.spec.suspend and progress.finished is None:
         _put(conditions, SUSPENDED, "True", "JobSuspended", "Job suspended", now)
     elif any(one["type"] == SUSPENDED for one in conditions):
         _put(conditions, SUSPENDED, "False", "JobResumed", "Job resumed", now)
-    verdict = progress.verdict
-    if verdict is not None:
+    finished = progress.finished
+    if finished is not None:
         interim, final = (
-            (SUCCESS_CRITERIA_MET, "Complete") if verdict.is_success else (FAILURE_TARGET, "Failed")
+            (SUCCESS_CRITERIA_MET, "Complete")
+            if finished.is_success
+            else (FAILURE_TARGET, "Failed")
         )
-        _put(conditions, interim, "True", verdict.reason, verdict.message, now)
+        _put(conditions, interim, "True", finished.reason, finished.message, now)
         if ends:
-            _put(conditions, final, "True", verdict.reason, verdict.message, now)
+            _put(conditions, final, "True", finished.reason, finished.message, now)
     return conditions
 
 

@@ -1,10 +1,10 @@
-"""Tracking: no pod of a Job vanishes uncounted, and a Job's status is not written all the time.
+"""Job tracking: finalizers keep pods until they are counted, and status writes are batched.
 
-    a pod ends ──▶ the status lists it ──▶ its finalizer goes ──▶ the status counts it
+    a pod ends ──▶ the status lists its uid ──▶ its finalizer is removed ──▶ the status counts it
 
-Each Job is looked at as soon as it is new, changed or to go, but a second after its pods changed;
-once looked at, all of these steps follow each other at once. Pods whose Job is gone, or which were
-taken from it, just lose the finalizer.
+A new, changed or deleted Job is synced at once, a Job whose pods changed after one second; then all
+steps above follow without further delay. If the Job no longer exists, or no longer owns the pod,
+only the finalizer is removed.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
 flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
@@ -30,27 +30,27 @@ BATCH_PERIOD: Final[DurationNs] = seconds(1)
 
 
 @dataclass(slots=True)
-class JobTurns:
-    """When each Job is to be looked at, by the key of its pods."""
+class JobSyncSchedule:
+    """When each Job is synced, by the key of its pod set."""
 
     _generations: dict[str, int] = field(default_factory=dict)
-    _busy: dict[str, None] = field(default_factory=dict)  # whose steps follow each other
+    _busy: dict[str, None] = field(default_factory=dict)  # Jobs whose steps follow without delay
     _due: dict[str, Instant] = field(default_factory=dict)
 
     def learn(self, key: str, job: Job) -> None:
-        """The newest version of a Job: its turn is now if it wants something new."""
+        """Stores the newest version of a Job; a new generation is synced at once."""
         generation = job.metadata.generation
         if self._generations.get(key) != generation:
             self._generations[key] = generation
             self._busy[key] = None
 
     def forget(self, key: str) -> None:
-        """The Job is gone."""
+        """Forgets a deleted Job."""
         self._generations.pop(key, None)
         self.end(key)
 
     def waits_until(self, key: str, now: Instant) -> Instant | None:
-        """When the turn of a Job of which something has changed comes; None when it is now."""
+        """When a changed Job is to be synced, None for now."""
         if key in self._busy:
             return None
         due = self._due.setdefault(key, now + BATCH_PERIOD)
@@ -60,38 +60,38 @@ class JobTurns:
         return None
 
     def end(self, key: str) -> None:
-        """All steps are done."""
+        """Ends the sequence of steps of a Job."""
         self._busy.pop(key, None)
         self._due.pop(key, None)
 
 
-def take_note(progress: JobProgress, pods: PodSet) -> None:
-    """Count those whose finalizers are gone."""
+def release_counted(progress: JobProgress, pods: PodSet) -> None:
+    """Marks the pods whose finalizers were removed as counted."""
     held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
     for uid in [uid for uid in progress.uncounted if uid not in held]:
         progress.release(uid)
 
 
 def releases(job: Job, progress: JobProgress, pods: PodSet) -> Iterator[Command]:
-    """What takes the finalizers off the pods that the written status knows of.
+    """Commands that remove the finalizers of pods that the written status lists.
 
-    A Job that is over, or is to go, holds none of them any longer.
+    A finished or deleted Job removes all of them.
     """
-    is_over = progress.verdict is not None or job.metadata.deletion_timestamp != ""
+    is_over = progress.finished is not None or job.metadata.deletion_timestamp != ""
     for pod in pods.pods.values():
-        if is_held(pod) and (is_over or progress.is_done_with(pod.metadata.uid)):
+        if is_held(pod) and (is_over or progress.is_counted(pod.metadata.uid)):
             yield released(pod)
 
 
 def released(pod: Pod) -> Command:
-    """What takes the finalizer off `pod`."""
+    """The command that removes the finalizer of `pod`."""
     kept = [one for one in pod.metadata.finalizers if one != TRACKING]
     return PatchObject(pod_ref(pod), {"metadata": {"finalizers": kept or None}})
 
 
 @dataclass(slots=True)
 class JobOrphans:
-    """The controller of pods that wait for a Job that does not count them any more."""
+    """Removes finalizers from pods whose Job no longer counts them."""
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
 
@@ -99,7 +99,7 @@ class JobOrphans:
     _held: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Release whom `stimulus` has orphaned."""
+        """Releases the pods that `stimulus` has orphaned."""
         match stimulus:
             case ObjectChanged(Job() as job):
                 self._jobs[job.metadata.uid] = None
@@ -117,7 +117,7 @@ class JobOrphans:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Nothing ever waits for time."""
+        """Always None."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:

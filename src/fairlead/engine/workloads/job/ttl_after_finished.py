@@ -1,4 +1,4 @@
-"""Finished Jobs go when their time to live is over.
+"""Deletes finished Jobs after ttlSecondsAfterFinished.
 
 upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
 """
@@ -20,17 +20,17 @@ ENDS: Final = ("Complete", "Failed")
 
 
 class TtlAfterFinished:
-    """The controller that deletes finished Jobs."""
+    """The TTL-after-finished controller."""
 
     issuer: ClassVar[Issuer] = controller_account("ttl-after-finished-controller")
 
     def __init__(self) -> None:
-        """Start knowing nothing."""
+        """Start empty."""
         self._dues: dict[str, Instant] = {}  # by uid
         self._timers: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Note when Jobs are to go."""
+        """Schedules the deletion of finished Jobs."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -44,11 +44,11 @@ class TtlAfterFinished:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When the first one is to go."""
+        """Time of the next deletion."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Delete those whose time has come, their pods first."""
+        """Deletes the Jobs that are due, their pods first."""
         return [
             DeleteObject(ref, why=WHY, policy="Foreground")
             for ref in self._timers.pop_due(now)
@@ -67,7 +67,7 @@ class TtlAfterFinished:
 
 
 def _due(job: Job) -> Instant | None:
-    """When `job` is to go; None when it is not, or not yet known."""
+    """When `job` is to be deleted, None if it is not."""
     ttl = job.spec.ttl_seconds_after_finished
     ends = [
         one.last_transition_time

@@ -119,7 +119,7 @@ class PodSet:
     ready: dict[str, Instant] = field(default_factory=dict)
     by_slot: dict[str, dict[str, None]] = field(default_factory=dict)
     creations_expected: dict[str, ExpectedCreation] = field(default_factory=dict)
-    expected: dict[str, str] = field(default_factory=dict)  # slot -> name of its creating
+    expected: dict[str, str] = field(default_factory=dict)  # slot -> name of the pod being created
     deletions_expected: dict[str, str] = field(default_factory=dict)
     replacements: dict[str, deque[Replacement]] = field(default_factory=dict)  # by slot
     replacements_requested: int = 0

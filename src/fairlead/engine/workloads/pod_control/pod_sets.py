@@ -55,8 +55,10 @@ class PodSets:
     sets: dict[str, PodSet] = field(default_factory=dict)
     rules: dict[str, OwnerRule] = field(default_factory=dict)
     keys_by_path: dict[str, str] = field(default_factory=dict)  # for references without a uid
-    watched: dict[str, None] = field(default_factory=dict)  # sets whose every change counts
-    changed: dict[str, None] = field(default_factory=dict)  # those that did change
+    watched: dict[str, None] = field(
+        default_factory=dict
+    )  # owners to follow even if not `follows_all`
+    changed: dict[str, None] = field(default_factory=dict)  # owners to follow up
     _set_keys: dict[str, str] = field(default_factory=dict)  # pod key -> key of its set
     _creating: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
@@ -201,7 +203,7 @@ class PodSets:
         if not plan.create and not pods.creations_expected and not plan.is_waiting:
             pods.replacements.pop(
                 "", None
-            )  # nothing is missing: those lost before have no successor
+            )  # nothing is missing, so earlier losses need no successor
         return commands
 
     def _deletions(self, pods: PodSet, plan: Plan) -> list[Command]:
@@ -310,7 +312,7 @@ class PodSets:
 
 def _free_name(pods: PodSet, prefix: str) -> str:
     """The next generated name that no pod of the owner has."""
-    while True:  # bounded: each turn takes another serial, and finitely many names are taken
+    while True:  # bounded: serials differ, and finitely many names are taken
         pods.serial += 1
         name = generated_name(prefix, pods.key, pods.serial)
         if not pods.holds(name):

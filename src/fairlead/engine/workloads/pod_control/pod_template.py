@@ -19,7 +19,7 @@ from fairlead.engine.workloads.pod_control.priority_class import class_name
 TEMPLATE_HASH_LABEL: Final = "pod-template-hash"
 # The API server copies these from the node to the pod when it is bound (PodTopologyLabels).
 BOUND_LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
-# Decided by the scheduler, and by admission from the class that the pod names.
+# Set by the scheduler, and by admission from the PriorityClass.
 RESOLVED_FIELDS: Final = ("nodeName", "priority", "preemptionPolicy")
 # What the API server fills in when it is absent (pkg/apis/core/v1/defaults.go), below spec.
 DEFAULTS: Final[Mapping[str, Any]] = {
@@ -36,7 +36,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "terminationGracePeriodSeconds": 30,
     "timeoutSeconds": 1,
 }
-# Filled in too, but depending on other fields, and of no weight in a simulation.
+# Defaulted too, but from other fields, and without effect in a simulation.
 IGNORED: Final = (
     TEMPLATE_HASH_LABEL,
     "creationTimestamp",

@@ -30,7 +30,7 @@ class _Candidate:
     """A pod with the values that the comparison uses; instants are None if not set."""
 
     pod: Pod
-    standing: tuple[bool, int, bool, int, int]  # smaller goes first
+    standing: tuple[bool, int, bool, int, int]  # smaller is deleted first
     ready_at: Instant | None
     restarts: tuple[int, int]
     created_at: Instant | None
@@ -45,7 +45,7 @@ def pods_to_delete(
     its own.
     """
     if count >= len(pods):
-        return list(pods)  # upstream does not sort either when all of them go
+        return list(pods)  # upstream does not sort either if all are deleted
     neighbours = Counter(pod.spec.node_name for pod in (tuple(siblings) or pods))
     candidates = [_candidate(pod, neighbours[pod.spec.node_name]) for pod in pods]
     return _first(candidates, count, now)
@@ -119,7 +119,7 @@ def _compare(one: _Candidate, other: _Candidate, now: Instant | None) -> int:
         return -1 if one.restarts > other.restarts else 1
     if one.created_at != other.created_at:
         return _by_time(one, other, (one.created_at, other.created_at), now)
-    # Upstream leaves the rest to its sort; the name makes it the same everywhere.
+    # Upstream's sort is not stable here; the name makes the order deterministic.
     return -1 if one.pod.metadata.name < other.pod.metadata.name else 1
 
 

@@ -17,7 +17,7 @@ from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 from fairlead.engine.workloads.pod_control.pod_template import template_of
 from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan
 
-# Their pods come back even when they end by themselves; a Job's or a workflow's need not.
+# Owners of these kinds replace pods that finish by themselves; a Job or a workflow may not.
 REPLICA_KINDS: Final = ("ReplicaSet", "ReplicationController")
 NAME_KEEPING_KIND: Final = "StatefulSet"
 NODE_BOUND_KINDS: Final = ("DaemonSet", "Node")

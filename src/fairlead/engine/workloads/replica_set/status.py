@@ -21,7 +21,7 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
     """The status of `owner` with the pods `pods`."""
     count = len(pods.active)
     numbers = {
-        # Its pods were made from its template, so they all have the template's labels.
+        # All its pods were created from its template, so all have the template's labels.
         "fullyLabeledReplicas": count,
         "readyReplicas": len(pods.ready),
         "availableReplicas": pods.available(seconds(owner.spec.min_ready_seconds), now),

@@ -1,12 +1,18 @@
-"""StatefulSets: pods with names and ordinals that come back under the same name.
+"""StatefulSetRule: pods with ordinals and stable names, created and deleted in order.
 
     OrderedReady   one step at a time: a pod that is missing, finished, terminating or not ready
-                   holds up everything after it
-    Parallel       all at once; only updates still go one by one
+                   blocks all steps after it
+    Parallel       all at once; only updates go one by one
 
-So a pod on a node that has gone dark keeps its name until it is really gone, and an ordered set
-waits for it. In order: living replicas from the lowest ordinal up, superfluous ones from the
-highest down, and once all is well an update from the highest down to the partition.
+The steps are, in this order:
+
+    1 create or replace pods, from the lowest ordinal to the highest
+    2 delete pods beyond `replicas`, from the highest ordinal to the lowest
+    3 update pods to the new revision, from the highest ordinal down to `partition`
+
+Example: replicas 3, pods 0 and 2 are ready, pod 1 is terminating on a failed node. OrderedReady
+stops at ordinal 1 in step 1: its name is taken until the pod is deleted, and pod 2 is not updated
+meanwhile. This is why a StatefulSet's pod on a failed node is not replaced.
 
 upstream: pkg/controller/statefulset/stateful_set_control.go:updateStatefulSet, processReplica,
 processCondemned; stateful_set_utils.go
@@ -38,7 +44,7 @@ ON_DELETE: Final = "OnDelete"
 
 
 def ordinal_of(owner_name: str, pod_name: str) -> int | None:
-    """The ordinal in `pod_name`, None when it is no pod name of that StatefulSet."""
+    """The ordinal in `pod_name`, None if it is not a pod name of that StatefulSet."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:getParentNameAndOrdinal
     parent, _, digits = pod_name.rpartition("-")
     return int(digits) if parent == owner_name and digits.isdecimal() else None
@@ -46,22 +52,22 @@ def ordinal_of(owner_name: str, pod_name: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetRule:
-    """Pods `name-0` to `name-(replicas - 1)` of `owner`, each with claims of its own.
+    """Keeps the pods `name-0` to `name-(replicas - 1)` of `owner`, with their claims.
 
-    `update` and `current` are revisions by name; `history` knows their templates. The claims
-    themselves are made by `engine.workloads.volumes`.
+    `update` and `current` are names of revisions; `history` has their templates. The volume
+    controller creates the claims.
     """
 
     is_watchful: ClassVar[bool] = True
 
     owner: StatefulSet = field(compare=False)
-    essence: tuple[object, ...]  # what of the owner matters here
+    essence: tuple[object, ...]  # the fields of the owner that the rule depends on
     update: str
     history: History = field(compare=False)
 
     @classmethod
     def of(cls, owner: StatefulSet, history: History) -> StatefulSetRule:
-        """What `owner` wants."""
+        """The rule for `owner`."""
         spec = owner.spec
         essence = (
             spec.replicas,
@@ -76,36 +82,36 @@ class StatefulSetRule:
 
     @property
     def ordinals(self) -> range:
-        """Those there should be."""
+        """The ordinals that should exist."""
         start = self.owner.spec.ordinals.start
         return range(start, start + self.owner.spec.replicas)
 
     @property
     def is_ordered(self) -> bool:
-        """Whether one step follows the other."""
+        """Whether podManagementPolicy is OrderedReady."""
         return self.owner.spec.pod_management_policy != PARALLEL
 
     @property
     def min_ready(self) -> DurationNs:
-        """How long a pod must have been ready to count as available."""
+        """How long a pod must be ready to be available."""
         return seconds(self.owner.spec.min_ready_seconds)
 
     def slot_of(self, pod: Pod) -> str:
-        """Each ordinal is a slot, and the pod's name says it."""
+        """The pod's name, which contains its ordinal."""
         return pod.metadata.name
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Every pod comes back."""
+        """Always: every pod is replaced."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """What is next; of all pods, because most steps depend on all that come before."""
+        """The next steps; `slot` is ignored, since steps depend on all earlier ordinals."""
         plan = self._plan(pods, now)
         again_at = pods.next_available(self.min_ready, now)
         return plan if again_at is None else replace(plan, again_at=again_at)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """As ever."""
+        """The same: steps depend on readiness."""
         return self.plan(pods, None, now)
 
     def _plan(self, pods: PodSet, now: Instant) -> Plan:
@@ -122,7 +128,7 @@ class StatefulSetRule:
     # --- living replicas -------------------------------------------------------------------------
 
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
-        """What to create and delete among the wanted ordinals, and whether nothing is awaited."""
+        """Step 1: pods to create and delete among the wanted ordinals, and whether to continue."""
         # upstream: stateful_set_control.go:processReplica
         create: list[DesiredPod] = []
         finished: list[Pod] = []
@@ -160,7 +166,7 @@ class StatefulSetRule:
             return Plan(delete=tuple(going), why=WHY_TOO_MANY)
         if not names or _is_going(pods, names[0]):
             return Plan()
-        # An unhealthy one may go only if it is the first, the lowest, that is.
+        # An unhealthy pod may be deleted only if it is the lowest one.
         unhealthy = [name for name in names if not pods.is_available(name, self.min_ready, now)]
         if names[0] in unhealthy and names[0] != unhealthy[-1]:
             return Plan()
@@ -169,7 +175,7 @@ class StatefulSetRule:
     # --- updates ---------------------------------------------------------------------------------
 
     def _outdated(self, pods: PodSet, now: Instant) -> list[Pod]:
-        """The pods to replace next, from the highest ordinal down."""
+        """Step 3: the pods to update next, from the highest ordinal down."""
         rolling = self.owner.spec.update_strategy.rolling_update
         targets = [
             (ordinal, self._name(ordinal))
@@ -209,7 +215,7 @@ class StatefulSetRule:
             return 1
 
     def _complete(self, pods: PodSet) -> None:
-        """Let the update's revision be the current one when every pod has it and is ready."""
+        """Makes the update revision current once every pod has it and is ready."""
         # upstream: stateful_set_utils.go:completeRollingUpdate
         names = [self._name(ordinal) for ordinal in self.ordinals]
         if all(
@@ -261,7 +267,7 @@ def _claim_names(owner: StatefulSet) -> list[str]:
 
 
 def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
-    """The pod's own claims, which take the place of volumes of the same name."""
+    """The pod's claims as volumes, replacing volumes of the same name."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateStorage
     own = [
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims

@@ -1,4 +1,10 @@
-"""What is done next about a claim, and by which commands.
+"""The next step for a PersistentVolumeClaim, and its commands.
+
+Example: claim `data` of a class with volumeBindingMode Immediate. No volume names it, the smallest
+suitable one is `pv-3` (5Gi for 4Gi): BIND, first the claimRef of pv-3, and when that is written the
+phase of pv-3, the claim's volumeName and its phase. Without a suitable volume: PROVISION, if the
+class has a provisioner. With WaitForFirstConsumer nothing happens until the scheduler sets
+selected-node.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim
 """
@@ -28,7 +34,7 @@ from fairlead.engine.workloads.volumes.volume_index import VolumeIndex, holds, i
 
 
 class StepKind(Enum):
-    """What is done about a claim."""
+    """The kind of a step."""
 
     GIVE_CLASS = "give_class"
     BIND = "bind"
@@ -38,7 +44,7 @@ class StepKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BindingStep:
-    """The next step for a claim, which depends on nothing but what it holds."""
+    """The next step for a claim; it depends only on its own fields."""
 
     kind: StepKind
     claim: PersistentVolumeClaim
@@ -47,7 +53,7 @@ class BindingStep:
 
 
 def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
-    """What is to be done, None while nothing can be."""
+    """The next step, None if nothing can be done now."""
     if claim.metadata.deletion_timestamp:
         return None
     if claim.spec.volume_name:
@@ -67,7 +73,7 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
 
 
 def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
-    """A claim that names its volume gets it, if that suits and nobody else has it."""
+    """Binds a claim to the volume that it names, if that suits and is free."""
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None or (is_bound(claim) and claim.status.phase == BOUND):
         return None
@@ -83,7 +89,7 @@ def _toward_new(claim: PersistentVolumeClaim, of: StorageClass | None) -> Bindin
 
 
 def commands_of(index: VolumeIndex, step: BindingStep) -> list[Command]:
-    """By which commands `step` is taken; none if the world is as it should be."""
+    """The commands of `step`; none if nothing has to change."""
     claim = step.claim
     if step.kind is StepKind.BIND and step.volume is not None:
         return bind(claim, step.volume)

@@ -1,8 +1,8 @@
-"""Claims that are made for pods: ephemeral volumes', StatefulSets', and those a dump lacks.
+"""Creates claims: of ephemeral volumes, of StatefulSets, and claims that a dump lacks.
 
-A dump of nodes and pods alone has no claims, yet its pods name some. Such a claim is stood in for
-as one that is bound to a volume which every node reaches, just as an unknown owner is stood in for;
-a claim that is really missing in a dump that has claims stays missing.
+A dump of nodes and pods has no claims, although its pods reference some. Each of these is created
+as bound to a volume that every node can reach. If the dump has claims, a claim that is missing
+there stays missing.
 
 upstream: pkg/controller/volume/ephemeral/controller.go: handleVolume;
 pkg/controller/statefulset/stateful_pod_control.go: createPersistentVolumeClaims
@@ -36,11 +36,11 @@ from fairlead.engine.workloads.volumes.volume_index import VolumeIndex
 DELETE: Final = "Delete"
 WHY_SCALED_DOWN: Final = "its StatefulSet is smaller now"
 STAND_IN_PREFIX: Final = "fairlead-"
-_SIZE: Final = "1Gi"  # of what nobody knows the size of
+_SIZE: Final = "1Gi"  # for claims and volumes whose size is unknown
 
 
 class ClaimCreator:
-    """Makes the claims that pods need and nobody else makes, each once."""
+    """Creates the claims that pods need, each once."""
 
     def __init__(self, index: VolumeIndex, output: ClaimOutput) -> None:
         """`index` sees each change before this does; `output` records the created claims."""
@@ -50,16 +50,16 @@ class ClaimCreator:
         self._being_made: dict[str, None] = {}
 
     def see(self, one: ApiObject) -> None:
-        """Take in a new or changed object."""
+        """Stores a new or changed object."""
         if isinstance(one, StatefulSet):
             self._sets[one.metadata.uid] = one
         elif isinstance(one, PersistentVolumeClaim):
             self._being_made.pop(one.key, None)
 
     def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
-        """An object is gone; with a superfluous pod go the claims that its set does not retain.
+        """Removes an object; deletes the claims of a surplus pod if its set does not retain them.
 
-        Ephemeral claims have the pod for an owner, and are garbage without it.
+        Ephemeral claims are owned by their pod; the garbage collector deletes them.
         """
         match gone:
             case Pod():
@@ -75,14 +75,14 @@ class ClaimCreator:
                 pass
 
     def missing_claims(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
-        """What a dump of `objects` lacks."""
+        """The claims and volumes that a dump of `objects` lacks."""
         commands = missing_storage(objects)
         for command in commands:
             self._being_made[command.target.key] = None
         return commands
 
     def claims_for(self, pod: Pod) -> Iterator[Command]:
-        """The claims that `pod` needs and that are not there."""
+        """The claims that `pod` needs and that do not exist."""
         if not pod.spec.volumes or is_terminal(pod) or pod.metadata.deletion_timestamp:
             return
         yield from self._made(ephemeral_claims(pod))
@@ -97,7 +97,7 @@ class ClaimCreator:
                 yield from self._output.created(_created(owner, pod, command.target.name))
 
     def _made(self, wanted: Iterable[CreateObject]) -> Iterator[CreateObject]:
-        """Those of `wanted` that are not there and not on their way."""
+        """Those of `wanted` that do not exist and are not being created."""
         for one in wanted:
             key = one.target.key
             if key not in self._index.claims and key not in self._being_made:
@@ -105,7 +105,7 @@ class ClaimCreator:
                 yield one
 
     def _not_retained(self, pod: Pod) -> Iterator[str]:
-        """The keys of the claims of a pod that its StatefulSet has given up for good."""
+        """Keys of the claims that a StatefulSet deletes together with `pod`."""
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
             if owner is None or not is_superfluous(owner, pod):
@@ -123,13 +123,13 @@ def _created(owner: StatefulSet, pod: Pod, claim: str) -> RecordEvent:
 
 
 def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:
-    """Whether `owner` has no use for a pod of that name."""
+    """Whether the ordinal of the pod is outside the replicas of `owner`."""
     ordinal, start = ordinal_of(owner.metadata.name, pod.metadata.name), owner.spec.ordinals.start
     return ordinal is not None and not start <= ordinal < start + owner.spec.replicas
 
 
 def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
-    """The claims of the pod's ephemeral volumes, which go with it."""
+    """The claims of the pod's ephemeral volumes, owned by the pod."""
     meta = pod.metadata
     owner = {
         "apiVersion": "v1",
@@ -147,9 +147,9 @@ def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
 
 
 def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
-    """The claims that `owner` has for `pod`; they stay when the pod goes.
+    """The claims of `owner` for `pod`; they stay when the pod is deleted.
 
-    With the set they go if its policy says so, because it owns them then.
+    If the retention policy deletes them with the set, the set owns them.
     """
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateClaimOwnerRefForSetAndPod
     policy = owner.spec.persistent_volume_claim_retention_policy
@@ -188,7 +188,7 @@ def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObjec
 
 
 def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
-    """Stand-ins for claims if the dump has none, and for volumes if it has none, by name."""
+    """Claims if the dump has none, and volumes if it has none, ordered by name."""
     known = list(objects)
     claims = [one for one in known if isinstance(one, PersistentVolumeClaim)]
     has_volumes = any(isinstance(one, PersistentVolume) for one in known)

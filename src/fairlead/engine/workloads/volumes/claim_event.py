@@ -1,9 +1,10 @@
-"""What people are told of claims that have no volume yet: what they wait for, or what is wrong.
+"""ClaimOutput: events and annotations of claims, and the phase Lost.
 
-The controller says so in events, and notes on a claim whose provisioner it is; provisioners, which
-speak under their own names, say when they begin and when they are done.
+The persistent volume controller records why a claim is not bound, and annotates it with its
+provisioner. Provisioners record the beginning and the end of provisioning under their own names. A
+bound claim whose volume is gone, or bound to another claim, becomes Lost.
 
-upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim,
+upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim,
 provisionClaimOperation, provisionClaimOperationExternal, setClaimProvisioner
 """
 
@@ -84,7 +85,7 @@ class ClaimEvents:
     def __init__(self) -> None:
         """Start with nothing written."""
         self._written: dict[str, list[Command]] = {}
-        self._lost: dict[str, PersistentVolumeClaim] = {}  # as they were when that was written
+        self._lost: dict[str, PersistentVolumeClaim] = {}  # claims as they were at that write
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
         """Forgets a deleted claim."""
@@ -146,7 +147,7 @@ class NoClaimEvents:
 
 
 def provisioned(step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-    """What the provisioner says when `commands` make a volume."""
+    """The event of the provisioner when `commands` create a volume."""
     made = [one for one in commands if isinstance(one, CreateObject)]
     if step.kind is not StepKind.PROVISION or step.of is None or not made:
         return []
@@ -170,7 +171,7 @@ def _news(
 
 
 def _complaint(claim: PersistentVolumeClaim, of: StorageClass | None) -> Command:
-    """Why nothing can be done for `claim`."""
+    """The event about why `claim` cannot be bound."""
     name, is_chosen = class_name(claim), SELECTED_NODE in claim.metadata.annotations
     if not name:
         return _event(claim, "FailedBinding", _NO_CLASS)
@@ -196,7 +197,7 @@ def _provisioning(claim: PersistentVolumeClaim, of: StorageClass) -> list[Comman
 
 
 def _marked(claim: PersistentVolumeClaim, step: BindingStep | None) -> list[Command]:
-    """Note on `claim` who makes its volume."""
+    """Annotates `claim` with its provisioner."""
     if step is None or step.kind is not StepKind.PROVISION or step.of is None:
         return []
     driver = driver_of(step.of)
@@ -230,7 +231,7 @@ def _event(
 
 
 def losses(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
-    """Say that `claim` was bound and has lost its volume, where it does not say so yet."""
+    """Sets a bound `claim` that has lost its volume to Lost, if it is not so already."""
     why = _loss(index, claim)
     if why is None or claim.status.phase == LOST:
         return []

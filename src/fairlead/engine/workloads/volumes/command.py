@@ -1,7 +1,8 @@
-"""What is written to bind a claim to a volume, and to make a volume.
+"""Commands that bind a claim to a volume, and that provision a volume.
 
-upstream: pkg/controller/volume/persistentvolume/pv_controller.go: bind, provisionClaimOperation;
-the volume looks as one made by a CSI driver's provisioner does.
+A provisioned volume looks like one created by the provisioner of a CSI driver.
+
+upstream: pkg/controller/volume/persistentvolume/pv_controller.go: bind, provisionClaimOperation
 """
 
 from __future__ import annotations
@@ -39,20 +40,20 @@ _DIRECTORY: Final = "/var/lib/fairlead"
 
 
 def volume_ref(volume: PersistentVolume) -> ObjectRef:
-    """The volume's identity."""
+    """Object reference of the volume."""
     return ObjectRef("PersistentVolume", "", volume.key, volume.metadata.uid)
 
 
 def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
-    """The claim's identity."""
+    """Object reference of the claim."""
     meta = claim.metadata
     return ObjectRef("PersistentVolumeClaim", meta.namespace, meta.name, meta.uid)
 
 
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
-    """What comes next for both to name each other, and to say so.
+    """The next writes until both objects reference each other and are Bound.
 
-    First the volume must name the claim; who else wanted it has lost then.
+    The volume is written first: a conflict there means that another claim was faster.
     """
     reference = volume.spec.claim_ref
     if reference is None or reference.uid != claim.metadata.uid:
@@ -87,7 +88,7 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
 
 
 def let_go(volume: PersistentVolume) -> Command:
-    """What becomes of a volume whose claim is gone."""
+    """Deletes or releases a volume whose claim was deleted."""
     # upstream: pv_controller.go: reclaimVolume
     if volume.spec.persistent_volume_reclaim_policy == "Delete":
         return DeleteObject(volume_ref(volume), why="claim deleted")
@@ -95,19 +96,19 @@ def let_go(volume: PersistentVolume) -> Command:
 
 
 def give_class(claim: PersistentVolumeClaim, name: str) -> PatchObject:
-    """Let a claim without a class have the default one."""
+    """Sets the default class on a claim without a class."""
     return PatchObject(claim_ref(claim), {"spec": {"storageClassName": name}})
 
 
 def give_up_node(claim: PersistentVolumeClaim) -> PatchObject:
-    """Tell the scheduler that the volume cannot be made on the node it chose."""
+    """Removes selected-node, so that the scheduler chooses another node."""
     return PatchObject(claim_ref(claim), {"metadata": {"annotations": {SELECTED_NODE: None}}})
 
 
 def provision(
     claim: PersistentVolumeClaim, of: StorageClass, node: Node | None, csi_node: CSINode | None
 ) -> CreateObject:
-    """A volume for `claim`, reachable where `node` is; from everywhere if there is no node."""
+    """A volume for `claim`, accessible from `node`, or from everywhere if there is no node."""
     driver = driver_of(of)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"
     spec: Json = {
@@ -135,13 +136,13 @@ def provision(
 
 
 def driver_of(of: StorageClass) -> str:
-    """Who makes the volumes of a class: its provisioner, or the driver that took its place."""
+    """The provisioner of a class, or the CSI driver that has replaced it."""
     kind = IN_TREE_KINDS.get(of.provisioner)
     return of.provisioner if kind is None else kind.driver
 
 
 def _source(driver: str, name: str) -> Json:
-    """Where the data are: with a CSI driver, or in a directory, as local-path's provisioner has it.
+    """The volume source: a CSI driver, or a host path as with the local-path provisioner.
 
     upstream: pkg/apis/core/validation/validation.go:ValidateCSIDriverName
     """
@@ -151,9 +152,9 @@ def _source(driver: str, name: str) -> Json:
 
 
 def _topology_keys(driver: str, of: StorageClass, csi_node: CSINode | None) -> list[str]:
-    """The labels that tell where the driver's volumes are.
+    """The node labels by which volumes of the driver are accessible.
 
-    The driver says so itself; else the class's topologies do; else volumes live in zones.
+    From the CSINode if there is one, else from the class's allowedTopologies, else the zone.
     """
     if csi_node is not None:
         for one in csi_node.spec.drivers:

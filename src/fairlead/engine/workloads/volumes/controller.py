@@ -1,17 +1,18 @@
-"""Volumes: the controller that binds claims to volumes, and the provisioners that make them.
+"""Volumes: the persistent volume controller, and the external provisioners.
 
-    claim ── names or is named by a volume ─────────────────────────▶ bound
-      ├──── class binds at once: a free volume suits it ────────────▶ bound
-      │                          else one is made, after a delay ───▶ bound
-      ├──── class waits: selected-node is set, one is made there ───▶ bound
-      └──── no class: it gets the default one
+    claim ── names a volume, or a volume names it ───────────────────▶ bound
+      ├──── Immediate: a suitable volume is free ────────────────────▶ bound
+      │                else one is provisioned, after a delay ───────▶ bound
+      ├──── WaitForFirstConsumer: provisioned for the selected node ─▶ bound
+      └──── no class: it gets the default class
 
-A claim is worked on by one step at a time, and looked at again when the world has answered to all
-of it. A step that would change nothing any more is not taken twice.
+One step of a claim is in flight at a time, and the claim is looked at again when all commands of
+the step are answered. A step that had no effect is not repeated.
 
-Differs from upstream: every provisioner in a class is there and works, CSIStorageCapacity objects
-stay as they are, and nothing is attached. A claim whose volume is gone is Lost only where somebody
-looks: a dump that lacks a volume says nothing of what became of it.
+Differs from upstream: every provisioner exists and works, CSIStorageCapacity objects do not change,
+and nothing is attached. In a simulation a claim without its volume does not become Lost, because
+the dump may just lack the volume.
+
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, syncVolume
 """
 
@@ -59,7 +60,7 @@ from fairlead.engine.workloads.volumes.volume_index import (
 
 
 class Volumes:
-    """See the module's docstring."""
+    """The persistent volume controller."""
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
 
@@ -80,10 +81,12 @@ class Volumes:
         self._config = config or VolumesConfig()
         self._index = VolumeIndex()
         self._creator = ClaimCreator(self._index, self._output)
-        self._waiting: dict[str, None] = {}  # claims for which there is nothing to do yet
+        self._waiting: dict[str, None] = {}  # claims without a next step
         self._planned: dict[str, StepKind] = {}
         self._timers: TimerQueue[tuple[str, StepKind]] = TimerQueue()
-        self._asked: dict[int, tuple[Command, str]] = {}  # by identity
+        self._asked: dict[
+            int, tuple[Command, str]
+        ] = {}  # by identity of the command: (command, claim key)
         self._unanswered: dict[str, int] = {}
         self._failed: dict[str, None] = {}
         self._taken: dict[str, BindingStep] = {}
@@ -91,7 +94,7 @@ class Volumes:
     # --- what owner_event ---------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """What to do about claims and volumes that `stimulus` concerns."""
+        """The commands for claims and volumes that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -118,7 +121,7 @@ class Volumes:
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Take the steps that are due."""
+        """Takes the steps that are due."""
         commands: list[Command] = []
         for key, kind in self._timers.pop_due(now):
             claim = self._index.claims.get(key)
@@ -133,7 +136,7 @@ class Volumes:
         return commands
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Take in everything first."""
+        """Stores all objects first."""
         for one in objects:
             self._see(one)
         commands: list[Command] = []
@@ -173,7 +176,7 @@ class Volumes:
         return self._sync_waiting(now, class_name(volume)) if key is None else []
 
     def _sync_waiting(self, now: Instant, of_class: str | None = None) -> list[Command]:
-        """Look again at the claims that wait, of one class or all, by key."""
+        """Looks again at the waiting claims, of one class or all, ordered by key."""
         claims = [self._index.claims[key] for key in sorted(self._waiting)]
         return [
             command
@@ -183,7 +186,7 @@ class Volumes:
         ]
 
     def _release(self, gone: PersistentVolumeClaim) -> list[Command]:
-        """A claim is gone, and its volume with it; not one meant for whatever has its name."""
+        """Releases the volumes of a deleted claim, except those only pre-bound to its name."""
         self._waiting.pop(gone.key, None)
         self._planned.pop(gone.key, None)
         self._untake(gone.key)
@@ -192,14 +195,14 @@ class Volumes:
         return [let_go(one) for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid]
 
     def _bereave(self, gone: PersistentVolume, now: Instant) -> list[Command]:
-        """A volume is gone that a claim may have had."""
+        """Looks at the claim of a deleted volume."""
         claim = self._index.claims.get(claim_key(gone) or "")
         return [] if claim is None else self._sync(claim, now)
 
     # --- one claim -------------------------------------------------------------------------
 
     def _sync(self, claim: PersistentVolumeClaim, now: Instant) -> list[Command]:
-        """Take or plan the next step, unless one is being taken."""
+        """Takes or schedules the next step, unless one is in flight."""
         key = claim.key
         if key in self._unanswered:
             return []
@@ -214,7 +217,7 @@ class Volumes:
     def _go_on(
         self, claim: PersistentVolumeClaim, step: BindingStep | None, now: Instant
     ) -> list[Command]:
-        """Take or plan `step`."""
+        """Takes or schedules `step`."""
         key = claim.key
         if step is None or step == self._taken.get(key):
             self._planned.pop(key, None)
@@ -263,7 +266,7 @@ class Volumes:
             self._index.take_back(step.volume)
 
     def _answered(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
-        """Look at the claim again once its whole step is answered; later if part of it failed."""
+        """Looks at the claim again when its whole step is answered; later if a part failed."""
         _, key = self._asked.pop(id(command), (None, None))
         if key is None:
             return []

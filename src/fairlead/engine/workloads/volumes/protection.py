@@ -1,12 +1,12 @@
-"""Storage that is in use is not taken away: claims of pods, volumes of claims, classes of both.
+"""StorageProtection: keeps claims, volumes and classes that are in use from being deleted.
 
-Admission puts a finalizer on each. Who is to go keeps it
+Admission adds a finalizer to each. A deleted object keeps its finalizer
 
-    a PersistentVolumeClaim   while there is a pod on a node that mounts it, finished or not
-    a PersistentVolume        while it is bound
-    a VolumeAttributesClass   while a claim or a volume has it, or wants it
+    PersistentVolumeClaim    while a bound pod mounts it, finished or not
+    PersistentVolume         while it is bound
+    VolumeAttributesClass    while a claim or volume uses or requests it
 
-and loses it as soon as that is over.
+and loses it as soon as that ends.
 
 upstream: pkg/controller/volume/pvcprotection, pvprotection, vacprotection
 """
@@ -42,7 +42,7 @@ Key = tuple[str, str, str]  # kind, namespace, name
 
 @dataclass(slots=True)
 class StorageProtection:
-    """Who is to go but is held, and who uses what."""
+    """The protection controllers: deleted objects with finalizers, and their users."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
 
@@ -51,7 +51,7 @@ class StorageProtection:
     _uses: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # by user's uid
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Let go of what is not used any more."""
+        """Removes the finalizers of objects that are no longer used."""
         match stimulus:
             case ObjectChanged(one):
                 return [*self._see(one)]
@@ -64,7 +64,7 @@ class StorageProtection:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Nothing ever waits for time."""
+        """Always None."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -72,7 +72,7 @@ class StorageProtection:
         return []
 
     def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
-        """Users first, so that nothing seems to be of no use."""
+        """Loads users first, so that nothing seems unused."""
         held = list(objects)
         for one in held:
             list(self._use(one.metadata.uid, _used_by(one)))
@@ -91,7 +91,7 @@ class StorageProtection:
             self._held.pop(key, None)
 
     def _use(self, user: str, used: tuple[Key, ...]) -> Iterator[Command]:
-        """From now on `user` uses that; what comes of what it used before."""
+        """Sets what `user` uses from now on; releases what it used before."""
         before = self._uses.get(user, ())
         if before == used:
             return
@@ -126,7 +126,7 @@ def _key(one: ApiObject) -> Key:
 
 
 def _used_by(one: ApiObject) -> tuple[Key, ...]:
-    """What `one` keeps from going."""
+    """The objects that `one` uses."""
     match one:
         case Pod() if one.spec.node_name:
             place = one.metadata.namespace

@@ -1,4 +1,4 @@
-"""VolumeIndex: the claims, volumes and classes there are, and which of them go together."""
+"""VolumeIndex: claims, volumes and classes, indexed by their relations."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from fairlead.engine.plugins.volume_binding.class_volumes import has_kind, size_
 from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name
 
 AVAILABLE: Final = "Available"
-UNDECIDED: Final = ("", "Pending")  # the phase of a volume that nobody looked at yet
+UNDECIDED: Final = ("", "Pending")  # phase of a volume before its first sync
 _OVER: Final = ("Released", "Failed")
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 
 
 class VolumeIndex:
-    """By key; what is asked of it has one answer whatever the order in which things came."""
+    """Objects by key; lookups do not depend on the order in which objects were stored."""
 
     def __init__(self) -> None:
-        """Nothing is known."""
+        """Start empty."""
         self.claims: dict[str, PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}
         self.nodes: dict[str, Node] = {}
         self.csi_nodes: dict[str, CSINode] = {}
-        self._promised: dict[str, str] = {}  # claims by the volume they are about to get
+        self._promised: dict[str, str] = {}  # volume -> claim it is reserved for
         self._meant_for: dict[str, dict[str, None]] = {}
         self._of_class: dict[str, dict[str, None]] = {}
 
     def see(self, one: ApiObject) -> None:
-        """Take in a new or changed object."""
+        """Stores a new or changed object."""
         match one:
             case PersistentVolumeClaim():
                 self.claims[one.key] = one
@@ -56,7 +56,7 @@ class VolumeIndex:
                 pass
 
     def forget(self, one: ApiObject) -> None:
-        """An object is gone."""
+        """Removes a deleted object."""
         match one:
             case PersistentVolumeClaim():
                 self.claims.pop(one.key, None)
@@ -88,21 +88,21 @@ class VolumeIndex:
     # --- what is under way -----------------------------------------------------------------
 
     def promise(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Nobody but `claim` may have `volume`, until it shows or is taken back."""
+        """Reserves `volume` for `claim` until the binding is seen or `take_back` is called."""
         self._promised[volume.key] = claim.key
 
     def take_back(self, volume: PersistentVolume) -> None:
-        """The volume could not be bound."""
+        """Ends the reservation of a volume that could not be bound."""
         self._promised.pop(volume.key, None)
 
     # --- what goes together ----------------------------------------------------------------
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """The claim's class if it has one that is there."""
+        """The claim's class, None if it does not exist."""
         return self.classes.get(class_name(claim))
 
     def default_class(self) -> StorageClass | None:
-        """What claims without a class get: of several default classes the newest.
+        """The default class; if there are several, the newest.
 
         upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go
         """
@@ -115,12 +115,12 @@ class VolumeIndex:
         return max(default, key=lambda one: one.metadata.creation_timestamp, default=None)
 
     def volumes_of(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-        """The volumes that name exactly this claim, by name."""
+        """The volumes whose claimRef is this claim, ordered by name."""
         volumes = [self.volumes[name] for name in sorted(self._meant_for.get(claim.key, ()))]
         return [one for one in volumes if is_meant(one, claim)]
 
     def is_left(self, volume: PersistentVolume) -> bool:
-        """Whether the claim that got `volume` is gone, and nobody has said so yet."""
+        """Whether the claim of `volume` is gone and the volume's phase does not show it yet."""
         reference = volume.spec.claim_ref
         if reference is None or not reference.uid or volume.status.phase in _OVER:
             return False
@@ -128,25 +128,25 @@ class VolumeIndex:
         return claim is None or claim.metadata.uid != reference.uid
 
     def smallest_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-        """The free volume that suits `claim` best, wherever it is."""
+        """The smallest free volume that suits `claim`, wherever it is."""
         volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]
         suitable = [one for one in volumes if self.is_free(one, claim) and _suits(one, claim)]
         return min(suitable, key=lambda one: (size_of(one), one.key), default=None)
 
     def is_free(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-        """Whether nobody else has the volume or is about to have it."""
+        """Whether the volume is not bound to or reserved for another claim."""
         promised_to = self._promised.get(volume.key, claim.key)
         return volume.spec.claim_ref is None and promised_to == claim.key
 
 
 def claim_key(volume: PersistentVolume) -> str | None:
-    """`namespace/name` of the claim that `volume` names."""
+    """`namespace/name` of the volume's claimRef."""
     reference = volume.spec.claim_ref
     return None if reference is None else f"{reference.namespace}/{reference.name}"
 
 
 def is_meant(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether `volume` names this claim and not an earlier one of its name."""
+    """Whether the volume's claimRef is this claim, not an earlier one of the same name."""
     reference = volume.spec.claim_ref
     return (
         reference is not None
@@ -156,7 +156,7 @@ def is_meant(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def holds(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether `volume` is big enough for `claim` and of its kind."""
+    """Whether `volume` satisfies the size, access modes and volume mode of `claim`."""
     traits = traits_of(volume)
     return (
         not volume.metadata.deletion_timestamp

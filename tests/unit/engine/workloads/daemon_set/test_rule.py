@@ -12,7 +12,12 @@ from fairlead.engine.core.command import CreateObject, DeleteObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.daemon_set.rule import Verdict, daemon_template, target_node, verdict
+from fairlead.engine.workloads.daemon_set.rule import (
+    NodeEligibility,
+    daemon_template,
+    node_eligibility,
+    target_node,
+)
 from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
@@ -36,9 +41,9 @@ def taint(key, effect):
     return {"key": key, "effect": effect}
 
 
-STAYS = Verdict(should_run=False, may_stay=True)
-GOES = Verdict(should_run=False, may_stay=False)
-RUNS = Verdict(should_run=True, may_stay=True)
+STAYS = NodeEligibility(should_run=False, should_continue=True)
+GOES = NodeEligibility(should_run=False, should_continue=False)
+RUNS = NodeEligibility(should_run=True, should_continue=True)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +84,7 @@ def test_verdict(build, case, spec, node, expected):
         taints.append(taint(key if key == "x" else f"node.kubernetes.io/{key}", effect))
     one = decode(build.node("n1", labels={"os": "linux"}, taints=taints))
     daemon = decode_as(Pod, daemon_template(build.template(**spec)))
-    assert verdict(daemon, one) == expected, case
+    assert node_eligibility(daemon, one) == expected, case
 
 
 def test_every_node_gets_its_pinned_pod(world, build):

@@ -98,23 +98,23 @@ def budget(build, pods, *, disrupted=None, **spec):
 def test_evictions_under_way(build, case, age_s, healthy, kept):
     stamp = {"a": format_timestamp(NOW - seconds(age_s))}
     one = budget(build, [pod("a"), pod("b")], disrupted=stamp, minAvailable=1)
-    standing = one.standing(0, NOW)
-    assert standing.current_healthy == healthy, case
-    assert standing.disrupted_pods == (stamp if kept else {}), case
+    status = one.status(0, NOW)
+    assert status.current_healthy == healthy, case
+    assert status.disrupted_pods == (stamp if kept else {}), case
     assert one.next_recheck(NOW) == (NOW + seconds(120 - age_s) if kept else None)
 
 
 @pytest.mark.parametrize("member", [pod("a", leaving=True), pod("other")])
 def test_an_eviction_that_has_begun_is_forgotten(build, member):
     one = budget(build, [member], disrupted={"a": format_timestamp(NOW)}, minAvailable=1)
-    assert one.standing(0, NOW).disrupted_pods == {}
+    assert one.status(0, NOW).disrupted_pods == {}
     assert one.next_recheck(NOW) is None
 
 
 def test_nothing_expected_allows_nothing(build):
     """Although minAvailable 0 is met; the first pods must not go unguarded."""
-    assert budget(build, [], minAvailable=0).standing(0, NOW).disruptions_allowed == 0
-    assert budget(build, [pod("a")], minAvailable=0).standing(0, NOW).disruptions_allowed == 1
+    assert budget(build, [], minAvailable=0).status(0, NOW).disruptions_allowed == 0
+    assert budget(build, [pod("a")], minAvailable=0).status(0, NOW).disruptions_allowed == 1
 
 
 @given(
@@ -154,11 +154,11 @@ def test_counting_by_change_equals_recounting(build, *, rows, removals, disrupte
         desired = max(0, expected - scaled(spec["maxUnavailable"], expected))
     else:
         desired = scaled(spec["minAvailable"], expected)
-    standing = one.standing(scale, NOW)
-    assert standing.current_healthy == healthy
-    assert standing.expected_pods == expected
-    assert standing.desired_healthy == desired
-    assert standing.disruptions_allowed == (max(0, healthy - desired) if expected else 0)
+    status = one.status(scale, NOW)
+    assert status.current_healthy == healthy
+    assert status.expected_pods == expected
+    assert status.desired_healthy == desired
+    assert status.disruptions_allowed == (max(0, healthy - desired) if expected else 0)
     owners = {
         reference for member in pods.values() for reference in member.metadata.owner_references
     }

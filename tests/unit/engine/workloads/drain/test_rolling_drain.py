@@ -9,7 +9,11 @@ from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
 from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.workloads.disruption.controller import Disruption
 from fairlead.engine.workloads.drain.controller import Drain
-from fairlead.engine.workloads.drain.rolling_drain import DrainTurns, Turns, parse_turns
+from fairlead.engine.workloads.drain.rolling_drain import (
+    RollingDrainOptions,
+    RollingDrains,
+    parse_options,
+)
 
 TURN = {"metadata": {"annotations": {"fairlead.dev/drain-in-turn": "max-unavailable=1 away=60s x"}}}
 NO_TURN = {"metadata": {"annotations": {"fairlead.dev/drain-in-turn": None}}}
@@ -23,7 +27,7 @@ class Silent:
 @pytest.fixture
 def world(new_world):
     kubelets = Kubelets(KubeletConfig(stop=StopAfter(seconds(10))))
-    return new_world(Drain(Silent()), DrainTurns(), Disruption(), kubelets)
+    return new_world(Drain(Silent()), RollingDrains(), Disruption(), kubelets)
 
 
 def ask(world, *nodes, patch=TURN):
@@ -97,10 +101,10 @@ def test_a_budget_holds_up_the_drain_and_all_after_it(world, build):
     ["", "1", "max-unavailable=0 away=1s", "max-unavailable=1 away=-1s", "max-unavailable=1"],
 )
 def test_what_says_nothing_is_nobody_s_turn(text):
-    assert parse_turns(text) is None
+    assert parse_options(text) is None
 
 
 def test_what_is_written_is_read():
-    turns = Turns(3, seconds(90), "pool=a")
-    found = parse_turns(str(turns))
+    turns = RollingDrainOptions(3, seconds(90), "pool=a")
+    found = parse_options(str(turns))
     assert (found.at_once, found.away) == (3, seconds(90))
