@@ -15,7 +15,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.conformance.nodelifecycle.write_log import NodeWriteLog
 from fairlead.engine.core.command import Issued
 from fairlead.engine.core.instant import Instant
@@ -110,7 +110,7 @@ class NodeWorld:
             self._due.extend(self._agenda.pop_due(now))
         return bool(self._due)
 
-    def _see(self, change: StorageChange) -> None:
+    def _see(self, change: StoredChange) -> None:
         self.log.see(change)
         view = decode(change.object)
         is_gone = change.type is ChangeType.DELETED

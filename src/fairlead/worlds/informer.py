@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairlead.api.codec import DecodeError, decode, decode_stored
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
 
 
@@ -16,11 +16,11 @@ def is_told(kind: Kind) -> bool:
     return kind.resource != "events"
 
 
-def net_changes(changes: Sequence[StorageChange]) -> list[StorageChange]:
+def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:
     """The last change of each object, in order; none of an object that came and went."""
     if len(changes) == 1:
         return list(changes)
-    last: dict[tuple[str, str], StorageChange] = {}
+    last: dict[tuple[str, str], StoredChange] = {}
     fresh: set[tuple[str, str]] = set()
     for change in changes:
         identity = (change.kind.resource, change.object["metadata"]["uid"])
@@ -32,13 +32,13 @@ def net_changes(changes: Sequence[StorageChange]) -> list[StorageChange]:
     return list(last.values())
 
 
-def told(change: StorageChange) -> Stimulus:
+def told(change: StoredChange) -> Stimulus:
     """`change` as a stimulus."""
     view = decode(change.object)
     return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)
 
 
-def told_if_known(change: StorageChange) -> Stimulus | None:
+def told_if_known(change: StoredChange) -> Stimulus | None:
     """`change` of an object that anybody may have written; None for one that nobody can read."""
     try:
         view = decode_stored(change.object)

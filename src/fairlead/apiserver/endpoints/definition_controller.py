@@ -36,7 +36,7 @@ from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
 from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 
 # (old, new, now) -> new, with the manager of its status tracked
 TrackStatus = Callable[[Json, Json, int], Json]
@@ -94,7 +94,7 @@ class DefinitionController:
             del self._changed[name]
             self._settle(name, now)
 
-    def _note(self, change: StorageChange) -> None:
+    def _note(self, change: StoredChange) -> None:
         if change.kind is CUSTOM_RESOURCE_DEFINITION:
             self._changed[change.object["metadata"]["name"]] = None
             self._retry_refused(change.object)

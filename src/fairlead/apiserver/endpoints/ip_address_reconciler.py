@@ -20,7 +20,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import SERVICE
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS, addresses_of
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 
 FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
@@ -57,7 +57,7 @@ class IpAddressReconciler:
                     self._store.delete(IP_ADDRESS, "", address, now)
         self._changed = {}  # ignore its own writes
 
-    def _note(self, change: StorageChange) -> None:
+    def _note(self, change: StoredChange) -> None:
         if change.kind is SERVICE:
             is_gone = change.type is ChangeType.DELETED
             if change.previous is not None:

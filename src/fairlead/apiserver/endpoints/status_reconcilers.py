@@ -21,7 +21,7 @@ from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyReques
 from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.apiregistration import LOCAL
-from fairlead.apiserver.storage.storage import ChangeType, Storage, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
 
 def _kind(api_version: str, kind: str) -> Kind:
@@ -71,7 +71,7 @@ class StatusReconcilers:
             self._reconcile(*key, now)
         self._changed = {}  # ignore its own writes
 
-    def _note(self, change: StorageChange) -> None:
+    def _note(self, change: StoredChange) -> None:
         match change.kind.kind:
             case "FlowSchema" | "APIService" if change.type is not ChangeType.DELETED:
                 self._changed[change.kind.kind, change.object["metadata"]["name"]] = None

@@ -57,7 +57,7 @@ def bind(  # noqa: PLR0913 - the parts of one request
     labels = _admitted_labels(store, pod, node, labels, write)
     if labels or annotations:
         bound["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
-    return bound if dry_run else store.write(POD, bound)
+    return bound if dry_run else store.write(POD, pod, bound)
 
 
 def _admitted_labels(

@@ -71,7 +71,7 @@ def evict(  # noqa: PLR0913 - the parts of one request
         return pod
     conditions = pod["status"].get("conditions", ())
     targeted = with_conditions(conditions, (_TARGETED,), format_timestamp(now))
-    store.write(POD, {**pod, "status": {**pod["status"], "conditions": targeted}})
+    store.write(POD, pod, {**pod, "status": {**pod["status"], "conditions": targeted}})
     return store.delete(
         POD, namespace, name, now, Deletion(grace_period_s=grace_period_s, policy="Background")
     )
@@ -163,4 +163,4 @@ def _decrement(store: Store, budget: Json, pod_name: str, now: int) -> None:
         conditions = status.get("conditions", ())
         exhausted = {**_EXHAUSTED, "observedGeneration": status.get("observedGeneration", 0)}
         charged["conditions"] = with_conditions(conditions, (exhausted,), timestamp)
-    store.write(POD_DISRUPTION_BUDGET, {**budget, "status": charged})
+    store.write(POD_DISRUPTION_BUDGET, budget, {**budget, "status": charged})

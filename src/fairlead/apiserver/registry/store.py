@@ -54,10 +54,10 @@ from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
 from fairlead.apiserver.registry.unpersisted_defaults import UnpersistedDefaults
-from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StorageChange
+from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange
 
 Objects = list[Json]
-Changes = list[StorageChange]
+Changes = list[StoredChange]
 
 RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
 # How a controller deletes what it manages.
@@ -117,7 +117,7 @@ class Store:
         """What happened after `version`, in order. Raises ApiError 410 when that is forgotten."""
         return self.storage.changes_since(version)
 
-    def subscribe(self, listener: Callable[[StorageChange], None]) -> Callable[[], None]:
+    def subscribe(self, listener: Callable[[StoredChange], None]) -> Callable[[], None]:
         """Call `listener` with each change as it happens; call the result to unsubscribe."""
         return self.storage.subscribe(listener)
 
@@ -374,11 +374,9 @@ class Store:
 
     # --- the server's own writes -----------------------------------------------------------
 
-    def write(self, kind: Kind, obj: Json) -> Json:
-        """Store `obj`, of which the server itself has written a part; return what was stored."""
-        meta = obj["metadata"]
-        old = self.storage.find(kind, meta.get("namespace", ""), meta["name"])
-        return self.storage.put(kind, self.registry.normalize(kind, old, obj))
+    def write(self, kind: Kind, old: Json, new: Json) -> Json:
+        """Store `new`, which the server itself made of `old`, the newest version."""
+        return self.storage.put(kind, self.registry.normalize(kind, old, new))
 
     # --- from elsewhere --------------------------------------------------------------------
 

@@ -14,17 +14,21 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-import msgspec
-
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage.storage import LOG_CAPACITY, Key, Storage, StorageChange, value_of
+from fairlead.apiserver.storage.storage import (
+    LOG_CAPACITY,
+    ChangeType,
+    Key,
+    Storage,
+    StoredChange,
+    encode,
+    value_of,
+)
 
 HOT_MAX: Final = 10_000
 # 10,000 changes of 4 KB are less; as values they take five times as much.
 LOG_BYTES_MAX: Final = 48 << 20
-
-_encode: Final = msgspec.json.Encoder().encode
 
 
 class CompactStorage(Storage):
@@ -42,13 +46,25 @@ class CompactStorage(Storage):
         self._log_bytes_max = log_bytes_max
         self._log_bytes = 0
         self._sizes: deque[int] = deque()  # of the changes in the log
-        self._hot: OrderedDict[tuple[str, Key], None] = OrderedDict()
+        # Decoded objects, the least recently written first, with their texts where known.
+        self._hot: OrderedDict[tuple[str, Key], bytes | None] = OrderedDict()
         self._hot_max = hot_max
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
         """The object of that name, None when there is none."""
         found = super().find(kind, namespace, name)
         return found if found is None else value_of(found)
+
+    def stored_text(self, kind: Kind, obj: Json) -> bytes | None:
+        """The text of `obj`, None if it is not the very object that is stored."""
+        key = _key(obj["metadata"])
+        if self.find_kept(kind, *key) is not obj:
+            return None
+        entry = kind.resource, key
+        text = self._hot.get(entry)
+        if text is None:
+            text = self._hot[entry] = encode(obj)
+        return text
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
         """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
@@ -60,20 +76,16 @@ class CompactStorage(Storage):
 
     def put(self, kind: Kind, obj: Json) -> Json:
         """Store `obj` as the newest version of itself; see Storage."""
-        key = self._warmed(kind, obj["metadata"])
-        stored = super().put(kind, obj)
-        self._keep(kind, key)
-        return stored
+        self._warm(kind, obj["metadata"])
+        return super().put(kind, obj)
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
         """Forget an object; gives back its last version; see Storage."""
-        self._warmed(kind, {"namespace": namespace, "name": name})
-        last = super().remove(kind, namespace, name)
-        self._hot.pop((kind.resource, (namespace, name)), None)
-        return last
+        self._warm(kind, {"namespace": namespace, "name": name})
+        return super().remove(kind, namespace, name)
 
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
-        """Take over objects that bear their versions already; see Storage."""
+        """Take over objects that have their versions already; see Storage."""
         for kind, obj in objects:
             key = _key(obj["metadata"])
             self._of(kind)[key] = obj
@@ -81,7 +93,7 @@ class CompactStorage(Storage):
         self._start_from(version)
 
     def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
-        """Like `restore`; texts stay what they are until somebody asks."""
+        """Like `restore`; texts are decoded when they are read."""
         for kind, key, text in texts:
             objects: dict[Key, Any] = self._of(kind)
             objects[key] = text
@@ -92,20 +104,26 @@ class CompactStorage(Storage):
         self._sizes.clear()
         self._log_bytes = 0
 
-    def resume(self, changes: Iterable[StorageChange]) -> None:
-        """Take over the log of a storage that went on after it; see Storage."""
+    def resume(self, changes: Iterable[StoredChange]) -> None:
+        """Take over the log of an earlier storage; see Storage."""
         super().resume(changes)
         for change in self._log:
             self._weigh(change)
         self._bound_log()
 
-    def _record(self, change: StorageChange) -> None:
+    def _record(self, change: StoredChange) -> None:
+        """Keep the object's text before listeners ask for it."""
         self._weigh(change)
+        key = _key(change.object["metadata"])
+        if change.type is ChangeType.DELETED:
+            self._hot.pop((change.kind.resource, key), None)
+        else:
+            self._keep(change.kind, key, change.text)
         super()._record(change)
         self._bound_log()
 
-    def _weigh(self, change: StorageChange) -> None:
-        size = len(_encode(change.object))
+    def _weigh(self, change: StoredChange) -> None:
+        size = len(change.text)
         self._sizes.append(size)
         self._log_bytes += size
 
@@ -117,24 +135,23 @@ class CompactStorage(Storage):
         super()._forget_oldest()
         self._log_bytes -= self._sizes.popleft()
 
-    def _warmed(self, kind: Kind, meta: Json) -> Key:
-        """The key of an object, which is a value from now on if it is there."""
+    def _warm(self, kind: Kind, meta: Json) -> None:
+        """Decode an object that is about to change, if it exists."""
         key = _key(meta)
         objects = self._of(kind)
         found = objects.get(key)
         if found is not None:
             objects[key] = value_of(found)
-        return key
 
-    def _keep(self, kind: Kind, key: Key) -> None:
-        """Let the object be the last to become text."""
+    def _keep(self, kind: Kind, key: Key, text: bytes | None = None) -> None:
+        """Keep an object decoded until `hot_max` others were written."""
         entry = kind.resource, key
-        self._hot[entry] = None
+        self._hot[entry] = text
         self._hot.move_to_end(entry)
         if len(self._hot) > self._hot_max:
-            (resource, coldest), _ = self._hot.popitem(last=False)
+            (resource, coldest), text = self._hot.popitem(last=False)
             objects: dict[Key, Any] = self._objects[resource]
-            objects[coldest] = _encode(objects[coldest])
+            objects[coldest] = text or encode(objects[coldest])
 
 
 def _key(meta: Json) -> Key:

@@ -19,7 +19,7 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import KINDS, Kind, kind_of
 from fairlead.apiserver.storage.compact_storage import LOG_BYTES_MAX
-from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredChange, encode
 from fairlead.apiserver.storage.stored_object import require_stored_object
 
 # Version, type of change, resource, namespace, name, and the object as text.
@@ -50,7 +50,6 @@ _ROWS_MAX: Final = 500
 _FORGOTTEN: Final = "DELETE FROM log WHERE version <= ?"
 _SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
 
-_encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(type=Json).decode
 
 
@@ -101,9 +100,9 @@ class SqliteLog:
     def write_all(self, storage: Storage) -> None:
         """Write what `storage` holds into an empty file. Raises SqliteLogError."""
         rows = [
-            (kind.resource, *_key(obj), _encode(obj))
+            (kind.resource, *key, kept if isinstance(kept, bytes) else encode(kept))
             for kind in storage.kinds()
-            for obj in storage.unsorted(kind)
+            for key, kept in storage.kept(kind)
         ]
         with self._transaction():
             self._execute(_KEPT, rows)
@@ -154,13 +153,13 @@ class SqliteLog:
             raise SqliteLogError(f"{self._path}: is damaged: {found!r} is no number")
         return found
 
-    def _logged(self) -> Iterator[StorageChange]:
+    def _logged(self) -> Iterator[StoredChange]:
         """The log from where each change is known with what was there before.
 
         It goes back as far as one in memory would.
         """
         known: dict[tuple[str, str, str], Json] = {}
-        changes: list[StorageChange] = []
+        changes: list[StoredChange] = []
         for version, kind_of_change, resource, namespace, name, blob in self._connection.execute(
             "SELECT version, type, resource, namespace, name, object FROM log "
             "WHERE version >= ? ORDER BY version",
@@ -173,7 +172,7 @@ class SqliteLog:
             if previous is None and type_ is not ChangeType.ADDED:
                 changes.clear()
             else:
-                changes.append(StorageChange(type_, kind, obj, previous, version))
+                changes.append(StoredChange(type_, kind, obj, previous, version))
             known[key] = obj
             if type_ is ChangeType.DELETED:
                 del known[key]
@@ -249,8 +248,3 @@ def _placed(row: tuple[str, str, str, bytes]) -> tuple[Kind, Key, bytes]:
     require_stored_object(row[:3], blob, is_built_in=resource in _BUILT_IN)
     kind = _BUILT_IN.get(resource) or _loaded(resource, namespace, blob)[0]
     return kind, (namespace, name), blob
-
-
-def _key(obj: Json) -> tuple[str, str]:
-    meta = obj["metadata"]
-    return meta.get("namespace", ""), meta["name"]

@@ -1,12 +1,13 @@
-"""Storage: every object in its newest version, and a bounded log of how it came there.
+"""Storage: the newest version of every object, and a bounded log of changes.
 
-One counter numbers all changes, so a resource version is a place in the one history of all
-kinds. `put` and `remove` are the only ways in; they give the version, append to the log and tell
-the listeners, in that order, before they return. There are no rules here: those are `store`'s.
-Who keeps the changes may run out of room; from the next look at that on, none are taken.
+One counter numbers all changes, so a resourceVersion is a position in the one history of all
+kinds. `put` and `remove` are the only ways in: they assign the version, append to the log and call
+the listeners, in that order, before they return. The rules about objects are the store's. If the
+durable copy runs out of disk space, changes are refused from the next check on.
 
-An object is a JSON value that nobody mutates; a change makes a new one that shares what did not
-change. Another storage (a file, say) has the same five verbs.
+An object is a JSON value that is never mutated; a change makes a new one that shares the unchanged
+parts. The text of a changed object is encoded at most once (`StoredChange.text`); the log's size,
+the write-ahead log, responses and watches share it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -25,26 +27,26 @@ from fairlead.apiserver.error import expired, no_space
 from fairlead.apiserver.kind import Kind
 
 Key = tuple[str, str]
-# An object as a storage keeps it: a value, or its text.
+# A stored object: a value, or its JSON text.
 Kept = Json | bytes
-Listener = Callable[["StorageChange"], None]
+Listener = Callable[["StoredChange"], None]
 
 LOG_CAPACITY: Final = 10_000
 
 
 class ChangeType(StrEnum):
-    """What happened to an object, in a watch's words."""
+    """What happened to an object, as watches name it."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class StorageChange:
+@dataclass(frozen=True)
+class StoredChange:
     """One entry of the log; `previous` is the version before, None for a new object.
 
-    The last version of a deleted object bears the version of its deletion, as a watch shows it.
+    The last version of a deleted object has the version of its deletion, as a watch shows it.
     """
 
     type: ChangeType
@@ -53,9 +55,15 @@ class StorageChange:
     previous: Json | None
     version: int
 
+    @cached_property
+    def text(self) -> bytes:
+        """`object` as JSON, encoded when it is needed first."""
+        return encode(self.object)
+
 
 _NONE: Final[Mapping[Key, Kept]] = {}
 _decode: Final = msgspec.json.Decoder(type=Json).decode
+encode: Final[Callable[[Json], bytes]] = msgspec.json.Encoder().encode
 
 
 def _always() -> bool:
@@ -67,24 +75,24 @@ def _as_it_is(_: Kind, obj: Json) -> Json:
 
 
 def value_of(kept: Kept) -> Json:
-    """An object as a value."""
+    """A stored object as a value."""
     return _decode(kept) if isinstance(kept, bytes) else kept
 
 
 class Storage:
-    """All objects in memory. Single writer: whoever holds it, one call after the other."""
+    """All objects in memory, for a single writer."""
 
     def __init__(self, log_capacity: int = LOG_CAPACITY) -> None:
         """Start empty at version 0; the log keeps the newest `log_capacity` changes."""
         self._objects: dict[str, dict[tuple[str, str], Json]] = {}
         self._kinds: dict[str, Kind] = {}
-        self._log: deque[StorageChange] = deque(maxlen=log_capacity)
+        self._log: deque[StoredChange] = deque(maxlen=log_capacity)
         self._listeners: list[Listener] = []
         self._version = 0
         self._oldest = 0
-        # In which order an object's members are kept, for whoever shows it.
+        # Puts the fields of an object in the order in which clients see them.
         self.arranged: Callable[[Kind, Json], Json] = _as_it_is
-        # Whether there is room for changes, for whoever keeps them.
+        # Whether the durable copy has room for changes.
         self.has_room: Callable[[], bool] = _always
         self._is_full = False
 
@@ -94,16 +102,16 @@ class Storage:
         return self._version
 
     def look_for_room(self) -> bool:
-        """Whether changes are taken, from now until the next look.
+        """Check whether changes are accepted, from now until the next check.
 
-        Look before each thing to do, which is then done as a whole.
+        Checking once before each request lets a request succeed or fail as a whole.
         """
         self._is_full = not self.has_room()
         return not self._is_full
 
     @property
     def is_full(self) -> bool:
-        """Whether changes are refused, as the last look found."""
+        """Whether changes are refused, as the last check found."""
         return self._is_full
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
@@ -112,8 +120,14 @@ class Storage:
         return objects.get((namespace, name)) if objects else None
 
     def find_kept(self, kind: Kind, namespace: str, name: str) -> Kept | None:
-        """Likewise as it is kept; see `value_of`."""
+        """The object of that name as a value or as its text; see `value_of`."""
         return self._objects.get(kind.resource, _NONE).get((namespace, name))
+
+    def stored_text(self, kind: Kind, obj: Json) -> bytes | None:
+        """The text of `obj`, None if it is not the very object that is stored."""
+        meta = obj["metadata"]
+        stored = self.find_kept(kind, meta.get("namespace", ""), meta["name"])
+        return encode(obj) if stored is obj else None
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
         """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
@@ -123,13 +137,13 @@ class Storage:
             yield objects[key]
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
-        """The objects of `kind` in the order they came; cheap, for where order is no matter."""
+        """The objects of `kind` in the order they came; cheaper than `items`."""
         return self._objects.get(kind.resource, {}).values()
 
     def kept(self, kind: Kind, namespace: str | None = None) -> Iterator[tuple[Key, Kept]]:
-        """The objects of `kind` (in one namespace, or in all) as they are kept, in any order.
+        """The objects of `kind` (in one namespace, or in all) as values or texts, in any order.
 
-        Cheap, for who needs but some of them, or their texts; see `value_of`.
+        Cheap where only some of them, or only their texts, are needed; see `value_of`.
         """
         for key, kept in self._objects.get(kind.resource, {}).items():
             if namespace is None or key[0] == namespace:
@@ -144,7 +158,7 @@ class Storage:
         return list(self._kinds.values())
 
     def put(self, kind: Kind, obj: Json) -> Json:
-        """Store `obj` as the newest version of itself; gives back what was stored.
+        """Store `obj` under the next version; return what was stored.
 
         Raises ApiError 500 when there is no room.
         """
@@ -158,11 +172,11 @@ class Storage:
         previous = objects.get(key)
         objects[key] = stored
         change = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
-        self._record(StorageChange(change, kind, stored, previous, self._version))
+        self._record(StoredChange(change, kind, stored, previous, self._version))
         return stored
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
-        """Forget an object; gives back its last version.
+        """Remove an object; return its last version.
 
         Raises KeyError when there is none, and ApiError 500 when there is no room.
         """
@@ -172,14 +186,14 @@ class Storage:
         self._version += 1
         meta = {**previous["metadata"], "resourceVersion": str(self._version)}
         last = {**previous, "metadata": meta}
-        self._record(StorageChange(ChangeType.DELETED, kind, last, previous, self._version))
+        self._record(StoredChange(ChangeType.DELETED, kind, last, previous, self._version))
         return last
 
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
-        """Take over objects that bear their versions already; none may be there yet.
+        """Take over objects that have their versions already; none may exist yet.
 
-        `version` is the newest of them. What was before is not in the log, so watches start
-        here; listeners hear nothing.
+        `version` is the newest of them. Earlier changes are not in the log, so watches start
+        here; listeners are not called.
         """
         for kind, obj in objects:
             meta = obj["metadata"]
@@ -191,16 +205,16 @@ class Storage:
         """Like `restore`, of objects as JSON texts."""
         self.restore(((kind, msgspec.json.decode(text)) for kind, _, text in texts), version)
 
-    def resume(self, changes: Iterable[StorageChange]) -> None:
-        """Take over the log of a storage that went on after it; the newest change comes last.
+    def resume(self, changes: Iterable[StoredChange]) -> None:
+        """Take over the log of an earlier storage; the newest change comes last.
 
-        Versions follow each other, up to that of the objects, which are there already.
+        Versions are consecutive, up to that of the objects, which were restored already.
         """
         self._log.extend(changes)
         if self._log:
             self._oldest = self._log[0].version - 1
 
-    def changes_since(self, version: int) -> list[StorageChange]:
+    def changes_since(self, version: int) -> list[StoredChange]:
         """What happened after `version`, in order; nothing when that is still to come.
 
         Raises ApiError 410 when the log no longer reaches back that far.
@@ -211,7 +225,7 @@ class Storage:
         return list(islice(self._log, version - self._oldest, None))
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Tell `listener` each change from now on; call what is given back to end that."""
+        """Call `listener` with each change from now on; call the result to unsubscribe."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -219,7 +233,7 @@ class Storage:
         self._kinds.setdefault(kind.resource, kind)
         return self._objects.setdefault(kind.resource, {})
 
-    def _record(self, change: StorageChange) -> None:
+    def _record(self, change: StoredChange) -> None:
         if len(self._log) == self._log.maxlen:
             self._forget_oldest()
         self._log.append(change)

@@ -20,11 +20,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from fairlead.apiserver.error import internal_error
 from fairlead.apiserver.storage.sqlite_log import Row, SqliteLog, SqliteLogError, free_bytes_at
-from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StorageChange
+from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange
 
 # Up to which version, in which loop, and what is resolved then.
 Waiter = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
@@ -33,8 +31,6 @@ Waiter = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 # SQLite takes to work its own log into the file.
 ROOM_BYTES_MIN: Final = 32 << 20
 LOOK_EVERY_S: Final = 1.0
-
-_encode: Final = msgspec.json.Encoder().encode
 
 
 class WriteAheadLog:
@@ -102,7 +98,7 @@ class WriteAheadLog:
         """Whether what comes next can be written."""
         return not self._is_short and not self._failure
 
-    def record(self, change: StorageChange) -> None:
+    def record(self, change: StoredChange) -> None:
         """Write a change, soon."""
         meta = change.object["metadata"]
         row = (
@@ -111,7 +107,7 @@ class WriteAheadLog:
             change.kind.resource,
             meta.get("namespace", ""),
             meta["name"],
-            _encode(change.object),
+            change.text,
         )
         with self._changed:
             self._pending.append(row)

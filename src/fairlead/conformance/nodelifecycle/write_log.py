@@ -13,7 +13,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.command import Command, DeleteObject, RecordEvent
 from fairlead.engine.core.instant import Instant
 
@@ -49,7 +49,7 @@ class NodeWriteLog:
         """What happens now is somebody else's doing."""
         self._context = None
 
-    def see(self, change: StorageChange) -> None:
+    def see(self, change: StoredChange) -> None:
         """Write down a change of an object."""
         if self._context is None or change.type is not ChangeType.MODIFIED:
             return

@@ -11,7 +11,7 @@ from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import NO_ANSWERS, WebhookAnswer
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.command import (
     CallExtender,
     Command,
@@ -37,7 +37,7 @@ from fairlead.worlds.perform import Outcome, refused
 class Attendant(Protocol):
     """Sees to something that clients rely on and no controller of the engine does."""
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """React to a change, at once."""
         ...
 
@@ -80,7 +80,7 @@ class LocalWorld:
         self._events = EventWriter(store, field_managers, host)
         kubelets = (ContainerEvents(self._events.record),) if has_kubelets else ()
         self._attendants: tuple[Attendant, ...] = (self._pod_status, *kubelets, *attendants)
-        self._changes: list[StorageChange] = []
+        self._changes: list[StoredChange] = []
         self._untold: list[Stimulus] = []
         store.subscribe(self._changes.append)
 
@@ -92,7 +92,7 @@ class LocalWorld:
         """Let the attendants see everything that is there already, as if it were new."""
         for kind in self.store.storage.kinds():
             for obj in self.store.list(kind):
-                change = StorageChange(ChangeType.ADDED, kind, obj, None, 0)
+                change = StoredChange(ChangeType.ADDED, kind, obj, None, 0)
                 for attendant in self._attendants:
                     attendant.attend(change, self.store, now)
 

@@ -22,7 +22,7 @@ from fairlead.api.extender import BindingResult, encode
 from fairlead.apiserver.admission.chain import SIMULATED_ADMISSION
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import StorageChange
+from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.command import (
     Bind,
     CallExtender,
@@ -99,7 +99,7 @@ class SimulatedWorld:
         self._command_log = command_log
         self._agenda: TimerQueue[Callable[[Instant], None]] = TimerQueue()
         self._due: deque[Callable[[Instant], None]] = deque()
-        self._changes: list[StorageChange] = []
+        self._changes: list[StoredChange] = []
         self._untold: list[Stimulus] = []
         self.store.subscribe(self._changes.append)
 

@@ -175,15 +175,3 @@ def test_a_refusal_is_no_longer_than_somebody_might_read(api):
     obj = {"apiVersion": "a.io/v1", "kind": "Widget", "metadata": {"name": "a"}}
     refused = api.post("/apis/a.io/v1/widgets", {**obj, "spec": ["x"] * 1_000})
     assert (refused.status, len(refused.text) < 12_000_000) == (422, True)
-
-
-def test_what_is_deleted_is_not_kept_as_text(api, config_maps):
-    """The answer to the deletion shows the object once more, when nobody will forget it again."""
-    kept = api.server._deps.renderer.texts._texts
-    for name in "abc":
-        api.config_map(name)
-        api.get(f"{config_maps}/{name}")
-    assert len(kept["configmaps"]) == 3
-    api.delete(f"{config_maps}/a")
-    api.delete(config_maps)
-    assert not kept["configmaps"]

@@ -118,3 +118,17 @@ def _reach(storage):
         except ApiError:
             continue
     raise AssertionError
+
+
+def test_the_text_of_an_object_is_encoded_once():
+    """The log, its size and every reader share it; what is deleted is not kept."""
+    kind, storage = KINDS[0], CompactStorage()
+    changes = []
+    storage.subscribe(changes.append)
+    stored = storage.put(kind, manifest(kind, "a", "x", 1))
+    assert storage.stored_text(kind, stored) is changes[0].text
+    assert json.loads(changes[0].text) == stored
+    assert storage.stored_text(kind, {**stored}) is None  # another object, if an equal one
+    storage.remove(kind, "a", "x")
+    assert storage.stored_text(kind, stored) is None
+    assert not storage._hot

@@ -15,7 +15,7 @@ from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts, subtract
 from fairlead.apiserver.admission.quota.usage import is_counted, is_in_scopes, usage
 from fairlead.apiserver.kind import RESOURCE_QUOTA, Kind
-from fairlead.apiserver.storage.storage import ChangeType, Storage, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
 Name = tuple[str, str]  # resource, name
 
@@ -88,7 +88,7 @@ class QuotaLedgers:
                     ledger.put(kind, obj, obj["metadata"]["name"])
         return ledger
 
-    def _count(self, change: StorageChange) -> None:
+    def _count(self, change: StoredChange) -> None:
         meta = change.object["metadata"]
         ledgers = self._ledgers.get(meta.get("namespace", ""))
         if not ledgers:

@@ -31,7 +31,7 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
-from fairlead.apiserver.storage.storage import Storage, StorageChange
+from fairlead.apiserver.storage.storage import Storage, StoredChange
 
 SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 _KINDS: Final = (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING)
@@ -132,7 +132,7 @@ class Rbac:
         grant = _Grant(binding.get("subjects") or (), rules, namespace, description)
         self._grants.setdefault(namespace, []).append(grant)
 
-    def _changed(self, change: StorageChange) -> None:
+    def _changed(self, change: StoredChange) -> None:
         if change.kind.resource in _RESOURCES:
             self._grants = None
 

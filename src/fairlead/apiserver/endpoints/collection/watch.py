@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.collection.selector import SelectionPredicate
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage.storage import ChangeType, Kept, Storage, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, Kept, Storage, StoredChange
 
 BACKLOG_BYTES_MAX: Final = 64 << 20
 TAKE_BYTES: Final = 4 << 20
@@ -54,7 +54,7 @@ class WatchScope:
     encoder: WatchEventEncoder
     after: int = 0
 
-    def event_of(self, change: StorageChange) -> WatchEvent | None:
+    def event_of(self, change: StoredChange) -> WatchEvent | None:
         """The event for `change`, None if the watch does not see it."""
         obj, before = change.object, change.previous
         if change.version <= self.after:
@@ -209,7 +209,7 @@ class Watches:
             for watch in list(watches):
                 watch.end()
 
-    def send(self, watch: Watch, change: StorageChange) -> None:
+    def send(self, watch: Watch, change: StoredChange) -> None:
         """Queue the event for one change, if `watch` sees it."""
         event = watch.scope.event_of(change)
         if event is None:
@@ -228,7 +228,7 @@ class Watches:
             line = self._lines[key] = encoder.event(name, obj, is_first=is_first)
         watch.add(line)
 
-    def _send_to_all(self, change: StorageChange) -> None:
+    def _send_to_all(self, change: StoredChange) -> None:
         watches = self._by_resource.get(change.kind.resource)
         if watches:
             for watch in list(watches):

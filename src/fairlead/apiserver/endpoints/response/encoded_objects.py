@@ -1,6 +1,7 @@
-"""EncodedObjects: encodes each version of an object as JSON once, for all requests.
+"""EncodedObjects: the JSON text of objects as responses and watch events have it.
 
-The cached text lacks kind and apiVersion, because items of lists do not state them:
+A response with one object has the very text that storage has. Items of lists do not state their
+kind and apiVersion:
 
     {"kind":"Pod","apiVersion":"v1", + "metadata":{...},"spec":{...}}       an object
     { + "metadata":{...},"spec":{...}}                                      an item
@@ -15,23 +16,17 @@ from fairlead.api.json import Json
 from fairlead.apiserver.conversion.kind_conversion import is_converted, shown
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.serializer import encode
-from fairlead.apiserver.storage.storage import ChangeType, Kept, Storage, StorageChange, value_of
-
-Key = tuple[str, str]
+from fairlead.apiserver.storage.storage import Kept, Storage, value_of
 
 KINDS_MAX: Final = 1_024
-# Texts cached per kind. Beyond that, encoding again costs less than the memory.
-TEXTS_MAX: Final = 20_000
 
 
 class EncodedObjects:
-    """Cache of the JSON text of the newest version of objects that were requested."""
+    """The JSON text of objects; storage has encoded those that it has."""
 
     def __init__(self, storage: Storage) -> None:
-        """Cache objects of `storage`, and forget those that it removes."""
+        """Use the texts of `storage`."""
         self._storage = storage
-        self._texts: dict[str, dict[Key, tuple[Json, bytes]]] = {}
-        storage.subscribe(self._forget)
 
     def item(self, kind: Kind, obj: Kept) -> bytes:
         """`obj` as an item of a list; only custom resources have kind and apiVersion there."""
@@ -41,33 +36,27 @@ class EncodedObjects:
 
     def whole(self, kind: Kind, obj: Kept) -> bytes:
         """`obj` with its kind and apiVersion."""
-        return preamble(kind) + self._rest(kind, obj)
+        start = preamble(kind)
+        text = self._text(kind, obj)
+        if text is not None and text.startswith(start):
+            return text
+        return start + self._rest(kind, obj)
 
     def _rest(self, kind: Kind, obj: Kept) -> bytes:
+        """The text of `obj` after its kind and apiVersion."""
+        text = self._text(kind, obj)
+        if text is not None:
+            return rest_of_text(kind, text)
+        made = value_of(obj)
         if is_converted(kind):
-            return rest_of(shown(kind, value_of(obj)))
-        if isinstance(obj, bytes):
-            return rest_of_text(kind, obj)
-        meta = obj["metadata"]
-        texts = self._texts.setdefault(kind.resource, {})
-        key = (meta.get("namespace", ""), meta["name"])
-        known = texts.get(key)
-        if known is not None and known[0] is obj:
-            return known[1]
-        # Only the stored version is cached: no event would ever evict any other one.
-        if self._storage.find_kept(kind, *key) is not obj:
-            return rest_of(self._storage.arranged(kind, obj))
-        text = rest_of(obj)
-        if len(texts) >= TEXTS_MAX:
-            texts.clear()
-        texts[key] = (obj, text)
-        return text
+            return rest_of(shown(kind, made))
+        return rest_of(self._storage.arranged(kind, made))
 
-    def _forget(self, change: StorageChange) -> None:
-        if change.type is ChangeType.DELETED:
-            meta = change.object["metadata"]
-            texts = self._texts.get(change.kind.resource, {})
-            texts.pop((meta.get("namespace", ""), meta["name"]), None)
+    def _text(self, kind: Kind, obj: Kept) -> bytes | None:
+        """The text of `obj` in storage, None where it is another object or version."""
+        if is_converted(kind):
+            return None
+        return obj if isinstance(obj, bytes) else self._storage.stored_text(kind, obj)
 
 
 def preamble(kind: Kind) -> bytes:

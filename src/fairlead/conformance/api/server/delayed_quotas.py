@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
 from fairlead.apiserver.kind import RESOURCE_QUOTA
-from fairlead.apiserver.storage.storage import ChangeType, Storage, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
 
 class LateQuotas:
@@ -30,7 +30,7 @@ class LateQuotas:
         self._before: dict[tuple[str, str], tuple[int, Json]] = {}
         self._is_charging = False
 
-    def note(self, change: StorageChange) -> None:
+    def note(self, change: StoredChange) -> None:
         """To be told of every change of the store."""
         if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
             return

@@ -10,7 +10,7 @@ from fairlead.api.timestamp import format_micro_time
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, NODE, kind_of
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import StorageChange
+from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.conformance.api.server.own_server import ADDRESS, START, OwnServer
 from fairlead.conformance.api.server.recorded_kubelet import RecordedKubelet
 from fairlead.conformance.api.server.recorded_nodes import ZONES, recorded_nodes
@@ -109,7 +109,7 @@ class OwnCluster(OwnServer):
         dues = (self._hears_at, self._control_plane.next_due(), self._kubelet.next_due())
         return min((due for due in dues if due is not None), default=None)
 
-    def _see(self, change: StorageChange) -> None:
+    def _see(self, change: StoredChange) -> None:
         """Whoever is to react to `change` does so a little later, with what came before it."""
         if self._is_reacting or change.kind.kind in _NOBODYS:
             return
@@ -138,7 +138,7 @@ def _lease(name: str, now: int) -> dict[str, Any]:
 class _Distribution:
     """An Attendant: each namespace has a ConfigMap that the recorded build publishes."""
 
-    def attend(self, change: StorageChange, store: Store, now: int) -> None:
+    def attend(self, change: StoredChange, store: Store, now: int) -> None:
         """See Attendant."""
         meta = change.object["metadata"]
         if change.kind is not NAMESPACE or meta.get("deletionTimestamp"):

@@ -15,7 +15,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 
@@ -59,7 +59,7 @@ class RecordedKubelet:
         self._addresses = 0
         self._free_at = 0
 
-    def attend(self, change: StorageChange, store: Store, now: int) -> None:
+    def attend(self, change: StoredChange, store: Store, now: int) -> None:
         """Notice a pod that has just got its node, or is to go."""
         pod = change.object
         if change.kind is not POD or change.type is ChangeType.DELETED:
@@ -86,7 +86,7 @@ class RecordedKubelet:
             if step.becomes == _STOPPED:
                 store.delete(POD, step.namespace, step.name, now, Deletion(grace_period_s=0))
             elif step.becomes == "init":
-                store.write(POD, {**pod, "status": _initializing(pod, now)})
+                store.write(POD, pod, {**pod, "status": _initializing(pod, now)})
             elif not pod["metadata"].get("deletionTimestamp"):
                 self._let_become(pod, step.becomes, store, now)
 
@@ -149,7 +149,7 @@ def _write(store: Store, pod: Json, behavior: str, now: int, address: str) -> No
         **(_EVICTED if behavior == "evicted" else {}),
     }
     kept = {key: pod["status"][key] for key in ("qosClass",) if key in pod["status"]}
-    store.write(POD, {**pod, "status": {**kept, **status}})
+    store.write(POD, pod, {**pod, "status": {**kept, **status}})
 
 
 def _outcome(behavior: str, timestamp: str) -> tuple[str, Json, Mapping[str, Any]]:

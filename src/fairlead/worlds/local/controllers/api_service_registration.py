@@ -22,7 +22,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import StorageChange
+from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.instant import Instant
 
 LABEL: Final = "kube-aggregator.kubernetes.io/automanaged"
@@ -35,7 +35,7 @@ VERSION_PRIORITY: Final = 100
 class Registrations:
     """An Attendant."""
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         if change.kind is CUSTOM_RESOURCE_DEFINITION:
             group = change.object["spec"]["group"]

@@ -31,7 +31,7 @@ from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import LEASE, NAMESPACE, Kind, kind_of
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.instant import Instant
 
 CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
@@ -68,7 +68,7 @@ class OwnRecords:
         self._names = (AUTHENTICATION, TRACKING, self._name)
         self._is_renewed = False
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         meta = change.object["metadata"]
         is_gone = change.type is ChangeType.DELETED

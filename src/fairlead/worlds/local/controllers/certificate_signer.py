@@ -18,7 +18,7 @@ from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
 from fairlead.apiserver.auth.certificate_signer import SIGNERS, request_of, sign, signing_problem
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.field_manager import controllers_write
 
@@ -38,7 +38,7 @@ class Signers:
         """Nothing is kept."""
         self._authority = authority
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         if change.kind is not _KIND or change.type is ChangeType.DELETED:
             return

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from fairlead.apiserver.kind import SERVICE
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import StorageChange
+from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.instant import Instant
 
 
@@ -20,7 +20,7 @@ class FollowUps:
         """Nothing has happened."""
         self._follow_up = follow_up
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         if change.kind is SERVICE:
             self._follow_up(now)

@@ -19,7 +19,7 @@ from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, Kind, kind_of
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.instant import Instant
 
 NAME: Final = "kubernetes"
@@ -39,7 +39,7 @@ class OwnService:
         self._host = host.strip("[]")
         self._port = int(port)
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         meta = change.object["metadata"]
         has_begun = change.kind is NAMESPACE and meta["name"] == PLACE
@@ -102,7 +102,7 @@ def _ensure(store: Store, manifest: Json, now: Instant) -> None:
             store.put_as_is(_numbered(kind, note(None, manifest), 0), now)
         elif any(found.get(key) != value for key, value in leads.items()):
             before = found["metadata"].get("generation", 0)
-            store.write(kind, _numbered(kind, note(found, {**found, **leads}), before))
+            store.write(kind, found, _numbered(kind, note(found, {**found, **leads}), before))
     elif found is None:
         with suppress(ApiError):  # a quota may be in the way, or its namespace on its way out
             create_as_apiserver(store, (manifest,), now)

@@ -16,7 +16,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, RESOURCE_QUOTA, Kind, kind_of
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.field_manager import controllers_write
 
@@ -38,7 +38,7 @@ class Namespaces:
         """Nothing is furnished before the first change."""
         self._authority = authority
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         if change.kind is NAMESPACE:
             if change.type is not ChangeType.DELETED:

@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.field_manager import controllers_write
 
@@ -35,7 +35,7 @@ class NodeTtl:
         self._count = 0
         self._step = 0
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See Attendant; a node that changes learns what holds now."""
         if change.kind is not NODE:
             return

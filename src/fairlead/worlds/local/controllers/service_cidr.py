@@ -20,7 +20,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyRequest, server_side_apply
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS, SERVICE_CIDR
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.local.field_manager import controllers_write
@@ -51,7 +51,7 @@ class ServiceCidrs:
         """Nothing is to go."""
         self._due: TimerQueue[str] = TimerQueue()
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         is_gone = change.type is ChangeType.DELETED
         if change.kind is SERVICE_CIDR and not is_gone:
@@ -122,7 +122,7 @@ def _say(store: Store, name: str, condition: Json, now: Instant) -> None:
         "status": {"conditions": [told]},
     }
     application = ApplyRequest(config=config, manager=MANAGER, force=True, subresource="status")
-    store.write(SERVICE_CIDR, server_side_apply(tracking, obj, application, at))
+    store.write(SERVICE_CIDR, obj, server_side_apply(tracking, obj, application, at))
 
 
 def _is_needed(store: Store, obj: Json) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component
@@ -36,7 +36,7 @@ class ContainerEvents:
         """`record` writes the events."""
         self._record = record
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         if change.kind is not POD or change.type is not ChangeType.MODIFIED:
             return

@@ -20,7 +20,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.command import Condition, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component, Issuer
@@ -47,7 +47,7 @@ class PodDetails:
         self._taken: dict[str, str] = {}  # by pod's uid
         self._uids: dict[str, str] = {}  # by address
 
-    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         if change.kind is not POD:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.kind import find_kind
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.worlds.local.controllers.apiserver_records import OwnRecords, server_name
 
 AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
@@ -18,7 +18,7 @@ LEASE = f"{LEASES}/{server_name('fairlead')}"
 
 def added(store, name):
     namespace = store.get(find_kind("Namespace"), "", name)
-    return StorageChange(ChangeType.ADDED, find_kind("Namespace"), namespace, None, 0)
+    return StoredChange(ChangeType.ADDED, find_kind("Namespace"), namespace, None, 0)
 
 
 def test_a_server_is_known_by_its_host():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.kind import find_kind
-from fairlead.apiserver.storage.storage import ChangeType, StorageChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.worlds.local.controllers.kubernetes_service import OwnService
 
 SERVICE = "/api/v1/namespaces/default/services/kubernetes"
@@ -61,4 +61,4 @@ def test_a_name_is_no_address(make_cluster):
 
 
 def _added(obj):
-    return StorageChange(ChangeType.ADDED, find_kind("Namespace"), obj, None, 0)
+    return StoredChange(ChangeType.ADDED, find_kind("Namespace"), obj, None, 0)
