@@ -56,7 +56,7 @@ def _tracking(kind: Kind, subresource: str) -> TrackedResource | None:
 
 
 def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
-    """What nobody owns by writing to a kind, or to a part of it."""
+    """The fields that a write resets, so that its manager does not own them."""
     strategy = strategy_of(kind)
     if not strategy.resets_fields:
         return ()

@@ -1,5 +1,8 @@
 """Label and field selectors of lists and watches.
 
+Field selectors may use metadata.name and metadata.namespace of every kind, and a few fields more,
+which the kind's strategy or definition lists.
+
 upstream: apimachinery/pkg/fields/selector.go
 """
 
@@ -16,13 +19,17 @@ from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.api.text.text_cache import text_cache
-from fairlead.apiserver.endpoints.collection.selectable_fields import NAME, reader
+from fairlead.apiserver.apiextensions.json_path import json_path
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.selectable_field import FieldReader
+from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.storage.storage import Kept, value_of
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 
+NAME: Final = "metadata.name"
+NAMESPACE: Final = "metadata.namespace"
+_ALWAYS_SELECTABLE: Final = (NAME, NAMESPACE)
 CACHE_SIZE: Final = 2_048
 # Values that a missing field can have.
 _VALUES_OF_MISSING: Final = ("", "false", "0")
@@ -99,7 +106,7 @@ def selection_predicate(kind: Kind, labels: str, fields: str, name: str = "") ->
     wanted, terms = parsed_selectors(labels, fields)
     if name:
         terms = (FieldTerm(NAME, name, is_equal=True), *terms)
-    reads = tuple(reader(kind, term.field) for term in terms)
+    reads = tuple(_field_reader(kind, term.field) for term in terms)
     is_any = not wanted.match_labels and not wanted.match_expressions
     words = () if kind.custom else tuple(_words(wanted, terms))
     return SelectionPredicate(None if is_any else wanted, terms, reads, words)
@@ -174,3 +181,50 @@ def _unescaped(value: str) -> str:
     if escaped:
         raise bad_request(f"{_INVALID}invalid escape sequence: \\")
     return text
+
+
+def _field_reader(kind: Kind, field: str) -> FieldReader:
+    """Reads `field` of objects of `kind` as text. Raises ApiError 400 if it is not selectable."""
+    if field == NAME or (field == NAMESPACE and not _is_named_only(kind)):
+        return _metadata(field.removeprefix("metadata."))
+    if kind.custom is not None:
+        return _selectable(kind.custom.selectable, field)
+    strategy = strategy_of(kind)
+    fields = strategy.selectable_in_version.get(kind.api_version, strategy.selectable_fields)
+    if fields is not None:
+        read = fields.get(field)
+        if read is None:
+            raise bad_request(strategy.unselectable_field.format(field))
+        return read
+    known = ", ".join(f'"{name}"' for name in _ALWAYS_SELECTABLE)
+    raise bad_request(f'"{field}" is not a known field selector: only {known}')
+
+
+def _is_named_only(kind: Kind) -> bool:
+    """Whether a cluster-scoped kind rejects metadata.namespace; others accept it."""
+    # upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource;
+    # apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
+    is_custom = kind.custom is not None and not kind.namespaced
+    return is_custom or not strategy_of(kind).selects_namespace
+
+
+def _selectable(paths: tuple[str, ...], field: str) -> FieldReader:
+    """A selectable field of a custom resource definition."""
+    # upstream: apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
+    if f".{field}" not in paths:
+        raise bad_request(f"field label not supported: {field}")
+    path = json_path(f".{field}")
+
+    def read(obj: Json) -> str:
+        value = next(iter(path.find(obj)), "")
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return read
+
+
+def _metadata(field: str) -> FieldReader:
+    def read(obj: Json) -> str:
+        text: str = obj["metadata"].get(field, "")
+        return text
+
+    return read
