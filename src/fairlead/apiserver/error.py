@@ -5,28 +5,15 @@ upstream: apimachinery/pkg/api/errors/errors.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.status_cause import Cause as Cause  # noqa: PLC0414 - exported here, too
 
 STALE: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """One thing that is wrong; `field` is a path such as `spec.containers[0].name`."""
-
-    reason: str
-    message: str
-    field: str = ""
-
-    def __str__(self) -> str:
-        """As it stands in the message of the refusal."""
-        return f"{self.field}: {self.message}" if self.field else self.message
 
 
 class ApiError(Exception):

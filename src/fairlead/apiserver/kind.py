@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
+from fairlead.api.json import Json
 from fairlead.apiserver import kind_table
-
-if TYPE_CHECKING:
-    from fairlead.apiserver.apiextensions.custom_type import CustomType
+from fairlead.apiserver.schema.model import Schema
+from fairlead.apiserver.schema.place import Notes
+from fairlead.apiserver.status_cause import Cause
 
 _READ_WRITE: Final = ("get", "patch", "update")
 _POSTED: Final = ("create",)
@@ -76,12 +77,61 @@ _FEWER_VERBS: Final = {
 }
 
 
+class DefinedType(Protocol):
+    """What a definition says about one version of a custom resource.
+
+    The implementation is `apiextensions.custom_type.CustomType`, which stands above this module.
+    """
+
+    @property
+    def raw(self) -> Json:
+        """The OpenAPI schema as the definition has it."""
+        ...
+
+    @property
+    def fields(self) -> Schema:
+        """The schema for field managers."""
+        ...
+
+    @property
+    def printer(self) -> object:
+        """The `printers.column.Printer` of its Tables."""
+        ...
+
+    @property
+    def scale(self) -> object | None:
+        """The `apiextensions.custom_type.ScalePaths`, None without a scale subresource."""
+        ...
+
+    @property
+    def selectable(self) -> tuple[str, ...]:
+        """Paths of the fields that field selectors may use."""
+        ...
+
+    @property
+    def deprecation(self) -> str:
+        """The warning for requests to this version, "" if it is not deprecated."""
+        ...
+
+    def shaped(self, obj: Json, notes: Notes) -> Json:
+        """`obj` with unknown fields pruned and noted. Raises TypeMismatchError."""
+        ...
+
+    def pruned(self, obj: Json) -> Json:
+        """`obj` with unknown fields pruned."""
+        ...
+
+    def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
+        """Validates `obj`, which is new or replaces `old`."""
+        ...
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of objects; `group` is "" for the core group.
 
-    `custom` is what users' definition says about a custom resource, None for one that is guessed;
-    `all_types` is what it says in each of its versions, by apiVersion.
+    `custom` is the type of a custom resource, None if its definition is unknown; `all_types` are
+    those of all its versions, by apiVersion.
     """
 
     group: str
@@ -99,8 +149,8 @@ class Kind:
     singular_name: str | None = None
     list_kind_name: str = ""
     stored_version: str = ""
-    custom: CustomType | None = None
-    all_types: tuple[tuple[str, CustomType], ...] = field(default=(), compare=False, repr=False)
+    custom: DefinedType | None = None
+    all_types: tuple[tuple[str, DefinedType], ...] = field(default=(), compare=False, repr=False)
 
     def __hash__(self) -> int:
         """That of a text which tells almost all kinds apart: they are looked up all the time."""

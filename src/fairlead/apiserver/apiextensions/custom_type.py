@@ -15,7 +15,7 @@ from fairlead.apiserver.apiextensions.cel.rule import broken_rules
 from fairlead.apiserver.apiextensions.cost_budget import TooMuchWorkError
 from fairlead.apiserver.apiextensions.json_path import JsonPath
 from fairlead.apiserver.apiextensions.schema.embedded_object import wrong_embedded
-from fairlead.apiserver.apiextensions.schema.pruning import IDENTITY, shaped
+from fairlead.apiserver.apiextensions.schema.pruning import IDENTITY, pruned_object, shaped
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.apiextensions.schema.value_validation import (
     NOWHERE,
@@ -75,6 +75,15 @@ class CustomType:
     selectable: tuple[str, ...] = ()
     has_status: bool = False
     deprecation: str = ""
+
+    @property
+    def raw(self) -> Json:
+        """The OpenAPI schema as the definition has it."""
+        return self.schema.raw
+
+    def pruned(self, obj: Json) -> Json:
+        """`obj` with unknown fields pruned."""
+        return pruned_object(self.schema, obj)
 
     def shaped(self, obj: Json, notes: Notes) -> Json:
         """`obj` as it is stored; fields that are dropped are noted.

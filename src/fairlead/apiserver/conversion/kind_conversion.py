@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.apiextensions.schema.pruning import pruned_object
 from fairlead.apiserver.conversion.autoscaler import new_autoscaler, old_autoscaler
 from fairlead.apiserver.kind import Kind
 
@@ -45,7 +44,7 @@ def shown(kind: Kind, obj: Json) -> Json:
     if not is_converted(kind):
         return obj
     if kind.custom is not None:
-        return _named(pruned_object(kind.custom.schema, obj), kind.api_version)
+        return _named(kind.custom.pruned(obj), kind.api_version)
     show, _ = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
     return _named(show(obj), kind.api_version)
 
@@ -64,7 +63,7 @@ def pruned_for_storage(kind: Kind, obj: Json) -> Json:
         return obj
     for api_version, one in kind.all_types:
         if api_version == kind.stored_as:
-            return pruned_object(one.schema, obj)
+            return one.pruned(obj)
     return obj
 
 

@@ -154,7 +154,7 @@ class OpenApi:
 
     def _content(self, group: str, version: str) -> str:
         kinds = self._registry.kinds(group, version)
-        types = [kind.custom.schema.raw for kind in kinds if kind.custom is not None]
+        types = [kind.custom.raw for kind in kinds if kind.custom is not None]
         return encode([api_resource_list(self._registry, group, version), types]).decode()
 
 

@@ -26,7 +26,7 @@ def table(kind: Kind, objects: Iterable[Json], now: int, include: str) -> Json:
 
 
 def _printer_of(kind: Kind) -> Printer:
-    if kind.custom is not None:
+    if kind.custom is not None and isinstance(kind.custom.printer, Printer):
         return kind.custom.printer
     return CUSTOM if kind.is_custom else printer_of(kind.kind)
 

@@ -25,7 +25,7 @@ _CONVENTIONS: Final = (
 
 def open_type(kind: Kind, name: str) -> dict[str, Json]:
     """The types of objects and lists of a custom resource; `name` is the former's."""
-    raw: Json = dict(kind.custom.schema.raw) if kind.custom else {"type": "object"}
+    raw: Json = dict(kind.custom.raw) if kind.custom else {"type": "object"}
     own: Json = raw.get("properties") or {}
     items = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
     about = f"List of {kind.plural}. More info: {_CONVENTIONS}"

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.apiextensions.custom_type import ScalePaths
 from fairlead.apiserver.apiextensions.scale import scale_parts, with_replicas
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.handlers.rest import existing_object
@@ -92,12 +93,12 @@ def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
 
 def _replicas_field(kind: Kind) -> FieldSet:
     """The path of the number of replicas in objects of `kind`."""
-    paths = kind.custom.scale if kind.custom else None
+    paths = _scale_paths(kind)
     return set_of_path(*(paths.spec.names or ())) if paths else set_of_path("spec", "replicas")
 
 
 def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
-    paths = kind.custom.scale if kind.custom else None
+    paths = _scale_paths(kind)
     if paths is not None:
         return with_replicas(paths, obj, replicas)
     return {**obj, "spec": {**obj.get("spec", {}), "replicas": replicas}}
@@ -108,7 +109,7 @@ def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
 
     Raises ApiError 500 for a custom resource without replicas, unless `is_partial`.
     """
-    paths = kind.custom.scale if kind.custom else None
+    paths = _scale_paths(kind)
     if paths is None:
         spec, status = _built_in(obj)
     else:
@@ -139,3 +140,9 @@ def _selector_text(selector: Json) -> str:
     if {"matchLabels", "matchExpressions"} & selector.keys():
         return selector_text(selector)
     return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+
+
+def _scale_paths(kind: Kind) -> ScalePaths | None:
+    """Where a custom resource has its replicas, None for a built-in kind."""
+    paths = kind.custom.scale if kind.custom else None
+    return paths if isinstance(paths, ScalePaths) else None

@@ -1,0 +1,21 @@
+"""Cause: one error in a refused request.
+
+upstream: apimachinery/pkg/apis/meta/v1/types.go:StatusCause
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One error; `field` is a path such as `spec.containers[0].name`, "" for the whole object."""
+
+    reason: str
+    message: str
+    field: str = ""
+
+    def __str__(self) -> str:
+        """The text in the message of the refusal."""
+        return f"{self.field}: {self.message}" if self.field else self.message
