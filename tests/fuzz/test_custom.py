@@ -14,7 +14,7 @@ from tests.unit.apiserver.endpoints.conftest import Api
 
 from fairlead.apiserver.apiextensions.cel.rule import RuleError, compiled
 from fairlead.apiserver.request import Request
-from fairlead.cel.meter import Budget, OutOfBudgetError
+from fairlead.cel.cost.runtime_cost import CostBudget, OutOfBudgetError
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OBJECTS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -46,7 +46,7 @@ def expressions():
 @given(expressions(), json_values())
 def test_an_expression_is_answered_or_refused(expression, value):
     with suppress(RuleError, OutOfBudgetError):
-        compiled(expression).evaluate({"self": value, "oldSelf": None}, Budget())
+        compiled(expression).evaluate({"self": value, "oldSelf": None}, CostBudget())
 
 
 RULES = st.lists(

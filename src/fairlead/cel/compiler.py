@@ -1,6 +1,6 @@
 """Compiles an expression for the API server's checks: parses it, checks its types and constants.
 
-Beyond types, upstream refuses three kinds of expressions:
+Beyond types, upstream refuses three types of expressions:
 
     duration("x")       a constant argument that cannot be read
     [1, "a"]            a list or a map whose items are of different types
@@ -15,17 +15,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.api.text.pattern import compiled_pattern
-from fairlead.cel.checker import Checked, Fields, checked
+from fairlead.cel.check.checker import Checked, Fields, checked
+from fairlead.cel.check.types import CelType
 from fairlead.cel.error import (
+    CelError,
     ConstantError,
-    EvaluationError,
     ExpressionError,
     shown_problems,
 )
-from fairlead.cel.kind import Kind
 from fairlead.cel.library import regex, standard
-from fairlead.cel.parser import parsed
-from fairlead.cel.syntax_tree import (
+from fairlead.cel.syntax.parser import parsed
+from fairlead.cel.syntax.syntax_tree import (
     Call,
     ListLiteral,
     Literal,
@@ -54,7 +54,7 @@ _NONE: Final = object()
 
 
 def compiled(
-    expression: str, variables: Mapping[str, Kind], fields: Fields, *, has_bindings: bool = False
+    expression: str, variables: Mapping[str, CelType], fields: Fields, *, has_bindings: bool = False
 ) -> Checked:
     """A checked expression over `variables`. Raises ExpressionError.
 
@@ -89,7 +89,7 @@ def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
     """Why a value cannot be converted; "" if it can be."""
     try:
         convert(value)
-    except (ValueError, EvaluationError) as cause:
+    except (ValueError, CelError) as cause:
         return str(cause) or "unreadable"
     return ""
 
@@ -112,23 +112,23 @@ def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
 
 
 def _mixed_items(node: ListLiteral, found: Checked) -> Iterator[tuple[Node, str]]:
-    first: Kind | None = None
+    first: CelType | None = None
     for at, one in enumerate(node.items):
-        kind = _unwrapped(found.kinds[one.id], is_optional=at in node.optional)
-        first = first or kind
-        if kind != first:
-            yield one, _mismatch(first, kind)
+        type_ = _unwrapped(found.types[one.id], is_optional=at in node.optional)
+        first = first or type_
+        if type_ != first:
+            yield one, _mismatch(first, type_)
             return
 
 
 def _mixed_entries(node: MapLiteral, found: Checked) -> Iterator[tuple[Node, str]]:
-    first_key: Kind | None = None
-    first_value: Kind | None = None
+    first_key: CelType | None = None
+    first_value: CelType | None = None
     for entry in node.entries:
         if isinstance(entry.key, str):
             continue
-        key = found.kinds[entry.key.id]
-        value = _unwrapped(found.kinds[entry.value.id], is_optional=entry.is_optional)
+        key = found.types[entry.key.id]
+        value = _unwrapped(found.types[entry.value.id], is_optional=entry.is_optional)
         first_key, first_value = first_key or key, first_value or value
         if key != first_key:
             yield entry.key, _mismatch(first_key, key)
@@ -136,12 +136,12 @@ def _mixed_entries(node: MapLiteral, found: Checked) -> Iterator[tuple[Node, str
             yield entry.value, _mismatch(first_value, value)
 
 
-def _unwrapped(kind: Kind, *, is_optional: bool) -> Kind:
-    return kind.made_of[0] if is_optional and kind.made_of else kind
+def _unwrapped(type_: CelType, *, is_optional: bool) -> CelType:
+    return type_.parameters[0] if is_optional and type_.parameters else type_
 
 
-def _mismatch(wanted: Kind, kind: Kind) -> str:
-    return f"expected type '{wanted}' but found '{kind}'"
+def _mismatch(wanted: CelType, type_: CelType) -> str:
+    return f"expected type '{wanted}' but found '{type_}'"
 
 
 def _require_constants(found: Checked) -> None:
@@ -171,5 +171,5 @@ def _constant(node: Node) -> Any:
         return _NONE
     try:
         return convert(value)
-    except (ValueError, EvaluationError) as cause:
+    except (ValueError, CelError) as cause:
         raise ConstantError(str(cause)) from None

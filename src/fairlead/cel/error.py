@@ -34,7 +34,7 @@ class ConstantError(ExpressionError):
     stage = "program instantiation"
 
 
-class EvaluationError(Exception):
+class CelError(Exception):
     """An error value of the language: `&&`, `||`, `all` and `exists` may absorb it."""
 
     def __init__(self, message: str) -> None:
@@ -47,15 +47,15 @@ class CostLimitError(Exception):
     """An evaluation cost more than one call may. Nothing in the language absorbs this."""
 
 
-def no_overload() -> EvaluationError:
+def no_overload() -> CelError:
     """The error of a function or operator that does not take values of these types."""
-    return EvaluationError(NO_OVERLOAD)
+    return CelError(NO_OVERLOAD)
 
 
-def no_such_key(key: Any) -> EvaluationError:
+def no_such_key(key: Any) -> CelError:
     """The error of a key that a map does not have."""
     shown = {True: "true", False: "false", None: "null"}.get(key) if _is_word(key) else key
-    return EvaluationError(f"no such key: {shown}")
+    return CelError(f"no such key: {shown}")
 
 
 def _is_word(key: Any) -> bool:

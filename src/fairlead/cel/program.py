@@ -1,10 +1,10 @@
 """Programs: expressions that are compiled once and evaluated about many values.
 
-    language = Environment({"self"})
+    language = CelEnvironment({"self"})
     program = language.program("self.replicas <= 5")
-    program.evaluate({"self": {"replicas": 3}}, Budget()).value     True
+    program.evaluate({"self": {"replicas": 3}}, CostBudget()).value     True
 
-What one evaluation may cost, and all those about one object together, is limited (`meter`).
+What one evaluation may cost, and all those about one object together, is limited (`tracker`).
 
 upstream: cel-go's cel/{env,program}.go, apiserver/pkg/apis/cel/config.go
 """
@@ -15,22 +15,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.cel.checker import checked
+from fairlead.cel.check.checker import checked
+from fairlead.cel.check.object_types import ObjectTypes
+from fairlead.cel.check.types import DYN, CelType
+from fairlead.cel.cost.runtime_cost import CALL_COST_MAX, CostBudget
 from fairlead.cel.error import (
     CALL_LIMIT,
+    CelError,
     CostLimitError,
-    EvaluationError,
     ExpressionError,
     shown_problems,
 )
-from fairlead.cel.evaluator import Planner, overloads_of
-from fairlead.cel.kind import DYN, Kind
+from fairlead.cel.function import Function
+from fairlead.cel.interpreter.evaluator import Planner, overloads_of
+from fairlead.cel.interpreter.run import Evaluate, Run, Scope
 from fairlead.cel.library import FUNCTIONS
-from fairlead.cel.library.function import Function
-from fairlead.cel.meter import CALL_COST_MAX, Budget
-from fairlead.cel.mutation import ObjectTypes
-from fairlead.cel.parser import parsed
-from fairlead.cel.run import Evaluate, Run, Scope
+from fairlead.cel.syntax.parser import parsed
 from fairlead.cel.value import type_name
 
 # Programs of longer expressions are not kept: one may take fifty times the room of its text.
@@ -41,7 +41,7 @@ OUT_OF_BUDGET: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EvaluationResult:
     """What an expression evaluates to, or the problem in place of a value."""
 
     value: Any = None
@@ -61,7 +61,7 @@ class Program:
     evaluate_root: Evaluate
     slots: int
 
-    def evaluate(self, known: Mapping[str, Any], budget: Budget) -> Answer:
+    def evaluate(self, known: Mapping[str, Any], budget: CostBudget) -> EvaluationResult:
         """What it comes to about these values. Raises OutOfBudgetError.
 
         An evaluation that would exceed what is left of the budget ends there.
@@ -70,7 +70,7 @@ class Program:
         value, problem = None, ""
         try:
             value = self.evaluate_root(run)
-        except EvaluationError as cause:
+        except CelError as cause:
             problem = cause.message
         except (CostLimitError, RecursionError):
             problem = CALL_LIMIT
@@ -80,15 +80,15 @@ class Program:
             # Also where the strain or the stack ended it: the whole call counts as used up.
             run.cost = CALL_COST_MAX
         budget.take(run.cost)
-        return Answer(value, problem, run.cost)
+        return EvaluationResult(value, problem, run.cost)
 
 
-class Environment:
+class CelEnvironment:
     """The variables and functions that expressions know."""
 
     def __init__(self, variables: Iterable[str], more: Iterable[Function] = ()) -> None:
         """`more` are functions besides those of the library."""
-        self._variables: dict[str, Kind] = dict.fromkeys(variables, DYN)
+        self._variables: dict[str, CelType] = dict.fromkeys(variables, DYN)
         functions = overloads_of((*FUNCTIONS, *more))
         self._planner = Planner(frozenset(self._variables), functions)
 

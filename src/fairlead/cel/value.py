@@ -4,7 +4,7 @@
     string bytes null       str, bytes, None
     list map                list, dict: JSON values are values of the language as they are
     timestamp duration      Timestamp, Duration: whole nanoseconds
-    optional_type type      Optional, TypeValue
+    optional_type type      OptionalValue, TypeValue
     quantities, addresses   frozen dataclasses of `library`, each with a `type_name`
 
 Python takes True for 1; the language does not. Code here therefore asks for `type(value)`, never
@@ -80,7 +80,7 @@ def _fraction(nanos: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Optional:
+class OptionalValue:
     """A value that may be absent."""
 
     value: Any = None
@@ -88,7 +88,7 @@ class Optional:
     type_name: ClassVar[str] = "optional_type"
 
 
-NONE: Final = Optional(is_present=False)
+NONE: Final = OptionalValue(is_present=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def is_equal(one: Any, other: Any) -> bool:
             and len(one) == len(other)
             and all(key in other and is_equal(item, other[key]) for key, item in one.items())
         )
-    if kind is Optional and other_kind is Optional:
+    if kind is OptionalValue and other_kind is OptionalValue:
         is_same = one.is_present == other.is_present
         return is_same and (not one.is_present or is_equal(one.value, other.value))
     return kind is other_kind and bool(one == other)
@@ -256,7 +256,7 @@ def as_json(value: Any) -> Any:
             return b64encode(value).decode()
         case Timestamp() | Duration():
             return str(value)
-        case Optional():
+        case OptionalValue():
             return as_json(value.value)
         case _:
             return value

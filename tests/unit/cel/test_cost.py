@@ -6,17 +6,17 @@ import time
 
 import pytest
 
+from fairlead.cel.cost.runtime_cost import BUDGET, CostBudget, OutOfBudgetError
 from fairlead.cel.error import CALL_LIMIT, ExpressionError
-from fairlead.cel.meter import BUDGET, Budget, OutOfBudgetError
-from fairlead.cel.program import Environment
+from fairlead.cel.program import CelEnvironment
 
-LANGUAGE = Environment({"self"})
+LANGUAGE = CelEnvironment({"self"})
 ROWS = [{"name": f"n{at}", "v": at, "tags": ["a", "b"]} for at in range(1_000)]
 TEXT = "a" * 1_000_000
 
 
 def asked(text, value):
-    return LANGUAGE.program(text).evaluate({"self": value}, Budget())
+    return LANGUAGE.program(text).evaluate({"self": value}, CostBudget())
 
 
 def chain(step, times, start="['aaaa']"):
@@ -149,14 +149,14 @@ def test_maps_of_many_entries_are_not_made_anew_for_each():
 def test_a_budget_ends():
     """For all evaluations about an object together."""
     program = LANGUAGE.program(USUAL["names of a form"][0])
-    budget = Budget()
+    budget = CostBudget()
     budget.take(BUDGET)
     with pytest.raises(OutOfBudgetError):
         program.evaluate({"self": ROWS}, budget)
 
 
 def test_a_call_that_is_ended_counts_as_used_up():
-    program, budget = LANGUAGE.program("self.exists(x, x.matches('((a?){100}){9}b'))"), Budget()
+    program, budget = LANGUAGE.program("self.exists(x, x.matches('((a?){100}){9}b'))"), CostBudget()
     budget.take(BUDGET - 1_500_000)
     assert program.evaluate({"self": ["aaaa"] * 20_000}, budget).problem == CALL_LIMIT
     with pytest.raises(OutOfBudgetError):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.apiextensions.cel import named_format
-from fairlead.cel.meter import Budget
-from fairlead.cel.program import Environment
+from fairlead.cel.cost.runtime_cost import CostBudget
+from fairlead.cel.program import CelEnvironment
 
-LANGUAGE = Environment({"self"}, named_format.FUNCTIONS)
+LANGUAGE = CelEnvironment({"self"}, named_format.FUNCTIONS)
 VALUE = {"list": ["b", "a", "b"], "text": "hello", "map": {"one": 1, "two": 2}}
 
 
 def asked(text, value=None):
     known = {"self": VALUE if value is None else value}
-    answer = LANGUAGE.program(text).evaluate(known, Budget())
+    answer = LANGUAGE.program(text).evaluate(known, CostBudget())
     return answer.problem or answer.value
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.cel.declarations import signatures
+from fairlead.cel.check.declarations import signatures
+from fairlead.cel.cost.runtime_cost import CostBudget
 from fairlead.cel.library import FUNCTIONS
-from fairlead.cel.meter import Budget
-from fairlead.cel.program import Environment
+from fairlead.cel.program import CelEnvironment
 
-LANGUAGE = Environment({"self"})
+LANGUAGE = CelEnvironment({"self"})
 
 
 def answer(expression, value=None):
-    return LANGUAGE.program(expression).evaluate({"self": value}, Budget())
+    return LANGUAGE.program(expression).evaluate({"self": value}, CostBudget())
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_each_function_is_declared(function):
 
 
 def test_each_declared_function_is_implemented():
-    """Operators are evaluated in their own way, formats and rights by the API server."""
+    """Operators, `or` and `orValue` are the evaluator's, formats and rights the API server's."""
     outside = ("_", "!", "@in", "@not", "-", "cel.", "format.")
     known = {one.name for one in FUNCTIONS}
     missing = {name for name in signatures() if not name.startswith(outside)} - known
     rights = {"check", "group", "resource", "subresource", "namespace", "name", "path"}
     assert missing == rights | {
         "serviceAccount", "allowed", "reason", "errored", "error",
-        "fieldSelector", "labelSelector", "validate",
+        "fieldSelector", "labelSelector", "validate", "or", "orValue",
     }  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.cel.function import Function
 from fairlead.cel.library import ip, lists, quantity, regex, semver, standard, strings, url
-from fairlead.cel.library.function import Function
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *standard.FUNCTIONS,

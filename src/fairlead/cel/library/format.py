@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any, Final
 
-from fairlead.cel.meter import Meter
+from fairlead.cel.cost.runtime_cost import CostTracker
 from fairlead.cel.value import Duration, Timestamp, TypeValue, Uint, double_text, type_name, work_of
 
 _PRECISION: Final = 6
@@ -20,12 +20,12 @@ _PRECISION_MAX: Final = 1_000
 _PRINT_STEPS: Final = 120  # for each value within a list or a map
 
 
-def formatted(meter: Meter, text: str, values: list[Any]) -> str:
+def formatted(tracker: CostTracker, text: str, values: list[Any]) -> str:
     """A text with values in the places of its clauses. Raises ValueError."""
-    return "".join(_pieces(meter, text, values))
+    return "".join(_pieces(tracker, text, values))
 
 
-def _pieces(meter: Meter, text: str, values: list[Any]) -> Iterator[str]:
+def _pieces(tracker: CostTracker, text: str, values: list[Any]) -> Iterator[str]:
     at = used = 0
     while True:
         plain, percent, _ = text[at:].partition("%")
@@ -42,8 +42,8 @@ def _pieces(meter: Meter, text: str, values: list[Any]) -> Iterator[str]:
         precision, at = _precision_at(text, at)
         if used >= len(values):
             raise ValueError(f"index {used} out of range")
-        piece = _printed(meter, text[at], precision, values[used])
-        meter.write(len(piece))
+        piece = _printed(tracker, text[at], precision, values[used])
+        tracker.write(len(piece))
         yield piece
         at, used = at + 1, used + 1
 
@@ -63,11 +63,11 @@ def _precision_at(text: str, at: int) -> tuple[int, int]:
     return min(int(digits[:6]), _PRECISION_MAX), end
 
 
-def _printed(meter: Meter, clause: str, precision: int, value: Any) -> str:
+def _printed(tracker: CostTracker, clause: str, precision: int, value: Any) -> str:
     match clause:
         case "s":
             if isinstance(value, list | dict):
-                meter.strain(_PRINT_STEPS * work_of(value, meter.limit))
+                tracker.strain(_PRINT_STEPS * work_of(value, tracker.limit))
             return text_of(value)
         case "d":
             return _decimal(value)

@@ -20,15 +20,8 @@ from ipaddress import (
 from math import ceil
 from typing import ClassVar, Final
 
-from fairlead.cel.library.function import (
-    Function,
-    free,
-    is_readable,
-    member,
-    scan,
-    scan_twice,
-)
-from fairlead.cel.meter import TEXT_COST, reading
+from fairlead.cel.cost.runtime_cost import TEXT_COST, reading
+from fairlead.cel.function import Function, free, is_readable, member, scan, scan_twice
 
 _RANGE: Final = re.compile(r"[^/%]+/(0|[1-9][0-9]{0,2})")
 _RANGE_PROBLEM: Final = "network address parse error during conversion from string"

@@ -10,7 +10,8 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any, Final
 
-from fairlead.cel.library.function import (
+from fairlead.cel.cost.runtime_cost import CostTracker
+from fairlead.cel.function import (
     ANY,
     NUMBERS,
     Function,
@@ -22,12 +23,11 @@ from fairlead.cel.library.function import (
     pairs,
     traverse,
 )
-from fairlead.cel.meter import Meter
-from fairlead.cel.operator import sum_of
+from fairlead.cel.interpreter.operator import sum_of
 from fairlead.cel.value import (
     NONE,
     Duration,
-    Optional,
+    OptionalValue,
     Timestamp,
     is_equal,
     is_ordered,
@@ -94,16 +94,16 @@ def _slice_cost(items: list[Any], start: int, end: int) -> int:
     return list_made(max(min(end, len(items)) - start, 0))
 
 
-def _flat(meter: Meter, items: list[Any], depth: int = 1) -> list[Any]:
+def _flat(tracker: CostTracker, items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise ValueError("level must be non-negative")
-    meter.strain(len(items))
+    tracker.strain(len(items))
     if not depth:
         return items
     found: list[Any] = []
     for one in items:
         if isinstance(one, list):
-            found.extend(_flat(meter, one, depth - 1))
+            found.extend(_flat(tracker, one, depth - 1))
         else:
             found.append(one)
     return found
@@ -113,14 +113,14 @@ def _flat_cost(items: list[Any], depth: int = 1) -> int:
     return list_made(len(items), max(depth, 0))
 
 
-def _distinct(meter: Meter, items: list[Any]) -> list[Any]:
+def _distinct(tracker: CostTracker, items: list[Any]) -> list[Any]:
     """The items without those that are equal to one before them."""
     kinds = {type(one) for one in items}
     if len(kinds) == 1 and kinds <= _HASHED:
         return list(dict.fromkeys(items))
     found: list[Any] = []
     for one in items:
-        meter.strain(_COMPARE_STEPS * (len(found) + 1) * max(work_of(one, meter.limit), 1))
+        tracker.strain(_COMPARE_STEPS * (len(found) + 1) * max(work_of(one, tracker.limit), 1))
         if not any(is_equal(one, before) for before in found):
             found.append(one)
     return found
@@ -155,23 +155,23 @@ def _range(size: int) -> list[int]:
     return list(range(size))
 
 
-def _contains(meter: Meter, whole: list[Any], part: list[Any]) -> bool:
+def _contains(tracker: CostTracker, whole: list[Any], part: list[Any]) -> bool:
     """Whether each item of `part` is in `whole`."""
-    _strain_pairs(meter, whole, part)
+    _strain_pairs(tracker, whole, part)
     return all(any(is_equal(one, other) for other in whole) for one in part)
 
 
-def _equivalent(meter: Meter, one: list[Any], other: list[Any]) -> bool:
-    return _contains(meter, one, other) and _contains(meter, other, one)
+def _equivalent(tracker: CostTracker, one: list[Any], other: list[Any]) -> bool:
+    return _contains(tracker, one, other) and _contains(tracker, other, one)
 
 
-def _intersects(meter: Meter, one: list[Any], other: list[Any]) -> bool:
-    _strain_pairs(meter, one, other)
+def _intersects(tracker: CostTracker, one: list[Any], other: list[Any]) -> bool:
+    _strain_pairs(tracker, one, other)
     return any(any(is_equal(first, second) for second in other) for first in one)
 
 
-def _strain_pairs(meter: Meter, one: list[Any], other: list[Any]) -> None:
-    meter.strain(_COMPARE_STEPS * (1 + work_of(one, meter.limit)) * max(len(other), 1))
+def _strain_pairs(tracker: CostTracker, one: list[Any], other: list[Any]) -> None:
+    tracker.strain(_COMPARE_STEPS * (1 + work_of(one, tracker.limit)) * max(len(other), 1))
 
 
 def _equivalent_cost(one: list[Any], other: list[Any]) -> int:
@@ -192,8 +192,8 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     member("reverse", (list,), lambda items: items[::-1], list_copied),
     member("sort", (list,), _sorted, list_compared),
     member("@sortByAssociatedKeys", (list, list), _sorted_by, _sorted_by_cost),
-    member("first", (list,), lambda items: Optional(items[0]) if items else NONE),
-    member("last", (list,), lambda items: Optional(items[-1]) if items else NONE),
+    member("first", (list,), lambda items: OptionalValue(items[0]) if items else NONE),
+    member("last", (list,), lambda items: OptionalValue(items[-1]) if items else NONE),
     free("lists.range", (int,), _range, lambda size: list_made(max(size, 0))),
     free("sets.contains", (list, list), _contains, pairs, is_metered=True),
     free("sets.equivalent", (list, list), _equivalent, _equivalent_cost, is_metered=True),

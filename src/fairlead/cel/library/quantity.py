@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
-from fairlead.cel.library.function import Function, free, is_readable, member, scan
+from fairlead.cel.function import Function, free, is_readable, member, scan
 from fairlead.cel.value import INT_MAX, INT_MIN
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from fairlead.api.text.pattern import compiled_pattern
 from fairlead.api.text.text_cache import text_cache
-from fairlead.cel.library.function import Function, member, search
-from fairlead.cel.meter import Meter
+from fairlead.cel.cost.runtime_cost import CostTracker
+from fairlead.cel.function import Function, member, search
 
 _MESSAGES: Final = {
     "missing )": "missing closing )",
@@ -31,7 +31,7 @@ _COMPILED_STEPS: Final = 5  # for each state
 _FOUND_STEPS: Final = 150  # for each match of many
 
 
-def compiled(meter: Meter, text: str, pattern: str) -> Any:
+def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
     """A pattern that is to be matched with a text. Raises ValueError if it is none.
 
     At worst a match tries each state of the pattern at each character; upstream takes a pattern to
@@ -39,7 +39,7 @@ def compiled(meter: Meter, text: str, pattern: str) -> Any:
     """
     states, made = _read(pattern)
     if states > len(pattern) + 1 or len(text) > 1_000:
-        meter.strain((len(text) // _STATES_A_STEP + _COMPILED_STEPS) * states)
+        tracker.strain((len(text) // _STATES_A_STEP + _COMPILED_STEPS) * states)
     if isinstance(made, str):
         raise ValueError(made)  # noqa: TRY004 - what is wrong with the pattern
     return made
@@ -68,29 +68,29 @@ def _states_of(pattern: str) -> int:
     return min(len(pattern) * min(times, 1_000) + 1, _STATES_MAX)
 
 
-def is_found(meter: Meter, text: str, pattern: str) -> bool:
+def is_found(tracker: CostTracker, text: str, pattern: str) -> bool:
     """Whether a text has a match."""
-    return compiled(meter, text, pattern).search(text) is not None
+    return compiled(tracker, text, pattern).search(text) is not None
 
 
-def _first_found(meter: Meter, text: str, pattern: str) -> str:
-    matched = _legal(meter, text, pattern).search(text)
+def _first_found(tracker: CostTracker, text: str, pattern: str) -> str:
+    matched = _legal(tracker, text, pattern).search(text)
     return str(matched[0]) if matched else ""
 
 
-def _all_found(meter: Meter, text: str, pattern: str, limit: int = -1) -> list[str]:
+def _all_found(tracker: CostTracker, text: str, pattern: str, limit: int = -1) -> list[str]:
     """As many matches as `limit` says, all where it is negative."""
     found = []
-    matches = _legal(meter, text, pattern).finditer(text)
+    matches = _legal(tracker, text, pattern).finditer(text)
     for one in islice(matches, limit if limit >= 0 else None):
-        meter.strain(_FOUND_STEPS)
+        tracker.strain(_FOUND_STEPS)
         found.append(one[0])
     return found
 
 
-def _legal(meter: Meter, text: str, pattern: str) -> Any:
+def _legal(tracker: CostTracker, text: str, pattern: str) -> Any:
     try:
-        return compiled(meter, text, pattern)
+        return compiled(tracker, text, pattern)
     except ValueError as cause:
         raise ValueError(f"Illegal regex: {cause}") from None
 

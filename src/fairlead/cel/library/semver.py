@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from fairlead.cel.library.function import Function, free, is_readable, member, scan
+from fairlead.cel.function import Function, free, is_readable, member, scan
 
 _NUMBER: Final = r"(0|[1-9][0-9]*)"
 _LABELS: Final = r"[0-9A-Za-z.-]+"

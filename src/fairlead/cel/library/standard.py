@@ -12,19 +12,10 @@ from math import isfinite
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from fairlead.cel.library.function import (
-    ANY,
-    NUMBERS,
-    Function,
-    free,
-    member,
-    scan,
-    scan_second,
-    search,
-)
+from fairlead.cel.cost.runtime_cost import CostTracker, reading
+from fairlead.cel.function import ANY, NUMBERS, Function, free, member, scan, scan_second, search
+from fairlead.cel.interpreter.operator import checked_int, checked_timestamp, checked_uint
 from fairlead.cel.library.regex import is_found
-from fairlead.cel.meter import Meter, reading
-from fairlead.cel.operator import checked_int, checked_timestamp, checked_uint
 from fairlead.cel.value import (
     INT_MAX,
     INT_MIN,
@@ -32,7 +23,7 @@ from fairlead.cel.value import (
     NONE,
     UINT_MAX,
     Duration,
-    Optional,
+    OptionalValue,
     Timestamp,
     TypeValue,
     Uint,
@@ -203,36 +194,36 @@ def _dates() -> Iterator[Function]:
     yield member("getMilliseconds", (Duration,), lambda value: _whole(value.nanos, 1_000_000))
 
 
-# Optional values.
+# Optional values; `or` and `orValue`, which may leave out an argument, are in `evaluator`.
 
 
-def _dereferenced(value: Optional) -> Any:
+def _dereferenced(value: OptionalValue) -> Any:
     if not value.is_present:
         raise ValueError("optional.none() dereference")
     return value.value
 
 
-def _non_zero(value: Any) -> Optional:
+def _non_zero(value: Any) -> OptionalValue:
     is_zero = (
         not value
         if isinstance(value, (*NUMBERS, bool, str, bytes, list, dict))
         else (
             value is None
             or (isinstance(value, Duration) and not value.nanos)
-            or (isinstance(value, Optional) and not value.is_present)
+            or (isinstance(value, OptionalValue) and not value.is_present)
         )
     )
-    return NONE if is_zero else Optional(value)
+    return NONE if is_zero else OptionalValue(value)
 
 
 def _unwrapped(items: list[Any]) -> list[Any]:
-    if not all(isinstance(one, Optional) for one in items):
+    if not all(isinstance(one, OptionalValue) for one in items):
         raise ValueError("no such overload")
     return [one.value for one in items if one.is_present]
 
 
-def _is_match(meter: Meter, text: str, pattern: str) -> bool:
-    return is_found(meter, text, pattern)
+def _is_match(tracker: CostTracker, text: str, pattern: str) -> bool:
+    return is_found(tracker, text, pattern)
 
 
 def _conversions() -> Iterator[Function]:
@@ -271,13 +262,11 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     )),
     member("startsWith", (str, str), str.startswith, scan_second),
     member("endsWith", (str, str), str.endswith, scan_second),
-    free("optional.of", (ANY,), Optional),
+    free("optional.of", (ANY,), OptionalValue),
     free("optional.none", (), lambda: NONE),
     free("optional.ofNonZeroValue", (ANY,), _non_zero),
     free("optional.unwrap", (list,), _unwrapped),
     member("unwrapOpt", (list,), _unwrapped),
-    member("hasValue", (Optional,), lambda value: value.is_present),
-    member("value", (Optional,), _dereferenced),
-    member("or", (Optional, Optional), lambda one, other: one if one.is_present else other),
-    member("orValue", (Optional, ANY), lambda one, other: one.value if one.is_present else other),
+    member("hasValue", (OptionalValue,), lambda value: value.is_present),
+    member("value", (OptionalValue,), _dereferenced),
 )  # fmt: skip

@@ -8,9 +8,9 @@ from __future__ import annotations
 from math import ceil
 from typing import Any, Final
 
+from fairlead.cel.cost.runtime_cost import TEXT_COST, CostTracker
+from fairlead.cel.function import Function, free, member, scan, scan_twice, traverse
 from fairlead.cel.library.format import formatted
-from fairlead.cel.library.function import Function, free, member, scan, scan_twice, traverse
-from fairlead.cel.meter import TEXT_COST, Meter
 from fairlead.cel.value import INT_MAX
 
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
@@ -61,19 +61,19 @@ def _last_to(text: str, wanted: str, start: int | None = None) -> int:
     return text.rfind(wanted, 0, start + len(wanted)) if start < len(text) else -1
 
 
-def _replaced(meter: Meter, text: str, old: str, new: str, limit: int = -1) -> str:
+def _replaced(tracker: CostTracker, text: str, old: str, new: str, limit: int = -1) -> str:
     limit = -1 if limit < 0 else min(limit, INT_MAX)
     count = text.count(old) if limit else 0
     count = count if limit < 0 else min(count, limit)
-    meter.write(len(text) + count * max(len(new) - len(old), 0))
+    tracker.write(len(text) + count * max(len(new) - len(old), 0))
     return text.replace(old, new, limit)
 
 
-def _split(meter: Meter, text: str, separator: str, limit: int = -1) -> list[str]:
+def _split(tracker: CostTracker, text: str, separator: str, limit: int = -1) -> list[str]:
     """The parts between separators; the last holds what is beyond the limit."""
     if not limit:
         return []
-    meter.strain(text.count(separator))
+    tracker.strain(text.count(separator))
     if separator:
         return text.split(separator, limit - 1 if limit > 0 else -1)
     if 0 < limit < len(text):
@@ -81,12 +81,12 @@ def _split(meter: Meter, text: str, separator: str, limit: int = -1) -> list[str
     return [*text] or [""]
 
 
-def _joined(meter: Meter, items: list[Any], separator: str = "") -> str:
+def _joined(tracker: CostTracker, items: list[Any], separator: str = "") -> str:
     if not all(type(one) is str for one in items):
         raise ValueError("no such overload")
     size = sum(map(len, items)) + len(separator) * max(len(items) - 1, 0)
-    meter.charge(ceil(size * 2 * TEXT_COST))
-    meter.write(size)
+    tracker.charge(ceil(size * 2 * TEXT_COST))
+    tracker.write(size)
     return separator.join(items)
 
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from fairlead.cel.library.function import Function, free, is_readable, member, scan
+from fairlead.cel.function import Function, free, is_readable, member, scan
 
 _FORM: Final = re.compile(
     r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?]*))?([^?]*)(?:\?(.*))?", re.DOTALL

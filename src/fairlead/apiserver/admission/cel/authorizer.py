@@ -19,7 +19,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorizer
 from fairlead.apiserver.request import User
-from fairlead.cel.library.function import Function, member
+from fairlead.cel.function import Function, member
 
 _ACCOUNTS: Final = "system:serviceaccounts"
 _ACCOUNT: Final = "system:serviceaccount"

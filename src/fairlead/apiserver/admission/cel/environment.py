@@ -23,9 +23,9 @@ from fairlead.api.text.nesting import is_too_deep
 from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.admission.cel.authorizer import FUNCTIONS
 from fairlead.apiserver.apiextensions.cel import named_format
+from fairlead.cel.cost.runtime_cost import CostBudget, OutOfBudgetError
 from fairlead.cel.error import ExpressionError
-from fairlead.cel.meter import Budget, OutOfBudgetError
-from fairlead.cel.program import KEPT_CHARACTERS_MAX, OUT_OF_BUDGET, Environment, Program
+from fairlead.cel.program import KEPT_CHARACTERS_MAX, OUT_OF_BUDGET, CelEnvironment, Program
 
 CACHE_SIZE: Final = 1_024
 # The maximal size of a value, which a policy variable may hand to other expressions.
@@ -57,7 +57,7 @@ class ExpressionContext:
     variables: Mapping[str, Any]
     variable_definitions: Sequence[Json] = ()
     _values: dict[str, ExpressionResult] = field(default_factory=dict)
-    _budget: Budget = field(default_factory=Budget)
+    _budget: CostBudget = field(default_factory=CostBudget)
     _activation: dict[str, Any] | None = None
 
     def evaluate(self, expression: str) -> ExpressionResult:
@@ -136,8 +136,8 @@ def _is_too_large(value: Any) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
-    return Environment(_NAMES, (*FUNCTIONS, *named_format.FUNCTIONS))
+def _environment() -> CelEnvironment:
+    return CelEnvironment(_NAMES, (*FUNCTIONS, *named_format.FUNCTIONS))
 
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)

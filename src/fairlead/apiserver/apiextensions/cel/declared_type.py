@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.cel.escaped_name import RESERVED, spelled
-from fairlead.cel.kind import DYN, STRING, Kind, kind_of, list_of, map_of, optional_of
-from fairlead.cel.span import Span
+from fairlead.cel.check.types import DYN, STRING, CelType, list_of, map_of, optional_of, parse_type
+from fairlead.cel.cost.estimate import Estimate
 
 REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024
 SELF_TYPE: Final = "selfType"
@@ -40,7 +40,7 @@ class Declared:
     room a value takes in JSON.
     """
 
-    kind: Kind
+    type_: CelType
     bytes_min: int
     size: int = 0
     fields: Mapping[str, Declared] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Declared:
         """How many of them a request may hold."""
         return REQUEST_BYTES_MAX // (self.bytes_min + 1)
 
-    def size_of(self, path: tuple[str, ...]) -> Span | None:
+    def size_of(self, path: tuple[str, ...]) -> Estimate | None:
         """How large the value at a path may be; the path begins with a variable."""
         here: Declared | None = self
         for step in path[1:]:
@@ -64,14 +64,14 @@ class Declared:
                 here = here.key
             else:
                 here = here.fields.get(step)
-        return Span(0, here.size) if here is not None else None
+        return Estimate(0, here.size) if here is not None else None
 
-    def structures(self) -> dict[str, dict[str, Kind]]:
+    def structures(self) -> dict[str, dict[str, CelType]]:
         """The fields of all types below that have some, by the names of the types."""
-        found: dict[str, dict[str, Kind]] = {}
-        if self.kind.is_structure:
-            fields = {name: one.kind for name, one in self.fields.items()}
-            found[self.kind.name] = fields | {
+        found: dict[str, dict[str, CelType]] = {}
+        if self.type_.is_structure:
+            fields = {name: one.type_ for name, one in self.fields.items()}
+            found[self.type_.name] = fields | {
                 word: fields[spelled(word)] for word in RESERVED if spelled(word) in fields
             }
         for one in (*self.fields.values(), *filter(None, (self.item,))):
@@ -95,19 +95,19 @@ def declared(raw: Json, name: str = SELF_TYPE, *, is_object: bool = False) -> De
         case "string":
             return _text(raw)
         case "boolean":
-            return Declared(kind_of("bool"), 4)
+            return Declared(parse_type("bool"), 4)
         case "number":
-            return Declared(kind_of("double"), 1)
+            return Declared(parse_type("double"), 1)
         case "integer":
-            return Declared(kind_of("int"), 1)
+            return Declared(parse_type("int"), 1)
         case _:
             return None
 
 
-def variables_of(known: Declared, rule: Json) -> dict[str, Kind]:
+def variables_of(known: Declared, rule: Json) -> dict[str, CelType]:
     """What a rule about values of this type can name."""
-    old = optional_of(known.kind) if rule.get("optionalOldSelf") else known.kind
-    return {"self": known.kind, "oldSelf": old}
+    old = optional_of(known.type_) if rule.get("optionalOldSelf") else known.type_
+    return {"self": known.type_, "oldSelf": old}
 
 
 def _inner(raw: Any, name: str) -> Declared | None:
@@ -122,7 +122,7 @@ def _list(raw: Json, name: str) -> Declared | None:
         return None
     size = raw.get("maxItems")
     most = _TEXT_MAX // (item.bytes_min + 1) if size is None else max(size, 0)
-    return Declared(list_of(item.kind), 2, most, item=item)
+    return Declared(list_of(item.type_), 2, most, item=item)
 
 
 def _object(raw: Json, name: str, *, is_object: bool) -> Declared | None:
@@ -141,7 +141,7 @@ def _object(raw: Json, name: str, *, is_object: bool) -> Declared | None:
             fields[spelled(own)] = found
         if own in wanted and inner.get("default") is None:
             bytes_min += len(own.encode()) + found.bytes_min + 4
-    return Declared(Kind(name), bytes_min, fields=fields)
+    return Declared(CelType(name), bytes_min, fields=fields)
 
 
 def _map(raw: Json, name: str) -> Declared | None:
@@ -150,20 +150,20 @@ def _map(raw: Json, name: str) -> Declared | None:
         return None
     size = raw.get("maxProperties")
     most = _TEXT_MAX // (item.bytes_min + 6) if size is None else max(size, 0)
-    return Declared(map_of(STRING, item.kind), 2, most, key=Declared(STRING, 2), item=item)
+    return Declared(map_of(STRING, item.type_), 2, most, key=Declared(STRING, 2), item=item)
 
 
 def _text(raw: Json) -> Declared:
     size, form = raw.get("maxLength"), raw.get("format")
     match form:
         case "byte":
-            return Declared(kind_of("bytes"), 2, _TEXT_MAX if size is None else max(size, 0))
+            return Declared(parse_type("bytes"), 2, _TEXT_MAX if size is None else max(size, 0))
         case "duration":
-            return Declared(kind_of("duration"), _DURATION_BYTES_MIN, _INSTANT_BYTES)
+            return Declared(parse_type("duration"), _DURATION_BYTES_MIN, _INSTANT_BYTES)
         case "date":
-            return Declared(kind_of("timestamp"), _DATE_BYTES, _DATE_BYTES)
+            return Declared(parse_type("timestamp"), _DATE_BYTES, _DATE_BYTES)
         case "date-time":
-            return Declared(kind_of("timestamp"), _INSTANT_BYTES_MIN, _INSTANT_BYTES)
+            return Declared(parse_type("timestamp"), _INSTANT_BYTES_MIN, _INSTANT_BYTES)
         case _:
             return Declared(STRING, 2, _text_size(raw))
 

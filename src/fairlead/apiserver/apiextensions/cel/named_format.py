@@ -19,10 +19,10 @@ from fairlead.apiserver.validation.meta.format import (
     dns_label_problems,
     dns_subdomain_problems,
 )
-from fairlead.cel.library.function import Function, free, member
+from fairlead.cel.cost.runtime_cost import PATTERN_COST, reading
+from fairlead.cel.function import Function, free, member
 from fairlead.cel.library.url import uri_problem
-from fairlead.cel.meter import PATTERN_COST, reading
-from fairlead.cel.value import NONE, Optional
+from fairlead.cel.value import NONE, OptionalValue
 
 # The size that upstream takes the longest pattern of a format to have.
 _PATTERN_SIZE: Final = 128
@@ -98,15 +98,15 @@ class NamedFormat:
     type_name: ClassVar[str] = "kubernetes.NamedFormat"
 
 
-def _named(name: str) -> Optional:
+def _named(name: str) -> OptionalValue:
     """`format.named(name)`: absent where there is no such format."""
-    return Optional(NamedFormat(name)) if name in _FORMATS else NONE
+    return OptionalValue(NamedFormat(name)) if name in _FORMATS else NONE
 
 
-def _validated(value: NamedFormat, text: str) -> Optional:
+def _validated(value: NamedFormat, text: str) -> OptionalValue:
     """The problems of a text; absent where there are none."""
     problems = list(_FORMATS[value.name](text))
-    return Optional(problems) if problems else NONE
+    return OptionalValue(problems) if problems else NONE
 
 
 def _validate_cost(_: NamedFormat, text: str) -> int:

@@ -28,10 +28,16 @@ from fairlead.apiserver.apiextensions.schema.value_validation import (
 )
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.meta.field import duplicate, forbidden, invalid, required
+from fairlead.cel.cost.runtime_cost import CostBudget, OutOfBudgetError
 from fairlead.cel.error import CALL_LIMIT, ExpressionError
-from fairlead.cel.meter import Budget, OutOfBudgetError
-from fairlead.cel.program import KEPT_CHARACTERS_MAX, OUT_OF_BUDGET, Answer, Environment, Program
-from fairlead.cel.value import NONE, Optional, duration_of, timestamp_of
+from fairlead.cel.program import (
+    KEPT_CHARACTERS_MAX,
+    OUT_OF_BUDGET,
+    CelEnvironment,
+    EvaluationResult,
+    Program,
+)
+from fairlead.cel.value import NONE, OptionalValue, duration_of, timestamp_of
 
 RULES_CACHED_MAX: Final = 1_024
 MESSAGE_MAX: Final = 5 * 1024
@@ -54,7 +60,7 @@ def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterato
     that costs too much no other is asked.
     """
     try:
-        yield from _broken_rules(schema, value, old, path, _Going(Budget()))
+        yield from _broken_rules(schema, value, old, path, _Going(CostBudget()))
     except _NoMoreRulesError:
         return
 
@@ -63,7 +69,7 @@ def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterato
 class _Going:
     """What is left for the rules of an object, and whether what is here is part of a kept value."""
 
-    budget: Budget
+    budget: CostBudget
     is_kept: bool = False
 
 
@@ -115,18 +121,18 @@ class _Place:
     path: str
     has_old: bool
 
-    def answer(self, rule: Json, expression: str, budget: Budget) -> Answer:
+    def answer(self, rule: Json, expression: str, budget: CostBudget) -> EvaluationResult:
         """What an expression of a rule evaluates to. Raises RuleError and OutOfBudgetError.
 
         `oldSelf` is an optional value where the rule says so.
         """
         before = self.seen_before
         if rule.get("optionalOldSelf"):
-            before = Optional(before) if self.has_old else NONE
+            before = OptionalValue(before) if self.has_old else NONE
         return compiled(expression).evaluate({"self": self.seen, "oldSelf": before}, budget)
 
 
-def _broken(rule: Json, place: _Place, budget: Budget) -> Iterator[Cause]:
+def _broken(rule: Json, place: _Place, budget: CostBudget) -> Iterator[Cause]:
     """Whether the value breaks a rule."""
     expression, schema, path = str(rule.get("rule", "")), place.schema, place.path
     if _OLD.search(expression) and not place.has_old and not rule.get("optionalOldSelf"):
@@ -160,7 +166,7 @@ def _failed(rule: Json, problem: str) -> str:
     return f"{problem} evaluating rule: {told}"
 
 
-def _message(rule: Json, place: _Place, budget: Budget) -> str:
+def _message(rule: Json, place: _Place, budget: CostBudget) -> str:
     expression = str(rule.get("messageExpression") or "")
     if expression:
         said = _text_of(rule, expression, place, budget)
@@ -170,7 +176,7 @@ def _message(rule: Json, place: _Place, budget: Budget) -> str:
     return said or f"failed rule: {str(rule.get('rule', '')).strip()}"
 
 
-def _text_of(rule: Json, expression: str, place: _Place, budget: Budget) -> str:
+def _text_of(rule: Json, expression: str, place: _Place, budget: CostBudget) -> str:
     """The text that an expression makes, "" where it makes none."""
     try:
         answer = place.answer(rule, expression, budget)
@@ -241,8 +247,8 @@ def _seen_fields(schema: Structural, value: Json) -> Iterator[tuple[str, Any]]:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
-    return Environment(("self", "oldSelf"), FUNCTIONS)
+def _environment() -> CelEnvironment:
+    return CelEnvironment(("self", "oldSelf"), FUNCTIONS)
 
 
 @text_cache(maxsize=RULES_CACHED_MAX, characters_max=KEPT_CHARACTERS_MAX)

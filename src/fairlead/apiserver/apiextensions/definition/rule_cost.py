@@ -14,7 +14,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.meta.field import forbidden
-from fairlead.cel.span import ENDLESS
+from fairlead.cel.cost.estimate import ENDLESS
 
 RULE_COST_MAX: Final = 10_000_000
 TOTAL_COST_MAX: Final = 100_000_000

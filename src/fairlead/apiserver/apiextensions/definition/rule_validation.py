@@ -18,10 +18,10 @@ from fairlead.apiserver.apiextensions.definition.rule_cost import Bill, repeated
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.gotext.definition import shown_rule
 from fairlead.apiserver.validation.meta.field import invalid, not_supported, required
+from fairlead.cel.check.types import BOOL, STRING
 from fairlead.cel.compiler import compiled
-from fairlead.cel.cost_estimate import estimated
+from fairlead.cel.cost.expression_estimate import estimated_cost
 from fairlead.cel.error import ExpressionError
-from fairlead.cel.kind import BOOL, STRING
 
 _REASONS: Final = (
     "FieldValueDuplicate",
@@ -76,14 +76,14 @@ def _wrong_expressions(rule: Json, known: Declared, place: str, asking: Asking) 
         return
     try:
         asked = compiled(text, variables, known.structures())
-        problem = "" if asked.kind == BOOL else "cel expression must evaluate to a bool"
+        problem = "" if asked.type_ == BOOL else "cel expression must evaluate to a bool"
     except ExpressionError as cause:
         asked, problem = None, cause.whole
     if asked is None or problem:
         yield _about(f"{place}.rule", rule, problem)
     else:
         times = known.cardinality_max if asking.cardinality is None else asking.cardinality
-        cost = repeated(estimated(asked, known.size_of).high, times)
+        cost = repeated(estimated_cost(asked, known.size_of).high, times)
         yield from asking.bill.charge(f"{place}.rule", "rule", cost)
         yield from _wrong_message(rule, known, place, asking)
     names_past = asked is not None and not problem and _PAST in asked.variables
@@ -103,10 +103,10 @@ def _wrong_message(rule: Json, known: Declared, place: str, asking: Asking) -> I
     except ExpressionError as cause:
         yield _about(name, rule, f"messageExpression {cause.whole.removeprefix('program ')}")
         return
-    if asked.kind != STRING:
+    if asked.type_ != STRING:
         yield _about(name, rule, "messageExpression must evaluate to a string")
         return
-    cost = estimated(asked, known.size_of).high
+    cost = estimated_cost(asked, known.size_of).high
     yield from asking.bill.charge(name, "messageExpression", cost)
 
 

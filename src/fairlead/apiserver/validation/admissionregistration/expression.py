@@ -11,10 +11,10 @@ from typing import Final
 
 from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.validation.meta.field import Causes, invalid
+from fairlead.cel.check.object_types import ObjectTypes
+from fairlead.cel.check.types import DYN, CelType, parse_type
 from fairlead.cel.compiler import compiled
 from fairlead.cel.error import ExpressionError
-from fairlead.cel.kind import DYN, Kind, kind_of
-from fairlead.cel.mutation import ObjectTypes
 from fairlead.cel.program import KEPT_CHARACTERS_MAX
 
 CACHE_SIZE: Final = 1_024
@@ -70,18 +70,18 @@ _STRUCTURES: Final = {
     },
 }
 _FIELDS: Final = {
-    f"kubernetes.{name}": {own: kind_of(kind) for own, kind in fields.items()}
+    f"kubernetes.{name}": {own: parse_type(kind) for own, kind in fields.items()}
     for name, fields in _STRUCTURES.items()
 }
 _ALWAYS: Final = {
     "object": DYN,
     "oldObject": DYN,
-    "namespaceObject": kind_of("kubernetes.Namespace"),
-    "request": kind_of("kubernetes.AdmissionRequest"),
+    "namespaceObject": parse_type("kubernetes.Namespace"),
+    "request": parse_type("kubernetes.AdmissionRequest"),
 }
 _RIGHTS: Final = {
-    "authorizer": kind_of("kubernetes.authorization.Authorizer"),
-    "authorizer.requestResource": kind_of("kubernetes.authorization.ResourceCheck"),
+    "authorizer": parse_type("kubernetes.authorization.Authorizer"),
+    "authorizer.requestResource": parse_type("kubernetes.authorization.ResourceCheck"),
 }
 
 
@@ -96,7 +96,7 @@ class Known:
     has_params: bool = False
     has_rights: bool = True
     makes_objects: bool = False
-    variables: dict[str, Kind] | None = None
+    variables: dict[str, CelType] | None = None
     left: list[int] = field(default_factory=lambda: [CHARACTERS_MAX])
 
     def without_rights(self) -> Known:
@@ -117,9 +117,9 @@ def check_expression(
     problem, made = _judged(expression, known or Known())
     if problem:
         yield invalid(place, expression, problem)
-    elif wanted and made.named not in wanted:
+    elif wanted and made.full_name not in wanted:
         which = wanted[0] if not wanted[1:] else f"one of [{' '.join(wanted)}]"
-        yield invalid(place, expression, f"must evaluate to {which} but got {made.named}")
+        yield invalid(place, expression, f"must evaluate to {which} but got {made.full_name}")
 
 
 def check_variable(place: str, name: str, expression: str, known: Known) -> Causes:
@@ -131,7 +131,7 @@ def check_variable(place: str, name: str, expression: str, known: Known) -> Caus
         known.variables[name] = made
 
 
-def _judged(expression: str, known: Known) -> tuple[str, Kind]:
+def _judged(expression: str, known: Known) -> tuple[str, CelType]:
     """What is wrong with an expression, or the type that it comes to."""
     known.left[0] -= len(expression) + _CHARACTERS_EACH
     if known.left[0] < 0:
@@ -143,7 +143,7 @@ def _judged(expression: str, known: Known) -> tuple[str, Kind]:
     return _read(expression, _named(known), named, makes_objects=known.makes_objects)
 
 
-def _named(known: Known) -> tuple[tuple[str, Kind], ...]:
+def _named(known: Known) -> tuple[tuple[str, CelType], ...]:
     """What can be named that cannot be named always."""
     params = {"params": DYN} if known.has_params else {}
     return tuple((params | (_RIGHTS if known.has_rights else {})).items())
@@ -152,16 +152,16 @@ def _named(known: Known) -> tuple[tuple[str, Kind], ...]:
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
 def _read(
     expression: str,
-    others: tuple[tuple[str, Kind], ...],
-    named: tuple[tuple[str, Kind], ...] | None,
+    others: tuple[tuple[str, CelType], ...],
+    named: tuple[tuple[str, CelType], ...] | None,
     *,
     makes_objects: bool,
-) -> tuple[str, Kind]:
+) -> tuple[str, CelType]:
     variables = {**_ALWAYS, **dict(others)}
     fields = ObjectTypes(_FIELDS) if makes_objects else dict(_FIELDS)
     if named is not None:
-        variables["variables"], fields[_VARIABLES] = Kind(_VARIABLES), dict(named)
+        variables["variables"], fields[_VARIABLES] = CelType(_VARIABLES), dict(named)
     try:
-        return "", compiled(expression, variables, fields).kind
+        return "", compiled(expression, variables, fields).type_
     except ExpressionError as cause:
         return cause.whole, DYN

@@ -12,8 +12,8 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.meta.format import too_long, too_many
-from fairlead.cel.cost_estimate import estimated
-from fairlead.cel.device_language import device_size, read_selector
+from fairlead.cel.cost.expression_estimate import estimated_cost
+from fairlead.cel.device import device_size, read_selector
 from fairlead.cel.error import ExpressionError
 
 LENGTH_MAX: Final = 10 * 1024
@@ -52,6 +52,6 @@ def _judged(expression: str) -> tuple[str, int]:
         asked = read_selector(expression)
     except ExpressionError as cause:
         return cause.whole, 0
-    if asked.kind.name not in ("bool", "any"):
-        return f"must evaluate to bool or the unknown type, not {asked.kind.named}", 0
-    return "", estimated(asked, device_size).high
+    if asked.type_.name not in ("bool", "any"):
+        return f"must evaluate to bool or the unknown type, not {asked.type_.full_name}", 0
+    return "", estimated_cost(asked, device_size).high

@@ -12,11 +12,11 @@ import re
 from typing import Any, Final
 
 from fairlead.api.objects import DeviceAttribute
-from fairlead.cel.device_language import device_environment, read_selector
+from fairlead.cel.cost.runtime_cost import CostBudget, OutOfBudgetError
+from fairlead.cel.device import device_environment, read_selector
 from fairlead.cel.error import CALL_LIMIT, ExpressionError
 from fairlead.cel.library.quantity import quantity_value
 from fairlead.cel.library.semver import version_value
-from fairlead.cel.meter import Budget, OutOfBudgetError
 from fairlead.cel.program import Program
 from fairlead.cel.value import DefaultMap
 from fairlead.engine.state.devices.device_pools import PoolDevice
@@ -71,12 +71,12 @@ def _compiled(expression: str) -> Program | str:
     if len(expression) > LENGTH_MAX:
         return f"may not be longer than {LENGTH_MAX}"
     try:
-        kind = read_selector(expression).kind
+        type_ = read_selector(expression).type_
         program = device_environment().program(expression)
     except ExpressionError as cause:
         return f"compilation failed: {_one_line(str(cause))}"
-    if kind.name not in ("bool", "any"):
-        return f"must evaluate to bool or the unknown type, not {kind.named}"
+    if type_.name not in ("bool", "any"):
+        return f"must evaluate to bool or the unknown type, not {type_.full_name}"
     return program
 
 
@@ -86,7 +86,7 @@ def _evaluate(program: Program, device: PoolDevice) -> bool | str:
     except ValueError as cause:
         return str(cause)
     try:
-        answer = program.evaluate({"device": described}, Budget())
+        answer = program.evaluate({"device": described}, CostBudget())
     except OutOfBudgetError:
         return CALL_LIMIT
     if answer.problem:

@@ -18,7 +18,7 @@ from fairlead.apiserver.apiextensions.definition.rule_cost import CHARACTERS_MAX
 from fairlead.apiserver.apiextensions.definition.schema_validation import wrong_schema
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
 from fairlead.cel.compiler import compiled
-from fairlead.cel.cost_estimate import estimated
+from fairlead.cel.cost.expression_estimate import estimated_cost
 from fairlead.cel.error import ExpressionError
 
 RECORDED = Path(__file__).with_name("expressions.jsonl.gz")
@@ -45,7 +45,7 @@ def judged(row):
         asked = compiled(row["rule"], variables, KNOWN.structures())
     except ExpressionError as cause:
         return {"error": str(cause)}
-    return {"type": asked.kind.named, "cost": list(estimated(asked, KNOWN.size_of))}
+    return {"type": asked.type_.full_name, "cost": list(estimated_cost(asked, KNOWN.size_of))}
 
 
 @pytest.mark.parametrize("row", ASKED, ids=[row["rule"][:40] for row in ASKED])

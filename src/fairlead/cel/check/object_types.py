@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.cel.kind import DYN, STRING, Kind
+from fairlead.cel.check.types import DYN, STRING, CelType
 
 _OPERATION: Final = {
     **dict.fromkeys(("op", "from", "path"), STRING),
@@ -19,27 +19,27 @@ _OPERATION: Final = {
 }
 
 
-class _AnyFields(dict[str, Kind]):
+class _AnyFields(dict[str, CelType]):
     """Fields of all names, which may hold anything."""
 
     def __contains__(self, name: object) -> bool:
         """There is such a field."""
         return True
 
-    def get(self, name: str, otherwise: object = None) -> Kind:
+    def get(self, name: str, otherwise: object = None) -> CelType:
         """It may be anything."""
         del name, otherwise
         return DYN
 
 
-class ObjectTypes(dict[str, Mapping[str, Kind]]):
+class ObjectTypes(dict[str, Mapping[str, CelType]]):
     """Types with fields, among them those of mutations: `Object`, `Object.spec`, `JSONPatch`."""
 
     def __contains__(self, name: object) -> bool:
         """Whether a type has this name."""
         return self.get(str(name)) is not None
 
-    def get(self, name: str, otherwise: object = None) -> Mapping[str, Kind] | None:  # type: ignore[override]
+    def get(self, name: str, otherwise: object = None) -> Mapping[str, CelType] | None:  # type: ignore[override]
         """The fields of a type."""
         del otherwise
         if name == "Object" or name.startswith("Object."):

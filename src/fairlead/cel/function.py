@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
 
-from fairlead.cel.meter import PATTERN_COST, TEXT_COST, reading, size_of
+from fairlead.cel.cost.runtime_cost import PATTERN_COST, TEXT_COST, reading, size_of
 from fairlead.cel.value import DefaultMap, Uint
 
 ANY: Final = object
@@ -21,8 +21,8 @@ Types = tuple[type, ...]
 class Function:
     """One overload.
 
-    `does` raises ValueError where there is no answer; where `is_metered`, it takes the meter before
-    the arguments. `cost` has the arguments as well, and is one unit where it is None.
+    `does` raises ValueError for an error of the language; if `is_metered`, the cost tracker is its
+    first argument. `cost` takes the same arguments; None is a cost of one unit.
     """
 
     name: str

@@ -14,10 +14,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant; `kind` is the name of its type."""
+    """A constant; `type_name` is that of its type."""
 
     id: int
-    kind: str
+    type_name: str
     value: Any
 
 

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from fairlead.cel.error import ExpressionError, shown_problems
-from fairlead.cel.lexer import (
+from fairlead.cel.syntax.lexer import (
     BYTES,
     END,
     ESCAPED,
@@ -33,13 +33,13 @@ from fairlead.cel.lexer import (
     INT,
     STRING,
     UINT,
-    Token,
+    LexicalToken,
     bytes_of,
     text_of,
     tokens_of,
 )
-from fairlead.cel.macro import MacroError, NodeFactory, expanded
-from fairlead.cel.syntax_tree import (
+from fairlead.cel.syntax.macro import MacroError, NodeFactory, expanded
+from fairlead.cel.syntax.syntax_tree import (
     Call,
     Identifier,
     ListLiteral,
@@ -141,14 +141,14 @@ class _Parser:
     def _kind_after(self) -> str:
         return self._tokens[min(self._at + 1, len(self._tokens) - 1)].kind
 
-    def _next(self) -> Token:
+    def _next(self) -> LexicalToken:
         token = self._tokens[self._at]
         if token.kind != END:
             self._at += 1
         self._is_recovering = False
         return token
 
-    def _take(self, kind: str, *also: str) -> Token:
+    def _take(self, kind: str, *also: str) -> LexicalToken:
         """The next token, which has to be of this kind; `also` may come in its place here."""
         if self._kind == kind:
             return self._next()
@@ -159,7 +159,7 @@ class _Parser:
             return self._next() if self._kind == kind else here
         if not also and self._may_follow(kind):
             self._report(f"missing {_quoted(kind)} at {_shown(here)}")
-            return Token(kind, "", here.start)
+            return LexicalToken(kind, "", here.start)
         self._report(f"mismatched input {_shown(here)} expecting {_listed(wanted)}")
         raise _StopParsingError
 
@@ -312,7 +312,7 @@ class _Parser:
             return self._called(name.text, operand)
         return Select(self.factory.id_at(dot.start), operand, _name_of(name), is_test=False)
 
-    def _field_name(self) -> Token:
+    def _field_name(self) -> LexicalToken:
         if self._kind not in (IDENTIFIER, ESCAPED):
             self._take(IDENTIFIER, ESCAPED)
         return self._next()
@@ -498,7 +498,7 @@ class _Parser:
             self.problems.append((place, f"invalid {kind} literal"))
         return self.factory.literal(place, kind, number)
 
-    def _quoted(self, token: Token) -> Node:
+    def _quoted(self, token: LexicalToken) -> Node:
         kind = "bytes" if token.kind == BYTES else "string"
         try:
             value = bytes_of(token) if kind == "bytes" else text_of(token)
@@ -512,7 +512,7 @@ class _Parser:
 _LEVELS: Final = (frozenset({"||"}), frozenset({"&&"}), _RELATIONS, _SUMS, _PRODUCTS)
 
 
-def _name_of(token: Token) -> str:
+def _name_of(token: LexicalToken) -> str:
     return token.text.strip("`")
 
 
@@ -520,7 +520,7 @@ def _quoted(kind: str) -> str:
     return kind if kind in _NAMED_KINDS else f"'{kind}'"
 
 
-def _shown(token: Token) -> str:
+def _shown(token: LexicalToken) -> str:
     text = token.text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
     return f"'{text}'"
 

@@ -1,8 +1,8 @@
 """Evaluates trees, and meters the cost in the same walk.
 
 A tree is compiled once to closures, one for each node, and evaluated many times. A closure takes
-the `Run` of one evaluation, adds what its node costs to the run's meter, and returns a value of
-the language (`value`) or raises EvaluationError, which is the language's error value. Where the
+the `Run` of one evaluation, adds what its node costs to the run's tracker, and returns a value of
+the language (`value`) or raises CelError, which is the language's error value. Where the
 language absorbs errors, a closure catches them:
 
     a && b    false if either is false, whatever is wrong with the other
@@ -29,12 +29,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from fairlead.cel.comprehension import compiled_comprehension
-from fairlead.cel.error import EvaluationError, no_overload, no_such_key
-from fairlead.cel.library.function import Function, Overloads
-from fairlead.cel.operator import BINARY, UNARY, element, optional_element
-from fairlead.cel.run import Evaluate, Run, Scope, raised
-from fairlead.cel.syntax_tree import (
+from fairlead.cel.error import CelError, no_overload, no_such_key
+from fairlead.cel.function import Function, Overloads
+from fairlead.cel.interpreter.comprehension import compiled_comprehension
+from fairlead.cel.interpreter.operator import BINARY, UNARY, element, optional_element
+from fairlead.cel.interpreter.run import Evaluate, Run, Scope, raised
+from fairlead.cel.syntax.syntax_tree import (
     Call,
     Comprehension,
     Identifier,
@@ -45,7 +45,7 @@ from fairlead.cel.syntax_tree import (
     Select,
     path_of,
 )
-from fairlead.cel.value import DefaultMap, Optional, TypeValue, Uint
+from fairlead.cel.value import DefaultMap, OptionalValue, TypeValue, Uint
 
 # upstream: cel-go's common/cost.go
 _LIST_COST, _MAP_COST, _OBJECT_COST = 10, 30, 40
@@ -199,7 +199,7 @@ def unescaped(name: str) -> str:
 
 
 def _value_of(node: Literal) -> Any:
-    return Uint(node.value) if node.kind == "uint" else node.value
+    return Uint(node.value) if node.type_name == "uint" else node.value
 
 
 def _is_made(node: Node) -> bool:
@@ -217,7 +217,7 @@ def _local(slot: int) -> Evaluate:
     def local(run: Run) -> Any:
         run.cost += 1
         value = run.slots[slot]
-        if type(value) is EvaluationError:
+        if type(value) is CelError:
             raise raised(value)
         return value
 
@@ -230,7 +230,7 @@ def _variable(name: str) -> Evaluate:
         try:
             return run.known[name]
         except KeyError:
-            raise EvaluationError(f"no such attribute(s): {name}") from None
+            raise CelError(f"no such attribute(s): {name}") from None
 
     return variable
 
@@ -244,7 +244,7 @@ def _selected(operand: Evaluate, field: str, cost: int) -> Evaluate:
                 return whole[field]
             except KeyError:
                 raise no_such_key(field) from None
-        if type(whole) is Optional:
+        if type(whole) is OptionalValue:
             return optional_element(whole, field)
         raise no_such_key(field)
 
@@ -254,7 +254,7 @@ def _selected(operand: Evaluate, field: str, cost: int) -> Evaluate:
 def _tested(operand: Evaluate, field: str) -> Evaluate:
     def tested(run: Run) -> bool:
         whole = operand(run)
-        if type(whole) is Optional:
+        if type(whole) is OptionalValue:
             whole = whole.value
         return type(whole) is DefaultMap or (isinstance(whole, dict) and field in whole)
 
@@ -309,7 +309,7 @@ def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
             left = one(run)
             if left is decisive:
                 return left is True
-        except EvaluationError as cause:
+        except CelError as cause:
             problem, left = cause, None
         right = other(run) if problem is None else _answer(other, run)
         if right is decisive:
@@ -327,7 +327,7 @@ def _answer(other: Evaluate, run: Run) -> Any:
     """What an operand comes to; None where it is an error, since the first one is reported."""
     try:
         return other(run)
-    except EvaluationError:
+    except CelError:
         return None
 
 
@@ -339,7 +339,7 @@ def _alternative(one: Evaluate, other: Evaluate, *, is_value: bool) -> Evaluate:
 
     def alternative(run: Run) -> Any:
         first = one(run)
-        if type(first) is not Optional:
+        if type(first) is not OptionalValue:
             return first
         if not first.is_present:
             return other(run)
@@ -363,7 +363,7 @@ def _called_with_one(name: str, overloads: Overloads, one: Evaluate) -> Evaluate
         try:
             return function.does(run, value) if function.is_metered else function.does(value)
         except ValueError as cause:
-            raise EvaluationError(str(cause)) from None
+            raise CelError(str(cause)) from None
 
     return called
 
@@ -385,7 +385,7 @@ def _called_with_two(name: str, overloads: Overloads, one: Evaluate, other: Eval
                 return function.does(run, first, second)
             return function.does(first, second)
         except ValueError as cause:
-            raise EvaluationError(str(cause)) from None
+            raise CelError(str(cause)) from None
 
     return called
 
@@ -400,13 +400,13 @@ def _called_with_many(name: str, overloads: Overloads, given: tuple[Evaluate, ..
         try:
             return function.does(run, *values) if function.is_metered else function.does(*values)
         except ValueError as cause:
-            raise EvaluationError(str(cause)) from None
+            raise CelError(str(cause)) from None
 
     return called
 
 
-def _no_function(name: str) -> EvaluationError:
-    return EvaluationError("no such overload: size") if name == "size" else no_overload()
+def _no_function(name: str) -> CelError:
+    return CelError("no such overload: size") if name == "size" else no_overload()
 
 
 def _list_of(items: tuple[Evaluate, ...]) -> Evaluate:
@@ -436,10 +436,10 @@ def _list_of_present(items: tuple[Evaluate, ...], optional: tuple[int, ...]) -> 
     return made
 
 
-def _optional(what: str, value: Any) -> Optional:
-    if type(value) is Optional:
+def _optional(what: str, value: Any) -> OptionalValue:
+    if type(value) is OptionalValue:
         return value
-    raise EvaluationError(f"cannot initialize optional {what} from non-optional value {value}")
+    raise CelError(f"cannot initialize optional {what} from non-optional value {value}")
 
 
 def _map_of(entries: tuple[tuple[Evaluate, Evaluate, bool], ...], cost: int) -> Evaluate:
@@ -449,7 +449,7 @@ def _map_of(entries: tuple[tuple[Evaluate, Evaluate, bool], ...], cost: int) -> 
         for of_key, of_value, is_optional in entries:
             key, value = of_key(run), of_value(run)
             if type(key) not in _MAP_KEYS:
-                raise EvaluationError("unsupported key type")
+                raise CelError("unsupported key type")
             if is_optional:
                 value = _optional("entry", value)
                 if not value.is_present:

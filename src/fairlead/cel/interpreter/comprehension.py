@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.cel.error import EvaluationError, no_overload
-from fairlead.cel.macro import MAP_INSERT
-from fairlead.cel.run import Evaluate, Run, Scope, raised
-from fairlead.cel.syntax_tree import (
+from fairlead.cel.error import CelError, no_overload
+from fairlead.cel.interpreter.run import Evaluate, Run, Scope, raised
+from fairlead.cel.syntax.macro import MAP_INSERT
+from fairlead.cel.syntax.syntax_tree import (
     Call,
     Comprehension,
     Identifier,
@@ -138,14 +138,14 @@ class _Rounds:
                 yield
         else:
             name = _GO_NAMES.get(type(whole), f"types.{type(whole).__name__}")
-            raise EvaluationError(f"got '{name}', expected iterable type")
+            raise CelError(f"got '{name}', expected iterable type")
 
 
 def _bound(slot: int, initial: Evaluate, result: Evaluate) -> Evaluate:
     def bound(run: Run) -> Any:
         try:
             run.slots[slot] = initial(run)
-        except EvaluationError as cause:
+        except CelError as cause:
             run.slots[slot] = cause
         return result(run)
 
@@ -157,12 +157,12 @@ def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
     cost = _ALL_COST if is_all else _EXISTS_COST
 
     def quantified(run: Run) -> bool:
-        problem: EvaluationError | None = None
+        problem: CelError | None = None
         for _ in rounds.of(run):
             run.cost += cost
             try:
                 answer = test(run)
-            except EvaluationError as cause:
+            except CelError as cause:
                 problem = problem or cause
                 continue
             if answer is (not is_all):
@@ -182,7 +182,7 @@ def _collected(rounds: _Rounds, test: Evaluate | None, value: Evaluate) -> Evalu
 
     def collected(run: Run) -> list[Any]:
         found: list[Any] = []
-        problem: EvaluationError | None = None
+        problem: CelError | None = None
         for _ in rounds.of(run):
             try:
                 if test is not None and not _is_passed(test(run)):
@@ -190,7 +190,7 @@ def _collected(rounds: _Rounds, test: Evaluate | None, value: Evaluate) -> Evalu
                 elif problem is None:
                     run.cost += _APPEND_COST
                     found.append(value(run))
-            except EvaluationError as cause:
+            except CelError as cause:
                 problem = cause
         run.cost += 1
         if problem is not None:
@@ -222,7 +222,7 @@ def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Ev
                 raise no_overload()
             for key, value in entries.items():
                 if key in found:
-                    raise EvaluationError(f"insert failed: key {key} already exists")
+                    raise CelError(f"insert failed: key {key} already exists")
                 found[key] = value
         run.cost += 1
         return found
@@ -235,14 +235,14 @@ def _counted(rounds: _Rounds, test: Evaluate) -> Evaluate:
 
     def counted(run: Run) -> bool:
         count = 0
-        problem: EvaluationError | None = None
+        problem: CelError | None = None
         for _ in rounds.of(run):
             run.cost += 1
             try:
                 if _is_passed(test(run)):
                     run.cost += 1
                     count += 1
-            except EvaluationError as cause:
+            except CelError as cause:
                 problem = cause
         run.cost += 2
         if problem is not None:

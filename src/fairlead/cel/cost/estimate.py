@@ -1,4 +1,4 @@
-"""Span: from how little to how much something may be, a size or a cost.
+"""Estimate: from how little to how much something may be, a size or a cost.
 
 The greatest number stands for no bound, and stays what it is.
 
@@ -13,37 +13,37 @@ from typing import Final, NamedTuple
 ENDLESS: Final = (1 << 64) - 1
 
 
-class Span(NamedTuple):
+class Estimate(NamedTuple):
     """At least `low`, at most `high`."""
 
     low: int
     high: int
 
-    def plus(self, other: Span) -> Span:
+    def plus(self, other: Estimate) -> Estimate:
         """Both, one after the other."""
-        return Span(_kept(self.low + other.low), _kept(self.high + other.high))
+        return Estimate(_kept(self.low + other.low), _kept(self.high + other.high))
 
-    def times(self, other: Span) -> Span:
+    def times(self, other: Estimate) -> Estimate:
         """One for each of the other."""
-        return Span(_kept(self.low * other.low), _kept(self.high * other.high))
+        return Estimate(_kept(self.low * other.low), _kept(self.high * other.high))
 
-    def scaled(self, factor: float) -> Span:
+    def scaled(self, factor: float) -> Estimate:
         """So much for each, rounded up."""
-        return Span(_scaled(self.low, factor), _scaled(self.high, factor))
+        return Estimate(_scaled(self.low, factor), _scaled(self.high, factor))
 
-    def union(self, other: Span) -> Span:
+    def union(self, other: Estimate) -> Estimate:
         """Either of them."""
-        return Span(min(self.low, other.low), max(self.high, other.high))
+        return Estimate(min(self.low, other.low), max(self.high, other.high))
 
 
-def fixed(number: int) -> Span:
+def fixed(number: int) -> Estimate:
     """Exactly so much."""
-    return Span(number, number)
+    return Estimate(number, number)
 
 
 NOTHING: Final = fixed(0)
 ONE: Final = fixed(1)
-UNKNOWN: Final = Span(0, ENDLESS)
+UNKNOWN: Final = Estimate(0, ENDLESS)
 
 
 def _kept(number: int) -> int:

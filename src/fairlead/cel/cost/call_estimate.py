@@ -11,50 +11,50 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from fairlead.cel.kind import Kind
-from fairlead.cel.span import ENDLESS, ONE, UNKNOWN, Span, fixed
-from fairlead.cel.syntax_tree import Literal, Node
+from fairlead.cel.check.types import CelType
+from fairlead.cel.cost.estimate import ENDLESS, ONE, UNKNOWN, Estimate, fixed
+from fairlead.cel.syntax.syntax_tree import Literal, Node
 
 TRAVERSAL: Final = 0.1
 PATTERN: Final = 0.25
 _FORMAT_PATTERN: Final = 128
 _FORMAT_MAX: Final = 64
-_ADDRESS: Final = Span(4, 16)
+_ADDRESS: Final = Estimate(4, 16)
 _LIST: Final = fixed(10)
 _CHECK: Final = fixed(350_000)
 
-Result = tuple[Span, Span | None]
+Result = tuple[Estimate, Estimate | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What a call is about: its path from a variable, if it has one, its kind and size."""
+    """What a call is about: its path from a variable, if it has one, its type_ and size."""
 
     path: tuple[str, ...]
-    kind: Kind
-    known_size: Span | None
+    type_: CelType
+    known_size: Estimate | None
     node: Node
-    size_of: Callable[[tuple[str, ...]], Span | None]
+    size_of: Callable[[tuple[str, ...]], Estimate | None]
 
     @property
-    def size(self) -> Span:
+    def size(self) -> Estimate:
         """How large it may be."""
         if self.known_size is not None:
             return self.known_size
         return (self.size_of(self.path) if self.path else None) or UNKNOWN
 
     @property
-    def item(self) -> tuple[Kind, Span] | None:
-        """Of what kind its items are, and how large; None where it has none."""
-        if not self.kind.made_of:
+    def item(self) -> tuple[CelType, Estimate] | None:
+        """Of what type_ its items are, and how large; None where it has none."""
+        if not self.type_.parameters:
             return None
         told = self.size_of((*self.path, "@items")) if self.path else None
-        return self.kind.made_of[0], told or UNKNOWN
+        return self.type_.parameters[0], told or UNKNOWN
 
     def number(self, otherwise: int) -> int:
         """The number that is written there."""
         node = self.node
-        is_number = isinstance(node, Literal) and node.kind == "int" and node.value >= 0
+        is_number = isinstance(node, Literal) and node.type_name == "int" and node.value >= 0
         return node.value if is_number and isinstance(node, Literal) else otherwise
 
 
@@ -84,19 +84,19 @@ def _sorting(overload: str) -> str:
     return "sort" if overload.endswith("_sort") else overload
 
 
-def _own_size(every: list[Operand]) -> Span | None:
-    """What it costs to compare two values of Kubernetes' own kinds; None for others."""
-    one, other = every[0].kind, every[1].kind
+def _own_size(every: list[Operand]) -> Estimate | None:
+    """What it costs to compare two values of Kubernetes' own types; None for others."""
+    one, other = every[0].type_, every[1].type_
     if one != other:
         return None
     match one.name:
         case "net.IP" | "net.CIDR" | "kubernetes.Quantity" | "kubernetes.Semver":
             return ONE
         case "kubernetes.NamedFormat":
-            return Span(1, _FORMAT_MAX).scaled(TRAVERSAL)
+            return Estimate(1, _FORMAT_MAX).scaled(TRAVERSAL)
         case "kubernetes.URL":
             size = every[1].known_size or ONE
-            return Span(1, size.high).scaled(TRAVERSAL)
+            return Estimate(1, size.high).scaled(TRAVERSAL)
         case name:
             return ONE if name.startswith("kubernetes.authorization.") else None
 
@@ -123,8 +123,8 @@ def _over_items(every: list[Operand]) -> Result:
     whole = every[0]
     if whole.item is None:  # a text
         return whole.size.scaled(TRAVERSAL), None
-    kind, size = whole.item
-    each = ONE.plus(size.scaled(TRAVERSAL)) if kind.name in ("string", "bytes") else ONE
+    type_, size = whole.item
+    each = ONE.plus(size.scaled(TRAVERSAL)) if type_.name in ("string", "bytes") else ONE
     return whole.size.times(each), None
 
 
@@ -132,11 +132,11 @@ def _replace(every: list[Operand]) -> Result:
     size, old, new = (one.size for one in every[:3])
     high, kept_high = _longest(size, old, new)
     low, kept_low = _shortest(size, old, new)
-    made = Span(low, high).times(new).plus(Span(kept_low, kept_high))
+    made = Estimate(low, high).times(new).plus(Estimate(kept_low, kept_high))
     return size.scaled(2 * TRAVERSAL), made
 
 
-def _longest(size: Span, old: Span, new: Span) -> tuple[int, int]:
+def _longest(size: Estimate, old: Estimate, new: Estimate) -> tuple[int, int]:
     """How often at most something is replaced, and how much is left of the text."""
     if old.low == 0:
         return min(size.high + 1, ENDLESS), size.high
@@ -145,7 +145,7 @@ def _longest(size: Span, old: Span, new: Span) -> tuple[int, int]:
     return ceil(size.high / old.low), 0
 
 
-def _shortest(size: Span, old: Span, new: Span) -> tuple[int, int]:
+def _shortest(size: Estimate, old: Estimate, new: Estimate) -> tuple[int, int]:
     if old.high == 0:
         return min(size.low + 1, ENDLESS), size.low
     if old.high <= new.low:
@@ -156,14 +156,14 @@ def _shortest(size: Span, old: Span, new: Span) -> tuple[int, int]:
 def _split(every: list[Operand]) -> Result:
     size = every[0].size
     most = every[2].number(size.high) if len(every) > 2 else size.high
-    return size.scaled(2 * TRAVERSAL), Span(0, most)
+    return size.scaled(2 * TRAVERSAL), Estimate(0, most)
 
 
 def _join(every: list[Operand]) -> Result:
     whole, item = every[0].size, every[0].item
     made = whole.times(item[1]) if item else fixed(0)
     if len(every) > 1:
-        between = Span(max(whole.low - 1, 0), max(whole.high - 1, 0))
+        between = Estimate(max(whole.low - 1, 0), max(whole.high - 1, 0))
         made = made.plus(every[1].size.times(between))
     return made.scaled(TRAVERSAL), made
 
@@ -171,7 +171,7 @@ def _join(every: list[Operand]) -> Result:
 def _find(every: list[Operand]) -> Result:
     text, pattern = every[0].size, every[1].size
     cost = text.plus(ONE).scaled(TRAVERSAL).times(pattern.scaled(PATTERN))
-    return cost, Span(0, text.high)
+    return cost, Estimate(0, text.high)
 
 
 def _matches(every: list[Operand]) -> Result:
@@ -184,26 +184,26 @@ def _validate(every: list[Operand]) -> Result:
 
 def _contains_address(every: list[Operand]) -> Result:
     cost = _ADDRESS.plus(_ADDRESS).scaled(TRAVERSAL)
-    is_text = every[1].kind.name == "string"
+    is_text = every[1].type_.name == "string"
     return (cost.plus(every[1].size.scaled(TRAVERSAL)) if is_text else cost), None
 
 
 def _contains_range(every: list[Operand]) -> Result:
     cost = _ADDRESS.plus(_ADDRESS).scaled(TRAVERSAL).plus(_ADDRESS.scaled(TRAVERSAL)).plus(ONE)
-    is_text = every[1].kind.name == "string"
+    is_text = every[1].type_.name == "string"
     return (cost.plus(every[1].size.scaled(TRAVERSAL)) if is_text else cost), None
 
 
-def _listed(size: Span, factor: float = 1) -> Result:
+def _listed(size: Estimate, factor: float = 1) -> Result:
     return size.scaled(factor).plus(_LIST).plus(ONE), size
 
 
-def _squared(whole: Span, kind: str) -> Result:
-    return _listed(whole.times(whole), 2 + TRAVERSAL if kind in ("string", "bytes") else 2)
+def _squared(whole: Estimate, type_: str) -> Result:
+    return _listed(whole.times(whole), 2 + TRAVERSAL if type_ in ("string", "bytes") else 2)
 
 
 def _kind_of_items(one: Operand) -> str:
-    return one.kind.made_of[0].name if one.kind.made_of else ""
+    return one.type_.parameters[0].name if one.type_.parameters else ""
 
 
 def _slice(every: list[Operand]) -> Result:
@@ -229,16 +229,16 @@ def _plain(overload: str, every: list[Operand]) -> Result:
         return ONE, every[0].size.plus(every[1].size)
     if overload in _COMPARED:
         most = min(every[0].size.high, every[1].size.high)
-        return Span(min(most, 1), most).scaled(TRAVERSAL), None
+        return Estimate(min(most, 1), most).scaled(TRAVERSAL), None
     return ONE, None
 
 
 _COMPARED: Final = frozenset(
     {"equals", "not_equals"}
     | {
-        f"{how}_{kind}"
+        f"{how}_{type_}"
         for how in ("less", "less_equals", "greater", "greater_equals")
-        for kind in ("string", "bytes")
+        for type_ in ("string", "bytes")
     }
 )
 _NOMINAL: Final = frozenset(
@@ -271,15 +271,15 @@ _BY_OVERLOAD: Final[dict[str, Callable[[list[Operand]], Result]]] = {
     "string_jsonpatch_escapeKey_string": _scan_to_same,
     "string_to_bytes": lambda every: (
         every[0].size.scaled(TRAVERSAL),
-        Span(every[0].size.low, every[0].size.high * 4 % (ENDLESS + 1)),
+        Estimate(every[0].size.low, every[0].size.high * 4 % (ENDLESS + 1)),
     ),
     "bytes_to_string": lambda every: (
         every[0].size.scaled(TRAVERSAL),
-        Span(every[0].size.low // 4, every[0].size.high),
+        Estimate(every[0].size.low // 4, every[0].size.high),
     ),
     "strings_quote": lambda every: (
         every[0].size.scaled(TRAVERSAL),
-        Span(every[0].size.low + 2, (every[0].size.high * 2 + 2) % (ENDLESS + 1)),
+        Estimate(every[0].size.low + 2, (every[0].size.high * 2 + 2) % (ENDLESS + 1)),
     ),
     **dict.fromkeys(
         ("starts_with_string", "ends_with_string"),

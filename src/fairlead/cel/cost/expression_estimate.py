@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.cel.call_cost_estimate import Operand, call_cost
-from fairlead.cel.checker import Checked
-from fairlead.cel.kind import DYN, Kind
-from fairlead.cel.span import ENDLESS, NOTHING, ONE, UNKNOWN, Span, fixed
-from fairlead.cel.syntax_tree import (
+from fairlead.cel.check.checker import Checked
+from fairlead.cel.check.types import DYN, CelType
+from fairlead.cel.cost.call_estimate import Operand, call_cost
+from fairlead.cel.cost.estimate import ENDLESS, NOTHING, ONE, UNKNOWN, Estimate, fixed
+from fairlead.cel.syntax.syntax_tree import (
     Call,
     Comprehension,
     Identifier,
@@ -28,7 +28,7 @@ from fairlead.cel.syntax_tree import (
 )
 
 Path = tuple[str, ...]
-SizeOf = Callable[[Path], Span | None]
+SizeOf = Callable[[Path], Estimate | None]
 
 _LIST, _MAP, _OBJECT = fixed(10), fixed(30), fixed(40)
 _SCALARS: Final = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
@@ -40,8 +40,8 @@ class _Within:
     """The sizes of what is in a list (whose keys are places) or in a map."""
 
     is_list: bool
-    key: Span
-    value: Span
+    key: Estimate
+    value: Estimate
 
     def union(self, other: _Within | None) -> _Within | None:
         if other is None:
@@ -54,11 +54,11 @@ class _Local:
     """A variable of a loop."""
 
     path: Path
-    size: Span | None = None
+    size: Estimate | None = None
     within: _Within | None = None
 
 
-def estimated(checked: Checked, size_of: SizeOf) -> Span:
+def estimated_cost(checked: Checked, size_of: SizeOf) -> Estimate:
     """What an expression may cost, in units."""
     return _Estimate(checked, size_of).cost(checked.root)
 
@@ -68,11 +68,11 @@ class _Estimate:
     checked: Checked
     size_of: SizeOf
     paths: dict[int, Path] = field(default_factory=dict)
-    sizes: dict[int, Span] = field(default_factory=dict)
+    sizes: dict[int, Estimate] = field(default_factory=dict)
     within: dict[int, _Within] = field(default_factory=dict)
     locals: dict[str, list[_Local]] = field(default_factory=dict)
 
-    def cost(self, node: Node) -> Span:
+    def cost(self, node: Node) -> Estimate:
         """What `node` costs with its parts."""
         match node:
             case Literal():
@@ -92,8 +92,8 @@ class _Estimate:
             case Comprehension():
                 return self._bind(node) if _is_bind(node) else self._loop(node)
 
-    def _select(self, node: Select) -> Span:
-        if node.operand.id not in self.checked.kinds:  # a name with dots
+    def _select(self, node: Select) -> Estimate:
+        if node.operand.id not in self.checked.types:  # a name with dots
             self.paths[node.id] = (node.field,)
             return ONE
         cost = self.cost(node.operand)
@@ -101,10 +101,10 @@ class _Estimate:
             return cost
         whole = self._kind(node.operand)
         self.paths[node.id] = (*self._path(node.operand), node.field)
-        is_looked_up = whole.name == "map" or whole.is_structure or whole.is_parameter
+        is_looked_up = whole.name == "map" or whole.is_structure or whole.is_type_parameter
         return cost.plus(ONE) if is_looked_up else cost
 
-    def _call(self, node: Call) -> Span:
+    def _call(self, node: Call) -> Estimate:
         if node.function == "dyn":
             cost = self.cost(node.arguments[0]).plus(ONE)
             self._copy(node, node.arguments[0])
@@ -113,11 +113,11 @@ class _Estimate:
         overloads = self.checked.overloads.get(node.id, ())
         if not overloads:
             return NOTHING
-        is_member = node.target is not None and node.target.id in self.checked.kinds
+        is_member = node.target is not None and node.target.id in self.checked.types
         before = self.cost(node.target) if is_member and node.target else NOTHING
         target = self._operand(node.target) if is_member and node.target else None
         arguments = [self._operand(one) for one in node.arguments]
-        total, size = Span(ENDLESS, 0), None
+        total, size = Estimate(ENDLESS, 0), None
         for overload in overloads:
             cost, made = self._overload(node, overload, target, arguments, costs)
             total = total.union(cost)
@@ -129,7 +129,7 @@ class _Estimate:
             self.sizes[node.id] = size
         return before.plus(total)
 
-    def _indexed(self, node: Call, overload: str, size: Span | None) -> Span | None:
+    def _indexed(self, node: Call, overload: str, size: Estimate | None) -> Estimate | None:
         """The size of what an index gives, where `node` is one."""
         if overload not in ("index_list", "index_map"):
             return size
@@ -145,11 +145,11 @@ class _Estimate:
         overload: str,
         target: Operand | None,
         arguments: list[Operand],
-        costs: list[Span],
-    ) -> tuple[Span, Span | None]:
+        costs: list[Estimate],
+    ) -> tuple[Estimate, Estimate | None]:
         """What a call of `overload` costs, and how large its result may be."""
         if overload in ("logical_or", "logical_and"):
-            return Span(costs[0].low, costs[0].plus(costs[1]).high), None
+            return Estimate(costs[0].low, costs[0].plus(costs[1]).high), None
         if overload == "conditional":
             yes, no = node.arguments[1:]
             self._set_within(node, self._either(yes, no))
@@ -167,21 +167,21 @@ class _Estimate:
         within = self._within(one)
         return within.union(self._within(other)) if within else None
 
-    def _items(self, node: ListLiteral) -> Span:
-        cost, item = _LIST, Span(ENDLESS if node.items else 0, 0)
+    def _items(self, node: ListLiteral) -> Estimate:
+        cost, item = _LIST, Estimate(ENDLESS if node.items else 0, 0)
         for one in node.items:
             cost = cost.plus(self.cost(one))
             item = item.union(self._any_size(one))
         self.within[node.id] = _Within(is_list=True, key=ONE, value=item)
         return cost
 
-    def _entries(self, node: MapLiteral) -> Span:
+    def _entries(self, node: MapLiteral) -> Estimate:
         if node.type_name:
             cost = _OBJECT
             for entry in node.entries:
                 cost = cost.plus(self.cost(entry.value))
             return cost
-        start = Span(ENDLESS if node.entries else 0, 0)
+        start = Estimate(ENDLESS if node.entries else 0, 0)
         cost, key, value = _MAP, start, start
         for entry in node.entries:
             if not isinstance(entry.key, str):
@@ -192,7 +192,7 @@ class _Estimate:
         self.within[node.id] = _Within(is_list=False, key=key, value=value)
         return cost
 
-    def _loop(self, node: Comprehension) -> Span:
+    def _loop(self, node: Comprehension) -> Estimate:
         cost = self.cost(node.range).plus(self.cost(node.initial))
         self._push_value(node.accumulator, node.initial)
         names = self._push_names(node)
@@ -205,14 +205,14 @@ class _Estimate:
         self._set_loop_size(node, rounds)
         return cost.plus(rounds.times(one_round))
 
-    def _set_loop_size(self, node: Comprehension, rounds: Span) -> None:
+    def _set_loop_size(self, node: Comprehension, rounds: Estimate) -> None:
         if isinstance(node.initial, Literal):
             self._set_size(node, self._size(node.initial))
         elif isinstance(node.initial, ListLiteral | MapLiteral):
             self.sizes[node.id] = rounds
             self._set_within(node, self._within(node.step))
 
-    def _bind(self, node: Comprehension) -> Span:
+    def _bind(self, node: Comprehension) -> Estimate:
         cost = self.cost(node.range).plus(self.cost(node.initial))
         self._push_value(node.accumulator, node.initial)
         cost = cost.plus(self.cost(node.result))
@@ -248,8 +248,8 @@ class _Estimate:
     def _local_of(self, node: Node) -> _Local | None:
         return self._local(node.name) if isinstance(node, Identifier) else None
 
-    def _kind(self, node: Node) -> Kind:
-        return self.checked.kinds.get(node.id, DYN)
+    def _kind(self, node: Node) -> CelType:
+        return self.checked.types.get(node.id, DYN)
 
     def _path(self, node: Node) -> Path:
         local = self._local_of(node)
@@ -261,10 +261,10 @@ class _Estimate:
             path = ()
         return Operand(path, self._kind(node), self._size(node), node, self.size_of)
 
-    def _any_size(self, node: Node) -> Span:
+    def _any_size(self, node: Node) -> Estimate:
         return self._size(node) or UNKNOWN
 
-    def _size(self, node: Node) -> Span | None:
+    def _size(self, node: Node) -> Estimate | None:
         """How large the value of `node` may be, None where nothing is known of it."""
         found = self.sizes.get(node.id) or _written_size(node)
         if found is not None:
@@ -279,7 +279,7 @@ class _Estimate:
         local = self._local_of(node)
         return local.size if local else None
 
-    def _set_size(self, node: Node, size: Span | None) -> None:
+    def _set_size(self, node: Node, size: Estimate | None) -> None:
         if size is not None:
             self.sizes[node.id] = size
 
@@ -304,13 +304,13 @@ def _is_bind(node: Comprehension) -> bool:
     return is_empty and isinstance(node.condition, Literal) and node.condition.value is False
 
 
-def _is_scalar(kind: Kind) -> bool:
-    if kind.name == "optional_type":
-        return _is_scalar(kind.made_of[0])
-    return kind.name in _SCALARS
+def _is_scalar(type_: CelType) -> bool:
+    if type_.name == "optional_type":
+        return _is_scalar(type_.parameters[0])
+    return type_.name in _SCALARS
 
 
-def _written_size(node: Node) -> Span | None:
+def _written_size(node: Node) -> Estimate | None:
     """The size of a constant, a list or a map that is written out."""
     match node:
         case Literal(value=str() | bytes() as value):

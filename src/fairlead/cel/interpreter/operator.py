@@ -13,9 +13,9 @@ from collections.abc import Callable
 from math import ceil, fmod, inf, nan
 from typing import Any, Final
 
-from fairlead.cel.error import EvaluationError, no_overload, no_such_key
-from fairlead.cel.meter import TEXT_COST, size_of
-from fairlead.cel.run import Evaluate, Run
+from fairlead.cel.cost.runtime_cost import TEXT_COST, size_of
+from fairlead.cel.error import CelError, no_overload, no_such_key
+from fairlead.cel.interpreter.run import Evaluate, Run
 from fairlead.cel.value import (
     INT_MAX,
     INT_MIN,
@@ -25,7 +25,7 @@ from fairlead.cel.value import (
     UINT_MAX,
     DefaultMap,
     Duration,
-    Optional,
+    OptionalValue,
     Timestamp,
     Uint,
     is_equal,
@@ -85,28 +85,28 @@ def checked_int(number: int) -> int:
     """A number, if it fits into 64 bits with a sign."""
     if INT_MIN <= number <= INT_MAX:
         return number
-    raise EvaluationError("integer overflow")
+    raise CelError("integer overflow")
 
 
 def checked_uint(number: int) -> Uint:
     """A number, if it fits into 64 bits without a sign."""
     if 0 <= number <= UINT_MAX:
         return Uint(number)
-    raise EvaluationError("unsigned integer overflow")
+    raise CelError("unsigned integer overflow")
 
 
 def checked_duration(nanos: int) -> Duration:
     """A duration, if its nanoseconds fit."""
     if INT_MIN <= nanos <= INT_MAX:
         return Duration(nanos)
-    raise EvaluationError("duration overflow")
+    raise CelError("duration overflow")
 
 
 def checked_timestamp(nanos: int) -> Timestamp:
     """An instant, if it is in the years 1 to 9999."""
     if TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX:
         return Timestamp(nanos)
-    raise EvaluationError("timestamp overflow")
+    raise CelError("timestamp overflow")
 
 
 def sum_of(one: Any, other: Any) -> Any:
@@ -180,7 +180,7 @@ def _divided(one: Any, other: Any) -> Any:
         is_negative = (one < 0) != (str(other)[0] == "-")
         return -inf if is_negative else inf
     if not other:
-        raise EvaluationError("division by zero")
+        raise CelError("division by zero")
     quotient = abs(one) // abs(other)
     return quotient if (one < 0) == (other < 0) else -quotient
 
@@ -193,9 +193,9 @@ def _remainder(one: Any, other: Any) -> Any:
 
 def _modulo(one: int, other: int) -> int:
     if not other:
-        raise EvaluationError("modulus by zero")
+        raise CelError("modulus by zero")
     if one == INT_MIN and other == -1:
-        raise EvaluationError("integer overflow")
+        raise CelError("integer overflow")
     rest = abs(one) % abs(other)
     return -rest if one < 0 else rest
 
@@ -245,7 +245,7 @@ def _not_strictly_false(one: Evaluate) -> Evaluate:
         run.cost += 1
         try:
             return one(run) is not False
-        except EvaluationError:
+        except CelError:
             return True
 
     return not_strictly_false
@@ -300,24 +300,24 @@ def element(whole: Any, key: Any) -> Any:
         at = _place(key)
         if 0 <= at < len(whole):
             return whole[at]
-        raise EvaluationError(f"index out of bounds: {at}")
-    if type(whole) is Optional:
+        raise CelError(f"index out of bounds: {at}")
+    if type(whole) is OptionalValue:
         return optional_element(whole, key)
     raise no_such_key(key)
 
 
-def optional_element(whole: Any, key: Any) -> Optional:
+def optional_element(whole: Any, key: Any) -> OptionalValue:
     """`whole[?key]`, or `whole.?key`: absent where there is none."""
-    if type(whole) is Optional:
+    if type(whole) is OptionalValue:
         if not whole.is_present:
             return NONE
         whole = whole.value
     if isinstance(whole, dict):
         found = _found(whole, key)
-        return NONE if found is _ABSENT else Optional(found)
+        return NONE if found is _ABSENT else OptionalValue(found)
     if isinstance(whole, list):
         at = _place(key)
-        return Optional(whole[at]) if 0 <= at < len(whole) else NONE
+        return OptionalValue(whole[at]) if 0 <= at < len(whole) else NONE
     return NONE
 
 
@@ -327,8 +327,8 @@ def _place(key: Any) -> int:
     if type(key) is float:
         if key == fmod(key, INT_MAX) and key.is_integer():
             return int(key)
-        raise EvaluationError(f"unsupported index value {key} in list")
-    raise EvaluationError(f"unsupported index type '{type_name(key)}' in list")
+        raise CelError(f"unsupported index value {key} in list")
+    raise CelError(f"unsupported index type '{type_name(key)}' in list")
 
 
 UNARY: Final[dict[str, Make]] = {

@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from fairlead.cel.checker import Checked
+from fairlead.cel.check.checker import Checked
+from fairlead.cel.check.types import CelType, parse_type
 from fairlead.cel.compiler import compiled
-from fairlead.cel.kind import Kind, kind_of
-from fairlead.cel.program import Environment
-from fairlead.cel.span import Span
+from fairlead.cel.cost.estimate import Estimate
+from fairlead.cel.program import CelEnvironment
 
 _DEVICE: Final = "kubernetes.DRADevice"
 _FIELDS: Final = {
@@ -43,22 +43,22 @@ _DOMAIN: Final = ("attributes", "@values")
 
 
 @lru_cache(maxsize=1)
-def device_environment() -> Environment:
+def device_environment() -> CelEnvironment:
     """The environment in which expressions are evaluated."""
-    return Environment(("device",))
+    return CelEnvironment(("device",))
 
 
 def read_selector(expression: str) -> Checked:
     """What an expression about a device is. Raises ExpressionError."""
-    fields = {_DEVICE: {name: kind_of(kind) for name, kind in _FIELDS.items()}}
-    return compiled(expression, {"device": Kind(_DEVICE)}, fields, has_bindings=True)
+    fields = {_DEVICE: {name: parse_type(type_) for name, type_ in _FIELDS.items()}}
+    return compiled(expression, {"device": CelType(_DEVICE)}, fields, has_bindings=True)
 
 
-def device_size(path: tuple[str, ...]) -> Span | None:
+def device_size(path: tuple[str, ...]) -> Estimate | None:
     """How large the part of a device at a path may be."""
     if path[0] != "device":
         return None
     steps = path[1:]
     if steps not in _SIZES and steps[:-1] == _DOMAIN and not steps[-1].startswith("@"):
         steps = (*_DOMAIN, "@values")
-    return Span(0, _SIZES[steps]) if steps in _SIZES else None
+    return Estimate(0, _SIZES[steps]) if steps in _SIZES else None

@@ -38,7 +38,7 @@ class OutOfBudgetError(Exception):
     """All evaluations about one object have cost more than they may together."""
 
 
-class Budget:
+class CostBudget:
     """What is left for all evaluations about one object."""
 
     __slots__ = ("left",)
@@ -54,7 +54,7 @@ class Budget:
             raise OutOfBudgetError
 
 
-class Meter:
+class CostTracker:
     """The cost of one evaluation so far.
 
     Nodes of fixed cost add to `cost` directly. It is compared with the limit where something is

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from fairlead.cel.kind import Kind, kind_of, kinds_of
+from fairlead.cel.check.types import CelType, parse_type, parse_types
 
 _SHORT: Final = (("%", "kubernetes.authorization."), ("$", "kubernetes."), ("?(", "optional_type("))
 _OVERLOAD: Final = re.compile(r"([^\s(]+)\((.*)\) (.+)")
@@ -289,8 +289,8 @@ class Signature:
     """One overload of a function."""
 
     id: str
-    taken: tuple[Kind, ...]
-    result: Kind
+    taken: tuple[CelType, ...]
+    result: CelType
     is_member: bool
 
 
@@ -311,7 +311,7 @@ def _signature(text: str, *, is_member: bool) -> Signature:
     if matched is None:
         raise ValueError(f"no signature: {text}")
     own, taken, result = matched.groups()
-    return Signature(own, kinds_of(_long(taken)), kind_of(_long(result)), is_member)
+    return Signature(own, parse_types(_long(taken)), parse_type(_long(result)), is_member)
 
 
 def _long(text: str) -> str:

@@ -63,7 +63,7 @@ _ESCAPED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class LexicalToken:
     """`kind` is the mark or word itself, or one of the names above; `start` a character's place."""
 
     kind: str
@@ -71,9 +71,9 @@ class Token:
     start: int
 
 
-def tokens_of(expression: str, report: Callable[[int, str], None]) -> list[Token]:
+def tokens_of(expression: str, report: Callable[[int, str], None]) -> list[LexicalToken]:
     """The tokens, the last of which is END; `report` takes the characters that are in none."""
-    found: list[Token] = []
+    found: list[LexicalToken] = []
     at = 0
     while at < len(expression):
         matched = _TOKEN.match(expression, at)
@@ -83,9 +83,9 @@ def tokens_of(expression: str, report: Callable[[int, str], None]) -> list[Token
         kind, text = matched.lastgroup or "", matched.group()
         if kind != "skipped":
             is_itself = kind == "mark" or text in _WORDS
-            found.append(Token(text if is_itself else kind, text, at))
+            found.append(LexicalToken(text if is_itself else kind, text, at))
         at = matched.end()
-    found.append(Token(END, END, len(expression)))
+    found.append(LexicalToken(END, END, len(expression)))
     return found
 
 
@@ -98,12 +98,12 @@ def _unknown(expression: str, at: int, report: Callable[[int, str], None]) -> in
     return end
 
 
-def text_of(token: Token) -> str:
+def text_of(token: LexicalToken) -> str:
     """The text that a string literal stands for. Raises ValueError."""
     return "".join(_characters(token.text))
 
 
-def bytes_of(token: Token) -> bytes:
+def bytes_of(token: LexicalToken) -> bytes:
     """The bytes that a literal stands for; hexadecimal and octal escapes are one byte each.
 
     Raises ValueError.

@@ -1,4 +1,4 @@
-"""Checking: what kind each part of an expression is of, and what is wrong with it.
+"""Checking: what type_ each part of an expression is of, and what is wrong with it.
 
 The library can check expressions too, but it knows no types made of fields, and what upstream tells
 of an expression are its types. What is found here also says what an expression may cost.
@@ -13,22 +13,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cel.declarations import Signature, signatures
-from fairlead.cel.kind import (
+from fairlead.cel.check.declarations import Signature, signatures
+from fairlead.cel.check.types import (
     BOOL,
     DYN,
     ERROR,
     INT,
-    Bindings,
-    Kind,
-    kind_of,
+    CelType,
+    TypeSubstitution,
     list_of,
     map_of,
     most_general,
     optional_of,
+    parse_type,
     unwrapped,
 )
-from fairlead.cel.syntax_tree import (
+from fairlead.cel.syntax.syntax_tree import (
     Call,
     Comprehension,
     Identifier,
@@ -45,20 +45,20 @@ from fairlead.cel.syntax_tree import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Fields = Mapping[str, Mapping[str, Kind]]
+Fields = Mapping[str, Mapping[str, CelType]]
 
 # upstream: common/types/provider.go, and what Kubernetes' libraries add
 _TYPES: Final = {
-    **{one: kind_of(one) for one in ("bool", "bytes", "double", "int", "string", "uint")},
+    **{one: parse_type(one) for one in ("bool", "bytes", "double", "int", "string", "uint")},
     "list": list_of(DYN),
     "map": map_of(DYN, DYN),
-    "null_type": kind_of("null_type"),
-    "type": kind_of("type"),
+    "null_type": parse_type("null_type"),
+    "type": parse_type("type"),
     "optional_type": optional_of(DYN),
-    "google.protobuf.Duration": kind_of("duration"),
-    "google.protobuf.Timestamp": kind_of("timestamp"),
-    "net.CIDR": kind_of("net.CIDR"),
-    "net.IP": kind_of("net.IP"),
+    "google.protobuf.Duration": parse_type("duration"),
+    "google.protobuf.Timestamp": parse_type("timestamp"),
+    "net.CIDR": parse_type("net.CIDR"),
+    "net.IP": parse_type("net.IP"),
 }
 _LOGICAL: Final = ("_&&_", "_||_")
 _OPTIONAL_FIELD: Final = "_?._"
@@ -66,54 +66,54 @@ _OPTIONAL_FIELD: Final = "_?._"
 
 @dataclass(slots=True)
 class Checked:
-    """What an expression comes to: `kinds` and the overloads that are called, by nodes."""
+    """What an expression comes to: `types` and the overloads that are called, by nodes."""
 
     root: Node
-    kinds: dict[int, Kind]
+    types: dict[int, CelType]
     overloads: dict[int, tuple[str, ...]]
     variables: set[str]
     problems: list[tuple[int, str]]
 
     @property
-    def kind(self) -> Kind:
+    def type_(self) -> CelType:
         """What the whole comes to."""
-        return self.kinds[self.root.id]
+        return self.types[self.root.id]
 
 
-def checked(tree: Tree, variables: Mapping[str, Kind], fields: Fields) -> Checked:
-    """The kinds of all parts of an expression over `variables`.
+def checked(tree: Tree, variables: Mapping[str, CelType], fields: Fields) -> Checked:
+    """The types of all parts of an expression over `variables`.
 
     `fields` are those of the types that are structures. Problems have the place of their
     character, in order.
     """
     checker = _Checker(tree, dict(variables), fields)
     checker.check(tree.root)
-    kinds = {own: checker.bound.filled(one, is_final=True) for own, one in checker.kinds.items()}
+    types = {own: checker.bound.filled(one, is_final=True) for own, one in checker.types.items()}
     problems = sorted(checker.problems, key=lambda problem: problem[0])
-    return Checked(tree.root, kinds, checker.overloads, checker.named, problems)
+    return Checked(tree.root, types, checker.overloads, checker.named, problems)
 
 
 @dataclass(slots=True)
 class _Checker:
     tree: Tree
-    variables: dict[str, Kind]
+    variables: dict[str, CelType]
     fields: Fields
-    bound: Bindings = field(default_factory=Bindings)
-    kinds: dict[int, Kind] = field(default_factory=dict)
+    bound: TypeSubstitution = field(default_factory=TypeSubstitution)
+    types: dict[int, CelType] = field(default_factory=dict)
     overloads: dict[int, tuple[str, ...]] = field(default_factory=dict)
     named: set[str] = field(default_factory=set)
     problems: list[tuple[int, str]] = field(default_factory=list)
-    scope: dict[str, Kind] = field(default_factory=dict)
+    scope: dict[str, CelType] = field(default_factory=dict)
 
-    def check(self, node: Node) -> Kind:
-        """The kind of `node`, whose parts are checked before."""
-        kind = self.kinds[node.id] = self._kind(node)
-        return kind
+    def check(self, node: Node) -> CelType:
+        """The type_ of `node`, whose parts are checked before."""
+        type_ = self.types[node.id] = self._kind(node)
+        return type_
 
-    def _kind(self, node: Node) -> Kind:
+    def _kind(self, node: Node) -> CelType:
         match node:
             case Literal():
-                return Kind(node.kind)
+                return CelType(node.type_name)
             case Identifier():
                 return self._name(node)
             case Select():
@@ -130,47 +130,47 @@ class _Checker:
     def _problem(self, node: Node, text: str) -> None:
         self.problems.append((self.tree.places.get(node.id, 0), text))
 
-    def _name(self, node: Identifier) -> Kind:
+    def _name(self, node: Identifier) -> CelType:
         found = self.scope.get(node.name) or self._global(node.name)
         if found is not None:
             return found
         self._problem(node, f"undeclared reference to '{node.name}' (in container '')")
         return ERROR
 
-    def _global(self, name: str) -> Kind | None:
+    def _global(self, name: str) -> CelType | None:
         name = name.removeprefix(".")
         found = self.variables.get(name)
         if found is not None:
             self.named.add(name)
             return found
         if name in _TYPES:
-            return Kind("type", (_TYPES[name],))
-        return Kind("type", (Kind(name),)) if name in self.fields else None
+            return CelType("type", (_TYPES[name],))
+        return CelType("type", (CelType(name),)) if name in self.fields else None
 
-    def _select(self, node: Select) -> Kind:
+    def _select(self, node: Select) -> CelType:
         path = None if node.is_test else path_of(node)
         if path and path.partition(".")[0] not in self.scope:
             found = self._global(path)
             if found is not None:
                 return found
-        kind = self._field(node, node.operand, node.field)
-        return BOOL if node.is_test else self.bound.filled(kind)
+        type_ = self._field(node, node.operand, node.field)
+        return BOOL if node.is_test else self.bound.filled(type_)
 
-    def _field(self, node: Node, operand: Node, name: str, *, is_optional: bool = False) -> Kind:
-        """The kind of a field of `operand`."""
+    def _field(self, node: Node, operand: Node, name: str, *, is_optional: bool = False) -> CelType:
+        """The type_ of a field of `operand`."""
         whole, was_optional = unwrapped(self.bound.filled(self.check(operand)))
         found = DYN
         if whole.name == "map":
-            found = whole.made_of[1]
+            found = whole.parameters[1]
         elif whole.is_structure:
             found = self._declared(node, whole, name)
-        elif whole.is_parameter:
+        elif whole.is_type_parameter:
             self.bound.fit([DYN], [whole])
         elif not whole.is_open:
             self._problem(node, f"type '{whole}' does not support field selection")
         return optional_of(found) if was_optional or is_optional else found
 
-    def _declared(self, node: Node, whole: Kind, name: str) -> Kind:
+    def _declared(self, node: Node, whole: CelType, name: str) -> CelType:
         fields = self.fields.get(whole.name)
         if fields is None:
             self._problem(node, f"unexpected failed resolution of '{whole.name}'")
@@ -179,7 +179,7 @@ class _Checker:
             self._problem(node, f"undefined field '{name}'")
         return fields.get(name, ERROR)
 
-    def _call(self, node: Call) -> Kind:
+    def _call(self, node: Call) -> CelType:
         if node.function == _OPTIONAL_FIELD:
             return self._optional_field(node)
         for argument in node.arguments:
@@ -197,25 +197,25 @@ class _Checker:
         given = node.arguments if target is None else (target, *node.arguments)
         return self._resolved(node, node.function, given, is_member=target is not None)
 
-    def _optional_field(self, node: Call) -> Kind:
+    def _optional_field(self, node: Call) -> CelType:
         operand, name = node.arguments
         if not isinstance(name, Literal) or not isinstance(name.value, str):
             self._problem(name, f"unsupported optional field selection: {name}")
             return ERROR
-        kind = self._field(node, operand, name.value, is_optional=True)
+        type_ = self._field(node, operand, name.value, is_optional=True)
         self.overloads[node.id] = ("select_optional_field",)
-        return self.bound.filled(kind)
+        return self.bound.filled(type_)
 
     def _resolved(
         self, node: Call, name: str, given: Sequence[Node], *, is_member: bool = False
-    ) -> Kind:
+    ) -> CelType:
         """What a call of `name` comes to."""
         if name in _LOGICAL:
             return self._logical(node)
-        kinds = [self.kinds[one.id] for one in given]
+        types = [self.types[one.id] for one in given]
         found, result = [], None
         for one in signatures()[name]:
-            made = self._fitting(one, kinds) if one.is_member == is_member else None
+            made = self._fitting(one, types) if one.is_member == is_member else None
             if made is None:
                 continue
             found.append(one.id)
@@ -224,83 +224,83 @@ class _Checker:
             elif result not in (DYN, made):
                 result = DYN
         if result is None:
-            self._no_overload(node, name, kinds, is_member=is_member)
+            self._no_overload(node, name, types, is_member=is_member)
             return ERROR
         self.overloads[node.id] = tuple(found)
         return result
 
-    def _fitting(self, one: Signature, kinds: list[Kind]) -> Kind | None:
-        """What an overload gives for these kinds, None where it takes others."""
+    def _fitting(self, one: Signature, types: list[CelType]) -> CelType | None:
+        """What an overload gives for these types, None where it takes others."""
         taken, result = _instance(one, self.bound)
-        return self.bound.filled(result) if self.bound.fit(kinds, taken) else None
+        return self.bound.filled(result) if self.bound.fit(types, taken) else None
 
-    def _logical(self, node: Call) -> Kind:
+    def _logical(self, node: Call) -> CelType:
         is_wrong = False
         for one in node.arguments:
-            kind = self.kinds[one.id]
-            if not self.bound.fit([kind], [BOOL]):
-                self._problem(one, f"expected type 'bool' but found '{kind}'")
+            type_ = self.types[one.id]
+            if not self.bound.fit([type_], [BOOL]):
+                self._problem(one, f"expected type 'bool' but found '{type_}'")
                 is_wrong = True
         self.overloads[node.id] = ("logical_and" if node.function == "_&&_" else "logical_or",)
         return ERROR if is_wrong else BOOL
 
-    def _no_overload(self, node: Call, name: str, kinds: list[Kind], *, is_member: bool) -> None:
-        shown = [str(self.bound.filled(one, is_final=True)) for one in kinds]
+    def _no_overload(self, node: Call, name: str, types: list[CelType], *, is_member: bool) -> None:
+        shown = [str(self.bound.filled(one, is_final=True)) for one in types]
         target = f"{shown.pop(0)}." if is_member else ""
         given = f"{target}({', '.join(shown)})"
         self._problem(node, f"found no matching overload for '{name}' applied to '{given}'")
 
-    def _items(self, node: ListLiteral) -> Kind:
-        found: Kind | None = None
+    def _items(self, node: ListLiteral) -> CelType:
+        found: CelType | None = None
         for at, one in enumerate(node.items):
-            kind = self.check(one)
+            type_ = self.check(one)
             if at in node.optional:
-                kind = self._unwrapped(one, kind)
-            found = self._joined(found, kind)
+                type_ = self._unwrapped(one, type_)
+            found = self._joined(found, type_)
         return list_of(found or self.bound.fresh())
 
-    def _unwrapped(self, node: Node, kind: Kind) -> Kind:
-        inner, is_optional = unwrapped(kind)
+    def _unwrapped(self, node: Node, type_: CelType) -> CelType:
+        inner, is_optional = unwrapped(type_)
         if not is_optional and inner != DYN:
             self._problem(node, f"expected type '{optional_of(inner)}' but found '{inner}'")
         return inner
 
-    def _joined(self, before: Kind | None, kind: Kind) -> Kind:
+    def _joined(self, before: CelType | None, type_: CelType) -> CelType:
         """What two items of the same list are both."""
         if before is None:
-            return kind
-        return most_general(before, kind) if self.bound.fit([before], [kind]) else DYN
+            return type_
+        return most_general(before, type_) if self.bound.fit([before], [type_]) else DYN
 
-    def _entries(self, node: MapLiteral) -> Kind:
-        key: Kind | None = None
-        value: Kind | None = None
+    def _entries(self, node: MapLiteral) -> CelType:
+        key: CelType | None = None
+        value: CelType | None = None
         for entry in node.entries:
             if not isinstance(entry.key, str):
                 key = self._joined(key, self.check(entry.key))
             value = self._joined(value, self._value(entry))
         return map_of(key or self.bound.fresh(), value or self.bound.fresh())
 
-    def _value(self, entry: MapEntry) -> Kind:
-        kind = self.check(entry.value)
-        return self._unwrapped(entry.value, kind) if entry.is_optional else kind
+    def _value(self, entry: MapEntry) -> CelType:
+        type_ = self.check(entry.value)
+        return self._unwrapped(entry.value, type_) if entry.is_optional else type_
 
-    def _object(self, node: MapLiteral) -> Kind:
+    def _object(self, node: MapLiteral) -> CelType:
         known = self.fields.get(node.type_name)
         if known is None:
             self._problem(node, f"undeclared reference to '{node.type_name}' (in container '')")
             return ERROR
         for entry in node.entries:
-            kind = self._value(entry)
+            type_ = self._value(entry)
             wanted = known.get(str(entry.key), ERROR)
             place = self.tree.places.get(entry.id, 0)
             if str(entry.key) not in known:
                 self.problems.append((place, f"undefined field '{entry.key}'"))
-            elif not self.bound.fit([wanted], [kind]):
+            elif not self.bound.fit([wanted], [type_]):
                 text = f"expected type of field '{entry.key}' is '{wanted}' but provided type is"
-                self.problems.append((place, f"{text} '{kind}'"))
-        return Kind(node.type_name)
+                self.problems.append((place, f"{text} '{type_}'"))
+        return CelType(node.type_name)
 
-    def _loop(self, node: Comprehension) -> Kind:
+    def _loop(self, node: Comprehension) -> CelType:
         ranged = self.bound.filled(self.check(node.range))
         made = self.check(node.initial)
         names = self._names(node, ranged)
@@ -312,13 +312,13 @@ class _Checker:
                 self._assert(node.step, made)
             return self.bound.filled(self.check(node.result))
 
-    def _names(self, node: Comprehension, ranged: Kind) -> dict[str, Kind]:
+    def _names(self, node: Comprehension, ranged: CelType) -> dict[str, CelType]:
         """What the variables of a loop over `ranged` are."""
         if ranged.name == "list":
-            first, second = (INT if node.second else ranged.made_of[0]), ranged.made_of[0]
+            first, second = (INT if node.second else ranged.parameters[0]), ranged.parameters[0]
         elif ranged.name == "map":
-            first, second = ranged.made_of
-        elif ranged.is_open or ranged.is_parameter:
+            first, second = ranged.parameters
+        elif ranged.is_open or ranged.is_type_parameter:
             self.bound.fit([DYN], [ranged])
             first = second = DYN
         else:
@@ -327,13 +327,13 @@ class _Checker:
             first = second = ERROR
         return {node.name: first, node.second: second} if node.second else {node.name: first}
 
-    def _assert(self, node: Node, wanted: Kind) -> None:
-        kind = self.kinds[node.id]
-        if not self.bound.fit([wanted], [kind]):
-            self._problem(node, f"expected type '{wanted}' but found '{kind}'")
+    def _assert(self, node: Node, wanted: CelType) -> None:
+        type_ = self.types[node.id]
+        if not self.bound.fit([wanted], [type_]):
+            self._problem(node, f"expected type '{wanted}' but found '{type_}'")
 
     @contextmanager
-    def _scope(self, names: dict[str, Kind]) -> Iterator[None]:
+    def _scope(self, names: dict[str, CelType]) -> Iterator[None]:
         before = dict(self.scope)
         self.scope.update(names)
         try:
@@ -342,17 +342,17 @@ class _Checker:
             self.scope = before
 
 
-def _instance(one: Signature, bound: Bindings) -> tuple[list[Kind], Kind]:
+def _instance(one: Signature, bound: TypeSubstitution) -> tuple[list[CelType], CelType]:
     """A signature with parameters of its own."""
-    fresh: dict[Kind, Kind] = {}
-    for kind in (*one.taken, one.result):
-        _name_anew(kind, fresh, bound)
-    renamed = Bindings(fresh)
-    return [renamed.filled(kind) for kind in one.taken], renamed.filled(one.result)
+    fresh: dict[CelType, CelType] = {}
+    for type_ in (*one.taken, one.result):
+        _name_anew(type_, fresh, bound)
+    renamed = TypeSubstitution(fresh)
+    return [renamed.filled(type_) for type_ in one.taken], renamed.filled(one.result)
 
 
-def _name_anew(kind: Kind, fresh: dict[Kind, Kind], bound: Bindings) -> None:
-    if kind.is_parameter and kind not in fresh:
-        fresh[kind] = bound.fresh()
-    for inner in kind.made_of:
+def _name_anew(type_: CelType, fresh: dict[CelType, CelType], bound: TypeSubstitution) -> None:
+    if type_.is_type_parameter and type_ not in fresh:
+        fresh[type_] = bound.fresh()
+    for inner in type_.parameters:
         _name_anew(inner, fresh, bound)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from fairlead.cel.syntax_tree import (
+from fairlead.cel.syntax.syntax_tree import (
     Call,
     Comprehension,
     Identifier,

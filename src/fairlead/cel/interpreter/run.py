@@ -1,4 +1,4 @@
-"""What one evaluation has at hand: the values that are known, and the meter.
+"""What one evaluation has at hand: the values that are known, and the tracker.
 
 A closure of the evaluator takes a `Run`. Variables of loops have slots, which are given out when
 an expression is compiled (`Scope`), so that no names are looked up while it runs.
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairlead.cel.error import EvaluationError
-from fairlead.cel.meter import CALL_COST_MAX, Meter
+from fairlead.cel.cost.runtime_cost import CALL_COST_MAX, CostTracker
+from fairlead.cel.error import CelError
 
 
-class Run(Meter):
+class Run(CostTracker):
     """One evaluation."""
 
     __slots__ = ("known", "slots")
@@ -56,6 +56,6 @@ class Scope:
         return Scope({**self._names, **dict(zip(names, slots, strict=True))}, self._counter)
 
 
-def raised(problem: EvaluationError) -> EvaluationError:
+def raised(problem: CelError) -> CelError:
     """An error value that is raised once more, without the frames of the first time."""
-    return EvaluationError(problem.message)
+    return CelError(problem.message)

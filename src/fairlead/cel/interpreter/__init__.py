@@ -1,0 +1,1 @@
+"""Evaluates syntax trees. Nodes become closures, which charge the cost tracker as they run."""
