@@ -129,7 +129,7 @@ class Workloads:
         # Rollouts first: an event about a new ReplicaSet precedes the status of its pods.
         commands += self._rollouts.sync_changed(now)
         for key in changed:
-            commands += self._status.tell(key, now)
+            commands += self._status.write(key, now)
         return commands
 
     # --- single changes ------------------------------------------------------------------------

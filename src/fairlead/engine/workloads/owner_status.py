@@ -48,7 +48,7 @@ class OwnerOutput(Protocol):
         """Forgets a deleted owner."""
         ...
 
-    def tell(self, key: str, now: Instant) -> list[Command]:
+    def write(self, key: str, now: Instant) -> list[Command]:
         """The writes that follow from changes of the pods of `key`."""
         ...
 
@@ -67,7 +67,7 @@ class NoOwnerStatus:
     def forget(self, key: str) -> None:
         """Nothing to forget."""
 
-    def tell(self, key: str, now: Instant) -> list[Command]:
+    def write(self, key: str, now: Instant) -> list[Command]:
         """Nothing."""
         return []
 
@@ -100,7 +100,7 @@ class OwnerStatus:
         self._first.pop(key, None)
         self._schedule.forget(key)
 
-    def tell(self, key: str, now: Instant) -> list[Command]:
+    def write(self, key: str, now: Instant) -> list[Command]:
         """Writes what has changed about the pods of `key`."""
         owner = self._owners.get(key)
         if owner is None:
@@ -111,16 +111,16 @@ class OwnerStatus:
             self.pod_sets.wake(key, due)
         match owner:
             case Job():
-                return self._tell_job(key, owner, now)
+                return self._write_job(key, owner, now)
             case StatefulSet():
                 history = self.histories.of(key, owner)
                 status = stateful_status(owner, self._counted(key, owner), history, now)
-                return self._tell_revised(key, owner, history, status)
+                return self._write_revised(key, owner, history, status)
             case DaemonSet() if isinstance(rule := self.pod_sets.rules[key], DaemonSetRule):
                 history = self.histories.of(key, owner)
                 counted = self._counted(key, owner)
                 status = daemon_status(owner, rule, counted, history, now)
-                return self._tell_revised(key, owner, history, status)
+                return self._write_revised(key, owner, history, status)
             case ReplicaSet() | ReplicationController():
                 status = first_status(owner, replica_status(owner, pods, now))
                 return self._write(key, owner.status, status)
@@ -139,14 +139,14 @@ class OwnerStatus:
             return list(pods)
         return [pod for pod in pods if pod.metadata.name in self._first[key]]
 
-    def _tell_revised(
+    def _write_revised(
         self, key: str, owner: StatefulSet | DaemonSet, history: History, status: Json
     ) -> list[Command]:
         pods = self.pod_sets.sets[key].pods.values()
         live = [history.revision_of(pod) for pod in pods]
         return history.keep(live) + self._write(key, owner.status, status)
 
-    def _tell_job(self, key: str, job: Job, now: Instant) -> list[Command]:
+    def _write_job(self, key: str, job: Job, now: Instant) -> list[Command]:
         pods, rule = self.pod_sets.sets[key], self.pod_sets.rules[key]
         if not isinstance(rule, JobRule) or job.spec.managed_by not in ("", OWN_CONTROLLER):
             return []

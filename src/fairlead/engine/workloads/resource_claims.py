@@ -60,8 +60,8 @@ class ResourceClaims:
         self._asked: dict[tuple[str, str], CreateObject] = {}
         self._used_by: dict[str, dict[str, None]] = {}  # pod uid -> claims
         self._written: dict[str, str] = {}  # claim -> last version that was acted on
-        self._going: dict[str, None] = {}  # claims whose deletion was requested
-        self._told: dict[
+        self._deleting: dict[str, None] = {}  # claims whose deletion was requested
+        self._reported: dict[
             str, dict[str, str]
         ] = {}  # pod uid -> claim names in its status, or in flight
 
@@ -78,10 +78,10 @@ class ResourceClaims:
                 self._not_made(command)
                 return []
             case CommandFailed(PatchStatus(target)) if target.kind == "Pod":
-                self._told.pop(target.uid, None)
+                self._reported.pop(target.uid, None)
                 return []
             case CommandFailed(DeleteObject(target)):
-                self._going.pop(target.key, None)
+                self._deleting.pop(target.key, None)
                 return []
             case _:
                 return []
@@ -132,8 +132,8 @@ class ResourceClaims:
                 return self._sync_pod(one)
             case ResourceClaim():
                 owner = self._pods.get(owner_of(one))
-                told = [] if owner is None else self._sync_pod(owner)
-                return [*told, *self._sync_claim(one)]
+                commands = [] if owner is None else self._sync_pod(owner)
+                return [*commands, *self._sync_claim(one)]
             case ResourceClaimTemplate():
                 pods = (pod for pod in self._pods.values() if _wants(pod, one))
                 return [command for pod in pods for command in self._sync_pod(pod)]
@@ -144,12 +144,12 @@ class ResourceClaims:
         match gone:
             case Pod():
                 self._pods.pop(gone.metadata.uid, None)
-                self._told.pop(gone.metadata.uid, None)
+                self._reported.pop(gone.metadata.uid, None)
                 return self._release(gone)
             case ResourceClaim():
                 self._claims.pop(gone.key, None)
                 self._written.pop(gone.key, None)
-                self._going.pop(gone.key, None)
+                self._deleting.pop(gone.key, None)
                 owner, name = owner_of(gone), gone.metadata.annotations.get(POD_CLAIM_NAME, "")
                 self._made.pop((owner, name), None)
             case ResourceClaimTemplate():
@@ -167,19 +167,19 @@ class ResourceClaims:
         if pod.metadata.deletion_timestamp:
             return []
         uid = pod.metadata.uid
-        told = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
-        known = dict(told)
+        reported = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
+        known = dict(reported)
         commands: list[Command] = []
         for wanted in pod.spec.resource_claims:
-            if not wanted.resource_claim_template_name or wanted.name in told:
+            if not wanted.resource_claim_template_name or wanted.name in reported:
                 continue
             claim = self._claims.get(self._made.get((uid, wanted.name), ""))
             if claim is not None:
                 known[wanted.name] = claim.metadata.name
             else:
                 commands += self._make(pod, wanted)
-        if known != told and known != self._told.get(uid):
-            self._told[uid] = known
+        if known != reported and known != self._reported.get(uid):
+            self._reported[uid] = known
             commands.append(status_of_pod(pod, known))
         return commands
 
@@ -214,7 +214,7 @@ class ResourceClaims:
         left = [one for one in claim.status.reserved_for if self._uses(one)]
         has_ended = len(left) < len(claim.status.reserved_for)
         is_going = bool(claim.metadata.deletion_timestamp) and not left
-        is_useless = not left and claim.key not in self._going and self._is_orphan(claim)
+        is_useless = not left and claim.key not in self._deleting and self._is_orphan(claim)
         protected = FINALIZER in claim.metadata.finalizers
         to_free = not left and (has_ended or (is_going and protected))
         if not (has_ended or to_free or (is_useless and not is_going)):
@@ -229,7 +229,7 @@ class ResourceClaims:
         if to_free and protected:
             commands.append(unprotected(claim))
         if is_useless and not is_going:
-            self._going[claim.key] = None
+            self._deleting[claim.key] = None
             commands.append(DeleteObject(claim_ref(claim), why="made for a pod"))
         return commands
 

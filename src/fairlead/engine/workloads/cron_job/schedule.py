@@ -104,10 +104,10 @@ def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | N
         return first
     # Go to where it should be if all were even, and on from there; further back if it is not there.
     between = second - first
-    turns, back = (now - first) // between, 1
+    steps, back = (now - first) // between, 1
     while True:
-        found = _last_of(schedule, first + max(0, turns - back) * between, now)
-        if found is not None or back >= turns:
+        found = _last_of(schedule, first + max(0, steps - back) * between, now)
+        if found is not None or back >= steps:
             return first if found is None else found
         back *= 2
 

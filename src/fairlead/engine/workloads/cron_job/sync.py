@@ -222,8 +222,8 @@ class CronJobState:
             return []
         self.deleting[meta.name] = None
         ref = ObjectRef("Job", meta.namespace, meta.name, meta.uid)
-        told = owner_event(self.ref, "SuccessfulDelete", f"Deleted job {meta.name}")
-        return [DeleteObject(ref, why=why), told]
+        event = owner_event(self.ref, "SuccessfulDelete", f"Deleted job {meta.name}")
+        return [DeleteObject(ref, why=why), event]
 
     # --- words -----------------------------------------------------------------------------------
 

@@ -206,8 +206,8 @@ class DaemonSetRule:
         broken = [name for name in old if name not in there]
         missing = sum(self.wanted.values()) - len(there) - len(broken)
         spare = max(0, unavailable - max(0, missing))
-        going = broken + [name for name in old if name in there][:spare]
-        delete = tuple(pods.pods[name] for name in going)
+        replaced = broken + [name for name in old if name in there][:spare]
+        delete = tuple(pods.pods[name] for name in replaced)
         return Plan(delete=delete, why=WHY_UPDATED, again_at=again_at)
 
     def _bounds(self) -> tuple[int, int]:

@@ -26,8 +26,8 @@ from fairlead.engine.workloads.deployment.progress import (
     has_deadline,
     is_reported_complete,
     overdue_at,
-    pause_noted,
-    progress_noted,
+    pause_status,
+    progress_status,
     rollout_status,
     sized_status,
 )
@@ -96,7 +96,7 @@ class RolloutWriter:
         """Write the Progressing condition of a Deployment that was paused or resumed."""
         if is_ending(rollout.deployment):
             return []
-        return self._write(rollout, pause_noted(rollout.deployment, now))
+        return self._write(rollout, pause_status(rollout.deployment, now))
 
     def revise(self, rollout: Rollout) -> list[Command]:
         """Patch the revision, annotations and minReadySeconds of the current ReplicaSet."""
@@ -126,8 +126,8 @@ class RolloutWriter:
             return []
         status = deployment.status
         if has_deadline(deployment) and find(status.get("conditions", ()), PROGRESSING) is None:
-            news = ("FoundNewReplicaSet", f'Found new replica set "{current.metadata.name}"')
-            status = progress_noted(deployment, "True", news, now)
+            cause = ("FoundNewReplicaSet", f'Found new replica set "{current.metadata.name}"')
+            status = progress_status(deployment, "True", cause, now)
         return self._write(rollout, status, revision_of(current))
 
     def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
@@ -143,13 +143,13 @@ class RolloutWriter:
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
         """Write the progress and the Deployment's new revision."""
-        news = ("NewReplicaSetCreated", f'Created new replica set "{made.metadata.name}"')
-        status = progress_noted(rollout.deployment, "True", news, now)
+        cause = ("NewReplicaSetCreated", f'Created new replica set "{made.metadata.name}"')
+        status = progress_status(rollout.deployment, "True", cause, now)
         return self._write(rollout, status, revision_of(made))
 
     def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
         """Write the failure as the reason for the lack of progress."""
-        status = progress_noted(rollout.deployment, "False", (NOT_CREATED, note), now)
+        status = progress_status(rollout.deployment, "False", (NOT_CREATED, note), now)
         return self._write(rollout, status)
 
     def collided(self, rollout: Rollout) -> list[Command]:

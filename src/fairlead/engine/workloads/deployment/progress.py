@@ -3,8 +3,8 @@
 `kubectl rollout status` reads the counts and the reason of `Progressing`. Upstream's controller
 writes the status on four occasions, with different contents:
 
-    paused or resumed           `pause_noted`, before anything else
-    a ReplicaSet is created     `progress_noted`, with the revision
+    paused or resumed           `pause_status`, before anything else
+    a ReplicaSet is created     `progress_status`, with the revision
     scaled, or paused           `sized_status`, which keeps the Progressing condition
     rollout in progress         `rollout_status`
 
@@ -58,7 +58,7 @@ class ProgressInput:
     failure: Mapping[str, Any] | None = None
 
 
-def pause_noted(deployment: Deployment, now: Instant) -> Json:
+def pause_status(deployment: Deployment, now: Instant) -> Json:
     """The current status, with Progressing changed if the Deployment was paused or resumed."""
     # upstream: sync.go:checkPausedConditions
     before = find(deployment.status.get("conditions", ()), PROGRESSING)
@@ -66,20 +66,20 @@ def pause_noted(deployment: Deployment, now: Instant) -> Json:
     is_paused = deployment.spec.paused
     if not has_deadline(deployment) or reason == TIMED_OUT or is_paused == (reason == PAUSED):
         return deployment.status
-    news = (PAUSED, "Deployment is paused")
+    cause = (PAUSED, "Deployment is paused")
     if not is_paused:
-        news = ("DeploymentResumed", "Deployment is resumed")
-    return progress_noted(deployment, "Unknown", news, now)
+        cause = ("DeploymentResumed", "Deployment is resumed")
+    return progress_status(deployment, "Unknown", cause, now)
 
 
-def progress_noted(
-    deployment: Deployment, status: str, news: tuple[str, str], now: Instant
+def progress_status(
+    deployment: Deployment, status: str, cause: tuple[str, str], now: Instant
 ) -> Json:
-    """The current status with Progressing set; `news` are reason and message."""
+    """The current status with Progressing set; `cause` has reason and message."""
     if not has_deadline(deployment):
         return deployment.status
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
-    conditions.put(PROGRESSING, status, *news)
+    conditions.put(PROGRESSING, status, *cause)
     return {**deployment.status, "conditions": conditions.entries}
 
 
@@ -184,8 +184,8 @@ class _Conditions:
         """Copies a condition of a ReplicaSet."""
         # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
         before = self.find(row["type"])
-        told = (row["status"], row.get("reason"))
-        if before is None or (before.get("status"), before.get("reason")) != told:
+        reported = (row["status"], row.get("reason"))
+        if before is None or (before.get("status"), before.get("reason")) != reported:
             self.remove(row["type"])
             self.entries.append({**row, "lastUpdateTime": row["lastTransitionTime"]})
 
@@ -204,8 +204,8 @@ def _numbers(deployment: Deployment, count: PodCounts, collisions: int) -> Json:
         "unavailableReplicas": max(0, count.requested - count.available),
         "collisionCount": collisions,
     }
-    told = {key: number for key, number in numbers.items() if number}
-    return {**told, "terminatingReplicas": count.terminating}
+    reported = {key: number for key, number in numbers.items() if number}
+    return {**reported, "terminatingReplicas": count.terminating}
 
 
 def _judge_availability(conditions: _Conditions, deployment: Deployment, count: PodCounts) -> None:

@@ -53,7 +53,7 @@ def size_annotations(bounds: Bounds) -> dict[str, str]:
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.max_pods)}
 
 
-def told_annotations(annotations: Annotations) -> dict[str, str]:
+def copied_annotations(annotations: Annotations) -> dict[str, str]:
     """The annotations of a Deployment that its ReplicaSets get."""
     return {key: text for key, text in annotations.items() if key not in NOT_TOLD}
 
@@ -63,7 +63,7 @@ def revised(
 ) -> Annotations:
     """Changes to the annotations of the `current` ReplicaSet."""
     before = current.metadata.annotations
-    wanted = told_annotations(deployment)
+    wanted = copied_annotations(deployment)
     own, revision = revision_of(current), next_revision(others)
     if own < revision:
         wanted[REVISION] = str(revision)

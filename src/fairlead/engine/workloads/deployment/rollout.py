@@ -26,10 +26,10 @@ from fairlead.engine.workloads.deployment.revision import (
     DESIRED_REPLICAS,
     MAX_REPLICAS,
     REVISION,
+    copied_annotations,
     next_revision,
     number_in,
     size_annotations,
-    told_annotations,
 )
 from fairlead.engine.workloads.deployment.rolling_update import (
     ROLLING_UPDATE,
@@ -259,9 +259,9 @@ class Rollout:
 
     def _annotations(self) -> dict[str, str]:
         """Annotations of a new ReplicaSet."""
-        told = told_annotations(self.deployment.metadata.annotations)
+        copied = copied_annotations(self.deployment.metadata.annotations)
         revision = next_revision(self.replica_sets.values())
-        return told | size_annotations(self.bounds) | {REVISION: str(revision)}
+        return copied | size_annotations(self.bounds) | {REVISION: str(revision)}
 
     def _is_present(self, key: str) -> bool:
         return key in self.replica_sets or key in self.implied

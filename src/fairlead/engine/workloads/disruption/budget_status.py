@@ -86,9 +86,9 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
     if reason == NO_PODS:
         return owner_event(_ref(view), NO_PODS, "No matching pods found")
     selector = view.spec.selector
-    told = {} if selector is None else as_json(selector)
+    shown = {} if selector is None else as_json(selector)
     note = (
-        f"Pods selected by this PodDisruptionBudget (selector: {told}) were "
+        f"Pods selected by this PodDisruptionBudget (selector: {shown}) were "
         "found to be unmanaged. As a result, the status of the PodDisruptionBudget cannot be "
         "calculated correctly, which may result in undefined behavior. To account for these pods "
         'please set ".spec.minAvailable" field of the PodDisruptionBudget to an integer value.'

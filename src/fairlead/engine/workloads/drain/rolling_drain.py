@@ -58,10 +58,10 @@ def parse_options(text: str) -> RollingDrainOptions | None:
 
 
 @dataclass(slots=True)
-class _Roll:
+class _Group:
     """A group of nodes; the values tell whether a node was cordoned before."""
 
-    turns: RollingDrainOptions
+    options: RollingDrainOptions
     waiting: dict[str, bool] = field(default_factory=dict)
     begun: dict[str, bool] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)  # never iterated
@@ -74,9 +74,9 @@ class RollingDrains:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._rolls: dict[str, _Roll] = {}  # by annotation value
+        self._groups: dict[str, _Group] = {}  # by annotation value
         self._text_of: dict[str, str] = {}  # node -> annotation value
-        self._back: TimerQueue[tuple[_Roll, str]] = TimerQueue()
+        self._back: TimerQueue[tuple[_Group, str]] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Starts, continues or cancels the rolling drains that `stimulus` concerns."""
@@ -97,9 +97,9 @@ class RollingDrains:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Brings nodes back; the next ones start when these are seen back."""
         return [
-            _return(name, was_cordoned=roll.begun[name])
-            for roll, name in self._back.pop_due(now)
-            if name in roll.begun and self._rolls.get(self._text_of.get(name, "")) is roll
+            _return(name, was_cordoned=group.begun[name])
+            for group, name in self._back.pop_due(now)
+            if name in group.begun and self._groups.get(self._text_of.get(name, "")) is group
         ]
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
@@ -112,40 +112,40 @@ class RollingDrains:
         if self._text_of.get(name, "") != text:
             commands += self._leave(name)
             commands += self._join(node, text)
-        roll = self._rolls.get(text)
-        if roll and annotations.get(DRAIN) == DONE and name in roll.begun.keys() - roll.empty:
-            roll.empty.add(name)
-            self._back.add(now + roll.turns.away, (roll, name))
+        group = self._groups.get(text)
+        if group and annotations.get(DRAIN) == DONE and name in group.begun.keys() - group.empty:
+            group.empty.add(name)
+            self._back.add(now + group.options.away, (group, name))
         return commands
 
     def _join(self, node: Node, text: str) -> list[Command]:
-        turns = parse_options(text)
-        if turns is None:
+        options = parse_options(text)
+        if options is None:
             return []
         name = node.metadata.name
-        roll = self._rolls.setdefault(text, _Roll(turns))
+        group = self._groups.setdefault(text, _Group(options))
         self._text_of[name] = text
         if node.metadata.annotations.get(DRAIN):  # its drain began before this controller did
-            roll.begun[name] = False
+            group.begun[name] = False
         else:
-            roll.waiting[name] = node.spec.unschedulable
-        return self._begin(roll)
+            group.waiting[name] = node.spec.unschedulable
+        return self._begin(group)
 
     def _leave(self, name: str) -> list[Command]:
         """Removes `name` from its group, so that the next node can start."""
-        roll = self._rolls.get(self._text_of.pop(name, ""))
-        if roll is None:
+        group = self._groups.get(self._text_of.pop(name, ""))
+        if group is None:
             return []
-        roll.waiting.pop(name, None)
-        roll.begun.pop(name, None)
-        roll.empty.discard(name)
-        return self._begin(roll)
+        group.waiting.pop(name, None)
+        group.begun.pop(name, None)
+        group.empty.discard(name)
+        return self._begin(group)
 
-    def _begin(self, roll: _Roll) -> list[Command]:
+    def _begin(self, group: _Group) -> list[Command]:
         commands: list[Command] = []
-        while roll.waiting and len(roll.begun) < roll.turns.at_once:
-            name = next(iter(roll.waiting))
-            roll.begun[name] = roll.waiting.pop(name)
+        while group.waiting and len(group.begun) < group.options.at_once:
+            name = next(iter(group.waiting))
+            group.begun[name] = group.waiting.pop(name)
             commands.append(_patch(name, {DRAIN: REQUESTED}, {"unschedulable": True}))
         return commands
 

@@ -50,7 +50,7 @@ class MirrorState:
     pending: dict[ObjectRef, None] = field(default_factory=dict)
     serial: int = 0
     is_stale: bool = False  # changed while writes were in flight
-    told: int = 0  # number of skipped addresses in the last event
+    skipped: int = 0  # number of skipped addresses in the last event
 
     @property
     def is_wanted(self) -> bool:
@@ -176,7 +176,7 @@ class EndpointMirroring:
 
     def _sync(self, key: Key, mirror: MirrorState) -> list[Command]:
         if not mirror.is_wanted or mirror.endpoints is None:
-            mirror.told = 0
+            mirror.skipped = 0
             gone = [DeleteObject(ref_of(one), why=WHY_GONE) for one in mirror.slices.values()]
             return self._send(key, mirror, gone)
         changes = mirrored(mirror.endpoints, mirror.slices.values(), mirror.serial)
@@ -195,12 +195,12 @@ class EndpointMirroring:
         """The event about skipped addresses, once."""
         if mirror.endpoints is None:
             return []
-        before, mirror.told = mirror.told, skipped(mirror.endpoints)
-        if mirror.told in (0, before):
+        before, mirror.skipped = mirror.skipped, skipped(mirror.endpoints)
+        if mirror.skipped in (0, before):
             return []
         note = (
             f"A max of {ADDRESSES_MAX} addresses can be mirrored to EndpointSlices per Endpoints "
-            f"subset. {mirror.told} addresses were skipped"
+            f"subset. {mirror.skipped} addresses were skipped"
         )
         target = ref_of(mirror.endpoints)
         return [owner_event(target, "TooManyAddressesToMirror", note, is_warning=True)]

@@ -100,11 +100,11 @@ def _wanted(endpoints: Endpoints) -> dict[tuple[str, Ports], DesiredSlice]:
     """The desired content by family and ports; subsets with the same ports are merged."""
     found: dict[tuple[str, Ports], DesiredSlice] = {}
     for subset in endpoints.subsets:
-        told = subset.get("ports") or ()
-        ports = _ports(told)
+        given = subset.get("ports") or ()
+        ports = _ports(given)
         for address, is_ready in _addresses(subset):
             family = f"IPv{ip_address(address['ip']).version}"
-            wanted = found.setdefault((family, ports), DesiredSlice(_ports_json(told), family))
+            wanted = found.setdefault((family, ports), DesiredSlice(_ports_json(given), family))
             entry = _entry(address, is_ready=is_ready)
             if entry not in wanted.entries:
                 wanted.entries.append(entry)
@@ -155,5 +155,5 @@ def _labels(endpoints: Endpoints) -> dict[str, str]:
 
 
 def _annotations(endpoints: Endpoints) -> dict[str, str]:
-    told = endpoints.metadata.annotations
-    return {key: text for key, text in told.items() if key not in _NOT_MIRRORED}
+    annotations = endpoints.metadata.annotations
+    return {key: text for key, text in annotations.items() if key not in _NOT_MIRRORED}

@@ -63,8 +63,8 @@ class Endpoint:
     def in_subset(self) -> Json:
         """The endpoint as an address of an Endpoints object."""
         optional = {"hostname": self.hostname, "nodeName": self.node}
-        told = {key: text for key, text in optional.items() if text}
-        return {"ip": self.address, **told, "targetRef": self._target()}
+        present = {key: text for key, text in optional.items() if text}
+        return {"ip": self.address, **present, "targetRef": self._target()}
 
     def _target(self) -> Json:
         return {"kind": "Pod", "namespace": self.namespace, "name": self.pod, "uid": self.uid}

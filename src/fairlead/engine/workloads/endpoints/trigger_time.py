@@ -30,11 +30,11 @@ class TriggerTime:
     def look(self, service: Service, pods: Iterable[Pod]) -> None:
         """Computes the trigger time of a write from the changes since the last one."""
         since = {pod.metadata.name: at for pod in pods if (at := _changed_at(pod))}
-        news = [at for name, at in since.items() if at > self._pods.get(name, "")]
+        triggers = [at for name, at in since.items() if at > self._pods.get(name, "")]
         created = service.metadata.creation_timestamp
         if created > self._service:
-            news.append(created)
-        self.at = min(news, default="") if self.is_known else created
+            triggers.append(created)
+        self.at = min(triggers, default="") if self.is_known else created
         self.is_known, self._pods, self._service = True, since, created
 
     @property

@@ -62,7 +62,7 @@ class JobRule:
     job: Job = field(compare=False)
     spec: JobSpec
     is_over: bool
-    is_going: bool
+    is_deleting: bool
     progress: JobProgress = field(compare=False)
 
     @classmethod
@@ -70,13 +70,15 @@ class JobRule:
         """The rule of a Job that is first seen now, with the existing `pods`."""
         pods.ended = []
         progress = JobProgress.of(job, pods, is_tracked=is_tracked)
-        return cls(job, job.spec, is_over=is_finished(job), is_going=False, progress=progress)
+        return cls(job, job.spec, is_over=is_finished(job), is_deleting=False, progress=progress)
 
     def changed(self, job: Job) -> JobRule:
         """The rule for a newer version of the Job."""
-        is_going = job.metadata.deletion_timestamp != ""
+        is_deleting = job.metadata.deletion_timestamp != ""
         is_over = is_finished(job)
-        return JobRule(job, job.spec, is_over=is_over, is_going=is_going, progress=self.progress)
+        return JobRule(
+            job, job.spec, is_over=is_over, is_deleting=is_deleting, progress=self.progress
+        )
 
     def slot_of(self, pod: Pod) -> str:
         """The completion index; "" if the Job is not indexed."""
@@ -105,7 +107,7 @@ class JobRule:
             )
         if self.progress.finished is not None:
             return self._wind_up(pods, now)
-        if self.is_going:
+        if self.is_deleting:
             return NOTHING
         if spec.suspend:
             self.progress.started_at = None
@@ -169,19 +171,19 @@ class JobRule:
 
     def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
         """Pods to delete: of finished or duplicate indexes, and those over `excess`."""
-        going: dict[str, Pod] = {}
+        surplus: dict[str, Pod] = {}
         if is_indexed(self.job):
             seen: set[int | None] = set()  # never iterated
             for name, pod in pods.active.items():
                 index = index_of(pod)
                 if index is None or index in seen or not self._is_open(index):
-                    going[name] = pod
+                    surplus[name] = pod
                 seen.add(index)
-        left = excess - len(going)
+        left = excess - len(surplus)
         if left > 0 and not pods.creations_expected:
-            rest = [pod for name, pod in pods.active.items() if name not in going]
-            going |= {pod.metadata.name: pod for pod in job_pods_to_delete(rest, left)}
-        return tuple(going.values())
+            rest = [pod for name, pod in pods.active.items() if name not in surplus]
+            surplus |= {pod.metadata.name: pod for pod in job_pods_to_delete(rest, left)}
+        return tuple(surplus.values())
 
     def _is_open(self, index: int) -> bool:
         progress = self.progress
@@ -230,12 +232,12 @@ class JobRule:
         made = with_annotations(with_labels(template, {INDEX: str(index)}), notes)
         spec = made.get("spec", {})
         env = {"name": "JOB_COMPLETION_INDEX"} | _from_label(INDEX)
-        told = {
+        details = {
             key: [_with_env(one, env) for one in spec[key]]
             for key in ("initContainers", "containers")
             if spec.get(key)
         }
-        spec = {"hostname": name} | spec | told
+        spec = {"hostname": name} | spec | details
         return DesiredPod(made | {"spec": spec}, slot=str(index), prefix=name)
 
 

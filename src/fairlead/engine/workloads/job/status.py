@@ -99,10 +99,10 @@ def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:
 
 
 def _indexes(job: Job, progress: JobProgress) -> Json:
-    told = {"completedIndexes": format_indexes(progress.completed)} if progress.completed else {}
+    fields = {"completedIndexes": format_indexes(progress.completed)} if progress.completed else {}
     if job.spec.backoff_limit_per_index is not None:
-        told["failedIndexes"] = format_indexes(progress.failed_indexes)
-    return told
+        fields["failedIndexes"] = format_indexes(progress.failed_indexes)
+    return fields
 
 
 def _conditions(

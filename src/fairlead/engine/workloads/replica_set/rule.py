@@ -45,8 +45,8 @@ class ReplicaSetRule:
             return Plan(create=(DesiredPod(self.template),) * min(missing, pods.creations_allowed))
         if missing < 0 and not pods.creations_expected:
             siblings = (pod for one in pods.siblings.values() for pod in one.active.values())
-            going = pods_to_delete(pods.active.values(), -missing, now, siblings)
-            return Plan(delete=tuple(going), why=WHY_TOO_MANY)
+            surplus = pods_to_delete(pods.active.values(), -missing, now, siblings)
+            return Plan(delete=tuple(surplus), why=WHY_TOO_MANY)
         return NOTHING
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:

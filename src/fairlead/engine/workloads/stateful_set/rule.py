@@ -162,9 +162,9 @@ class StatefulSetRule:
         )
         names = [name for _, name in found]
         if not self.is_ordered:
-            going = [pods.pods[name] for name in names if not _is_going(pods, name)]
-            return Plan(delete=tuple(going), why=WHY_TOO_MANY)
-        if not names or _is_going(pods, names[0]):
+            surplus = [pods.pods[name] for name in names if not _is_deleting(pods, name)]
+            return Plan(delete=tuple(surplus), why=WHY_TOO_MANY)
+        if not names or _is_deleting(pods, names[0]):
             return Plan()
         # An unhealthy pod may be deleted only if it is the lowest one.
         unhealthy = [name for name in names if not pods.is_available(name, self.min_ready, now)]
@@ -252,7 +252,7 @@ class StatefulSetRule:
         return DesiredPod(template | {"spec": spec}, slot=name, name=name)
 
 
-def _is_going(pods: PodSet, name: str) -> bool:
+def _is_deleting(pods: PodSet, name: str) -> bool:
     return name in pods.deletions_expected or is_terminating(pods.pods[name])
 
 

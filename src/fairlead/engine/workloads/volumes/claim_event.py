@@ -106,7 +106,7 @@ class ClaimEvents:
         self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
         """The events about what the claim waits for, and the annotation of its provisioner."""
-        events = _news(index, claim, step)
+        events = _events(index, claim, step)
         if events == self._written.get(claim.key, []):
             return []
         self._written[claim.key] = events
@@ -156,7 +156,7 @@ def provisioned(step: BindingStep, commands: Sequence[Command]) -> list[Command]
     return [_event(step.claim, "ProvisioningSucceeded", note, speaker=speaker)]
 
 
-def _news(
+def _events(
     index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
 ) -> list[Command]:
     has_had_one = claim.spec.volume_name or BIND_COMPLETED in claim.metadata.annotations
@@ -237,7 +237,7 @@ def losses(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
         return []
     reason, note = why
     target = claim_ref(claim)
-    told = RecordEvent(
+    event = RecordEvent(
         regarding=target,
         type="Warning",
         reason=reason,
@@ -245,7 +245,7 @@ def losses(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
         note=note,
         reporting_controller=CONTROLLER,
     )
-    return [PatchStatus(target, {"phase": LOST, "accessModes": None, "capacity": None}), told]
+    return [PatchStatus(target, {"phase": LOST, "accessModes": None, "capacity": None}), event]
 
 
 def _loss(index: VolumeIndex, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
