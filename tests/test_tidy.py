@@ -12,6 +12,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -126,6 +127,23 @@ def test_every_package_has_a_layer() -> None:
     """A new package is placed in the layers before it is used."""
     packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
     assert packages - set(RANK) == set()
+
+
+@pytest.mark.parametrize("package", ["fairlead.apiserver", "fairlead.engine"])
+def test_no_cycle_between_sub_packages(package: str) -> None:
+    """The sub-packages of a package import one another in one direction only."""
+    graph: dict[str, set[str]] = {}
+    for name, tree in modules().items():
+        if not name.startswith(f"{package}."):
+            continue
+        child = name.removeprefix(f"{package}.").partition(".")[0]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                for full in (f"{node.module}.{alias.name}" for alias in node.names):
+                    imported = full.removeprefix(f"{package}.").partition(".")[0]
+                    if full.startswith(f"{package}.") and imported != child:
+                        graph.setdefault(child, set()).add(imported)
+    assert list(TopologicalSorter(graph).static_order())
 
 
 def test_nothing_that_decides_imports_the_outside() -> None:

@@ -1,4 +1,4 @@
-"""Bounds and alternatives that no recording has, in upstream's words."""
+"""Bounds and alternatives that no recording has, with upstream's messages."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Value validation of custom resources."""
