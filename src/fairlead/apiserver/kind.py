@@ -113,8 +113,8 @@ class DefinedType(Protocol):
         """The warning for requests to this version, "" if it is not deprecated."""
         ...
 
-    def shaped(self, obj: Json, notes: Notes) -> Json:
-        """`obj` with unknown fields pruned and noted. Raises TypeMismatchError."""
+    def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
+        """`obj` as it is stored; unknown fields are noted. Raises TypeMismatchError."""
         ...
 
     def pruned(self, obj: Json) -> Json:

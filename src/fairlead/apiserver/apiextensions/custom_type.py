@@ -1,4 +1,4 @@
-"""CustomType: everything that a definition says about the objects of one version.
+"""CustomType: how objects of one version of a CustomResourceDefinition are decoded and validated.
 
 upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go
 """
@@ -12,16 +12,20 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.apiserver.apiextensions.cel.rule import broken_rules
-from fairlead.apiserver.apiextensions.cost_budget import TooMuchWorkError
 from fairlead.apiserver.apiextensions.json_path import JsonPath
-from fairlead.apiserver.apiextensions.schema.embedded_object import wrong_embedded
-from fairlead.apiserver.apiextensions.schema.pruning import IDENTITY, pruned_object, shaped
+from fairlead.apiserver.apiextensions.schema.embedded_object import embedded_object_causes
+from fairlead.apiserver.apiextensions.schema.pruning import (
+    IDENTITY,
+    pruned_and_defaulted,
+    pruned_object,
+)
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.apiextensions.schema.value_validation import (
     NOWHERE,
     checked,
     repeated_items,
 )
+from fairlead.apiserver.cost_budget import CostBudgetExceededError
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.printers.column import Printer
 from fairlead.apiserver.schema.decoding import read
@@ -32,11 +36,11 @@ from fairlead.cel.program import OUT_OF_BUDGET
 
 INT32_MAX: Final = 2**31 - 1
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-_UNCHECKED: Final = (
+_RULES_SKIPPED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing "
     "errors to complete validation"
 )
-# With one of these a value is not what rules expect it to be.
+# After errors of these types rules are not evaluated: values may not have the declared type.
 # upstream: customresource/validator.go:hasBlockingErr
 _BLOCKING: Final = frozenset(
     {
@@ -51,7 +55,7 @@ _BLOCKING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where an object has what a Scale shows; `selector` None where it has none."""
+    """The paths of the fields that a Scale shows; `selector` is None if it shows none."""
 
     spec_text: str
     spec: JsonPath
@@ -63,9 +67,10 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CustomType:
-    """`fields` is the type as managers see it, `selectable` are fields that lists may select.
+    """The type of one version. `fields` is its schema for managedFields and server-side apply.
 
-    `deprecation` is what whoever asks for this version is told, "" while it is not on its way out.
+    `selectable` are the fields that field selectors may use. `deprecation` is the warning for
+    users of the version, "" if it is not deprecated.
     """
 
     schema: Structural
@@ -85,39 +90,39 @@ class CustomType:
         """`obj` with unknown fields pruned."""
         return pruned_object(self.schema, obj)
 
-    def shaped(self, obj: Json, notes: Notes) -> Json:
-        """`obj` as it is stored; fields that are dropped are noted.
+    def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
+        """`obj` as it is stored; unknown fields are dropped and reported to `notes`.
 
-        Raises TypeMismatchError for metadata that is none.
+        Raises TypeMismatchError for malformed metadata.
         """
-        made = _with_plain_metadata(obj, notes)
-        return shaped(self.schema, made, notes.unknown)
+        with_metadata = _with_metadata_read(obj, notes)
+        return pruned_and_defaulted(self.schema, with_metadata, notes.unknown)
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
-        """What is wrong with `obj`, which is new or was `old` before."""
+        """The validation errors of `obj`; `old` is the stored object of an update."""
         before = ABSENT if old is None else _content(old)
         try:
-            wrong = list(bounded(checked(self.schema, _content(obj), "", before)))
-        except TooMuchWorkError:
+            schema_causes = list(bounded(checked(self.schema, _content(obj), "", before)))
+        except CostBudgetExceededError:
             yield Cause("FieldValueInvalid", f"Invalid value: null: {OUT_OF_BUDGET}", NOWHERE)
             return
-        found = [*bounded(wrong_embedded(self.schema, _content(obj), "")), *wrong]
+        found = [*bounded(embedded_object_causes(self.schema, _content(obj), "")), *schema_causes]
         yield from found
         yield from repeated_items(self.schema, _content(obj), "")
-        yield from self._wrong_scale(obj)
+        yield from self._scale_causes(obj)
         if not self.schema.has_rules:
             return
         if any(cause.reason in _BLOCKING for cause in found):
-            yield Cause("FieldValueInvalid", f"Invalid value: null: {_UNCHECKED}", NOWHERE)
+            yield Cause("FieldValueInvalid", f"Invalid value: null: {_RULES_SKIPPED}", NOWHERE)
             return
         yield from broken_rules(self.schema, obj, ABSENT if old is None else old, "")
 
-    def _wrong_scale(self, obj: Json) -> Iterator[Cause]:
+    def _scale_causes(self, obj: Json) -> Iterator[Cause]:
         # upstream: customresource/validator.go:validateScaleSpec, validateScaleStatus
         if self.scale is None:
             return
-        yield from _wrong_replicas(self.scale.spec_text, self.scale.spec, obj)
-        yield from _wrong_replicas(self.scale.status_text, self.scale.status, obj)
+        yield from _replica_causes(self.scale.spec_text, self.scale.spec, obj)
+        yield from _replica_causes(self.scale.status_text, self.scale.status, obj)
         for text in self.scale.selector.find(obj) if self.scale.selector else ():
             try:
                 parse_selector(str(text))
@@ -126,22 +131,22 @@ class CustomType:
 
 
 def _content(obj: Json) -> Json:
-    """`obj` without what every object has and no definition describes."""
+    """`obj` without apiVersion, kind and metadata, which definitions do not describe."""
     return {key: value for key, value in obj.items() if key not in IDENTITY}
 
 
-def _with_plain_metadata(obj: Json, notes: Notes) -> Json:
-    place, schema = Place(Place(), "metadata"), schemas().of_definition(_METADATA)
-    return {**obj, "metadata": read(schema, obj.get("metadata") or {}, place, notes)}
+def _with_metadata_read(obj: Json, notes: Notes) -> Json:
+    path, schema = Place(Place(), "metadata"), schemas().of_definition(_METADATA)
+    return {**obj, "metadata": read(schema, obj.get("metadata") or {}, path, notes)}
 
 
-def _wrong_replicas(text: str, path: JsonPath, obj: Json) -> Iterator[Cause]:
+def _replica_causes(text: str, path: JsonPath, obj: Json) -> Iterator[Cause]:
     value: Any = obj
     for name in path.names or ():
         if not isinstance(value, dict):
             kind = "[]interface {}" if isinstance(value, list) else "string"
-            why = f"{text} accessor error: {value} is of the type {kind}, expected map[string]"
-            yield invalid(text, 0, f"{why}interface{{}}")
+            problem = f"{text} accessor error: {value} is of the type {kind}, expected map[string]"
+            yield invalid(text, 0, f"{problem}interface{{}}")
             return
         if name not in value:
             return

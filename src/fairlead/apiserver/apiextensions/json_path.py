@@ -29,18 +29,18 @@ Step = Callable[[Any], Values]
 
 
 class JsonPathError(ValueError):
-    """A text that is no simple path."""
+    """The text is not a simple JSON path."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """A path; `names` are its steps where all of them are plain fields."""
+    """A parsed path; `names` are its steps if all of them are plain field names."""
 
     steps: tuple[Step, ...]
     names: tuple[str, ...] | None
 
     def find(self, value: Any) -> Values:
-        """What is there, in order."""
+        """The values at the path, in order."""
         found = [value]
         for step in self.steps:
             found = [inner for one in found for inner in step(one)]
@@ -49,7 +49,7 @@ class JsonPath:
 
 @text_cache(maxsize=CACHE_SIZE)
 def json_path(text: str) -> JsonPath:
-    """The path that `text` writes. Raises JsonPathError."""
+    """Parses a path. Raises JsonPathError."""
     if not text.startswith("."):
         raise JsonPathError("must be a simple json path starting with .")
     steps: list[Step] = []
@@ -67,7 +67,7 @@ def json_path(text: str) -> JsonPath:
 
 
 def plain_path(text: str) -> JsonPath:
-    """The path that is made of names with points between them, whatever the names are."""
+    """The path of field names separated by dots, whatever characters they have."""
     names = tuple(text.removeprefix(".").split("."))
     return JsonPath(tuple(map(_named, names)), names)
 

@@ -1,4 +1,4 @@
-"""How a custom resource is printed: the columns that its definition asks for.
+"""The table printer of a custom resource, from its additionalPrinterColumns.
 
 upstream: apiextensions-apiserver/pkg/registry/customresource/tableconvertor/tableconvertor.go
 """
@@ -19,14 +19,14 @@ from fairlead.apiserver.printers.field import name_of
 Cells = Callable[[Json, int], list[Cell]]
 
 _NAME: Final = Column("Name", format="name")
-# What is shown where the definition says nothing.
+# The column of definitions that declare none.
 _AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
 def printer_of(columns: Sequence[Json]) -> Printer:
-    """The printer for `additionalPrinterColumns`, up to the first whose path cannot be read."""
-    shown = list(takewhile(_is_read, columns or (_AGE,)))
-    return Printer((_NAME, *map(_column, shown)), _cells(shown))
+    """The printer for `additionalPrinterColumns`, up to the first with an invalid path."""
+    printable = list(takewhile(_is_read, columns or (_AGE,)))
+    return Printer((_NAME, *map(_column, printable)), _cells(printable))
 
 
 def _is_read(column: Json) -> bool:
@@ -39,7 +39,7 @@ def _is_read(column: Json) -> bool:
 
 def _column(column: Json) -> Column:
     path = column.get("jsonPath", "")
-    described = column.get("description") or (
+    description = column.get("description") or (
         f"Custom resource definition column (in JSONPath format): {path}"
     )
     return Column(
@@ -47,7 +47,7 @@ def _column(column: Json) -> Column:
         str(column.get("type", "string")),
         str(column.get("format", "")),
         int(column.get("priority", 0)),
-        described,
+        description,
     )
 
 
@@ -55,17 +55,17 @@ def _cells(columns: Sequence[Json]) -> Cells:
     paths = [(json_path(column["jsonPath"]), str(column["type"])) for column in columns]
 
     def cells(obj: Json, now: int) -> list[Cell]:
-        found = [_cell(path.find(obj), type_name, now) for path, type_name in paths]
-        return [name_of(obj), *found]
+        values = [_cell(path.find(obj), type_name, now) for path, type_name in paths]
+        return [name_of(obj), *values]
 
     return cells
 
 
-def _cell(found: list[Any], type_name: str, now: int) -> Cell:
-    """The first value in the column's type, None where there is none of it."""
-    if not found:
+def _cell(values: list[Any], type_name: str, now: int) -> Cell:
+    """The first value, if it has the column's type; None otherwise."""
+    if not values:
         return None
-    value = found[0]
+    value = values[0]
     match type_name, value:
         case "string", _:
             return _text(value)

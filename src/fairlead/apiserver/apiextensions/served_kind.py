@@ -1,4 +1,4 @@
-"""The kinds that a definition makes: one for each version that is served.
+"""The kinds that a CustomResourceDefinition adds to the API, one per served version.
 
 upstream: apiextensions-apiserver/pkg/apiserver/customresource_{handler,discovery_controller}.go
 """
@@ -12,24 +12,24 @@ from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.custom_type import CustomType, ScalePaths
 from fairlead.apiserver.apiextensions.json_path import plain_path
 from fairlead.apiserver.apiextensions.printer_column import printer_of
-from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_type
+from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_schema
 from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.kind import Kind, Subresource, subresource, version_order
 
-# In the order in which upstream lists them, which is another one than that of built-in kinds.
+# In upstream's order, which differs from that of built-in kinds.
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-# What discovery still says of a resource whose definition is on its way out.
+# The verbs in discovery while the definition is being deleted.
 # upstream: apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go:sync
 LAST_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 
 
 def kinds_of(definition: Json) -> tuple[Kind, ...]:
-    """The kinds of a CustomResourceDefinition that is complete and valid."""
+    """The kinds of a valid, defaulted CustomResourceDefinition."""
     spec = definition["spec"]
-    stored = next(version["name"] for version in spec["versions"] if version["storage"])
+    storage_version = next(version["name"] for version in spec["versions"] if version["storage"])
     types = tuple((f"{spec['group']}/{one['name']}", custom_type(one)) for one in spec["versions"])
     return tuple(
-        _kind(spec, version, f"{spec['group']}/{stored}", types)
+        _kind(spec, version, f"{spec['group']}/{storage_version}", types)
         for version in spec["versions"]
         if version["served"]
     )
@@ -38,7 +38,7 @@ def kinds_of(definition: Json) -> tuple[Kind, ...]:
 def _kind(
     spec: Json, version: Json, stored_version: str, types: tuple[tuple[str, CustomType], ...]
 ) -> Kind:
-    names, parts = spec["names"], version.get("subresources") or {}
+    names, subresources = spec["names"], version.get("subresources") or {}
     return Kind(
         spec["group"],
         version["name"],
@@ -47,10 +47,10 @@ def _kind(
         tuple(names.get("shortNames") or ()),
         namespaced=spec["scope"] == "Namespaced",
         has_generation=True,
-        has_status="status" in parts,
+        has_status="status" in subresources,
         verbs=VERBS,
         categories=tuple(names.get("categories") or ()),
-        subresources=_subresources(parts, names["kind"]),
+        subresources=_subresources(subresources, names["kind"]),
         is_custom=True,
         singular_name=names.get("singular") or None,
         list_kind_name=names.get("listKind", ""),
@@ -64,37 +64,37 @@ def _kind(
 
 
 def _deprecation(spec: Json, version: Json) -> str:
-    """What is said of a version that is on its way out, and which one to use instead."""
+    """The warning for users of a deprecated version; "" if it is not deprecated."""
     # upstream: customresource_handler.go:defaultDeprecationWarning
     if not version.get("deprecated"):
         return ""
     if version.get("deprecationWarning") is not None:
         return str(version["deprecationWarning"])
     group, kind = spec["group"], spec["names"]["kind"]
-    own = version_order(version["name"])
+    priority = version_order(version["name"])
     served = [
         one["name"] for one in spec["versions"] if one["served"] and not one.get("deprecated")
     ]
-    newer = [name for name in served if version_order(name) < own]
-    told = f"{group}/{version['name']} {kind} is deprecated"
-    return f"{told}; use {group}/{min(newer, key=version_order)} {kind}" if newer else told
+    newer = [name for name in served if version_order(name) < priority]
+    warning = f"{group}/{version['name']} {kind} is deprecated"
+    return f"{warning}; use {group}/{min(newer, key=version_order)} {kind}" if newer else warning
 
 
-def _subresources(parts: Json, kind: str) -> tuple[Subresource, ...]:
-    return tuple(subresource(name, kind) for name in ("status", "scale") if name in parts)
+def _subresources(subresources: Json, kind: str) -> tuple[Subresource, ...]:
+    return tuple(subresource(name, kind) for name in ("status", "scale") if name in subresources)
 
 
 def custom_type(version: Json) -> CustomType:
-    """What one version of a definition says about its objects."""
+    """The type that one version of a definition describes."""
     schema = structural((version.get("schema") or {}).get("openAPIV3Schema") or {})
-    parts = version.get("subresources") or {}
+    subresources = version.get("subresources") or {}
     return CustomType(
         schema=schema,
-        fields=object_type(schema),
+        fields=object_schema(schema),
         printer=printer_of(version.get("additionalPrinterColumns") or ()),
-        scale=_scale_paths(parts.get("scale")),
+        scale=_scale_paths(subresources.get("scale")),
         selectable=tuple(row["jsonPath"] for row in version.get("selectableFields") or ()),
-        has_status="status" in parts,
+        has_status="status" in subresources,
     )
 
 

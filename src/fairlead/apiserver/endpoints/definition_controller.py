@@ -17,17 +17,20 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.apiextensions.definition.names import own_name, refused
+from fairlead.apiserver.apiextensions.definition.names import (
+    holder_of_own_plural,
+    with_name_conflict,
+)
 from fairlead.apiserver.apiextensions.definition.status import (
     CLEANUP,
-    accepted,
-    ending,
-    established,
+    has_name_conflict,
     is_accepted,
-    is_ending,
+    is_deleting_objects,
     is_established,
-    is_refused,
-    released,
+    with_deletion_in_progress,
+    with_established,
+    with_names_accepted,
+    without_cleanup_finalizer,
 )
 from fairlead.apiserver.apiextensions.definition.validation import causes
 from fairlead.apiserver.apiextensions.served_kind import LAST_VERBS, kinds_of
@@ -105,7 +108,7 @@ class DefinitionController:
         """Retry the refused definitions of the group: a name may be free now."""
         group = definition["spec"].get("group")
         for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
-            if other["spec"].get("group") == group and is_refused(other):
+            if other["spec"].get("group") == group and has_name_conflict(other):
                 self._changed.setdefault(other["metadata"]["name"])
 
     def _settle(self, name: str, now: int) -> None:
@@ -130,18 +133,18 @@ class DefinitionController:
     def _serve(self, name: str, definition: Json, kinds: tuple[Kind, ...], now: int) -> None:
         """Accept the names of a definition, then serve its kinds."""
         others = self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION)
-        conflict = None if is_accepted(definition) else refused(definition, others, now)
+        conflict = None if is_accepted(definition) else with_name_conflict(definition, others, now)
         if conflict is not None:
             if conflict is not definition:
                 self._put(definition, conflict, now)
         elif not is_accepted(definition) and self._late.established:
             if self._is_time(name, _INSTALLING, self._late.accepted, now):
-                self._put(definition, accepted(definition, now), now)
+                self._put(definition, with_names_accepted(definition, now), now)
         elif is_established(definition):
             self._since.pop(name, None)
             self._registry.define(name, kinds)
         elif self._is_time(name, _INSTALLING, self._late.established, now):
-            self._put(definition, established(definition, now), now)
+            self._put(definition, with_established(definition, now), now)
 
     def _refuse(self, name: str, definition: Json, now: int) -> None:
         """Serve no definition of a built-in resource, even if its status is Established.
@@ -149,7 +152,7 @@ class DefinitionController:
         Upstream stores the objects of such a definition apart; here they would be the built-in's.
         """
         self._registry.withdraw(name)
-        conflict = refused(definition, (own_name(definition),), now)
+        conflict = with_name_conflict(definition, (holder_of_own_plural(definition),), now)
         if conflict is not None and conflict is not definition:
             self._put(definition, conflict, now)
 
@@ -184,7 +187,7 @@ class DefinitionController:
             return
         if kinds:
             self._ending.pop(kinds[0].resource, None)
-        free = released(definition)
+        free = without_cleanup_finalizer(definition)
         if free["metadata"].get("finalizers"):
             storage.put(CUSTOM_RESOURCE_DEFINITION, free)
         else:
@@ -195,10 +198,10 @@ class DefinitionController:
         """Whether to delete the objects now; first the Terminating condition is written."""
         if not self._late.ended:
             return True
-        if is_ending(definition):
+        if is_deleting_objects(definition):
             return self._is_time(name, _DELETING, self._late.ended, now)
         if self._is_time(name, _DELETING, self._late.ending, now):
-            self._put(definition, ending(definition, now), now)
+            self._put(definition, with_deletion_in_progress(definition, now), now)
         return False
 
     def _are_left(self, kind: Kind, now: int) -> bool:

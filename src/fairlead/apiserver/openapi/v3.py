@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.apiextensions.schema.openapi import open_type
+from fairlead.apiserver.apiextensions.schema.openapi import openapi_schemas
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.openapi import operation
@@ -114,7 +114,7 @@ def _subject(kind: Kind, types: Types) -> Subject:
         return Subject(kind, name, f"{name}List")
     measured = measured_name(kind)
     name = measured or custom_name(kind)
-    made = measured_type(kind) if measured else open_type(kind, name)
+    made = measured_type(kind) if measured else openapi_schemas(kind, name)
     for definition, document in made.items():
         types.put(definition, document)
     types.add(_referenced(made))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.cost_budget import TooMuchWorkError, Work
-from fairlead.apiserver.apiextensions.definition.default_validation import wrong_defaults
+from fairlead.apiserver.apiextensions.definition.default_validation import default_causes
 from fairlead.apiserver.apiextensions.schema.structural import structural
-from fairlead.apiserver.apiextensions.schema.value_validation import checked
+from fairlead.apiserver.apiextensions.schema.value_validation import VALIDATION_COST_MAX, checked
+from fairlead.apiserver.cost_budget import CostBudget, CostBudgetExceededError
 from fairlead.cel.program import OUT_OF_BUDGET
 
 TEXT = {"type": "string"}
@@ -23,18 +23,18 @@ TEXTS = {"type": "array", "items": TEXT}
     ],
 )
 def test_what_takes_too_long_is_given_up(schema, value):
-    with pytest.raises(TooMuchWorkError):
+    with pytest.raises(CostBudgetExceededError):
         list(checked(structural(schema), value, ""))
 
 
 def test_a_default_that_takes_too_long_is_none():
     schema = {**TEXT, "pattern": "a" * 20_000, "default": "a" * 50_000}
-    (cause,) = wrong_defaults(schema, "schema")
+    (cause,) = default_causes(schema, "schema")
     assert (cause.field, OUT_OF_BUDGET in cause.message) == ("schema.default", True)
 
 
 def test_a_large_object_of_a_plain_type_is_looked_at():
     schema = structural({"type": "object", "additionalProperties": TEXTS})
     value = {f"key-{at}": ["x"] * 10 for at in range(1_000)}
-    work = Work()
-    assert list(checked(schema, value, "spec.of.some.depth", work=work)) == []
+    budget = CostBudget(VALIDATION_COST_MAX)
+    assert list(checked(schema, value, "spec.of.some.depth", budget=budget)) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.apiserver.apiextensions.definition.rule_cost import Reading
+from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
 from fairlead.apiserver.apiextensions.definition.status import with_stored_versions
 from fairlead.apiserver.apiextensions.definition.validation import causes
 from fairlead.apiserver.apiextensions.served_kind import kinds_of
@@ -38,14 +38,16 @@ def definition_of(body):
 def test_a_bad_definition_is_refused_in_upstreams_words(row):
     definition = definition_of(row["body"])
     name = definition["metadata"]["name"]
-    refusal = invalid(CUSTOM_RESOURCE_DEFINITION, "", name, tuple(causes(definition, Reading())))
+    refusal = invalid(
+        CUSTOM_RESOURCE_DEFINITION, "", name, tuple(causes(definition, ExpressionLengthBudget()))
+    )
     assert refusal.message == row["message"]
 
 
 @pytest.mark.parametrize("row", WIDGETS, ids=lambda row: row["id"])
 def test_a_custom_resource_is_stored_or_refused_as_upstream_does(row):
     notes = Notes()
-    obj = WIDGET.custom.shaped(row["body"], notes)
+    obj = WIDGET.custom.pruned_and_defaulted(row["body"], notes)
     obj.pop("status", None)
     found = [
         [cause.reason, cause.message, cause.field] for cause in WIDGET.custom.causes(obj, None)

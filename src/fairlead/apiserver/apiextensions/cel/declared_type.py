@@ -1,6 +1,6 @@
-"""Declared: what rules know of the values of a schema: their kinds, and how large they may be.
+"""CEL types of schemas, with the maximal sizes of values that cost estimation needs.
 
-A schema that says nothing of a value's type does not show it to rules.
+A value whose schema has no type is not visible to rules.
 
 upstream: apiserver/pkg/cel/common/schemas.go:SchemaDeclType, apiserver/pkg/cel/types.go,
 apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go
@@ -21,7 +21,7 @@ from fairlead.cel.cost.estimate import Estimate
 REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024
 SELF_TYPE: Final = "selfType"
 # upstream: apiserver/pkg/cel/escaping.go:Escape
-_SAYABLE: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
+_ESCAPABLE: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 _TEXT_MAX: Final = REQUEST_BYTES_MAX - 2
 _INSTANT_BYTES, _INSTANT_BYTES_MIN, _DATE_BYTES, _DURATION_BYTES_MIN = 32, 21, 12, 3
 _TEXT: Final[Json] = {"type": "string"}
@@ -34,10 +34,9 @@ _IDENTITY: Final[Json] = {
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A type as rules know it.
+    """A declared type. `size` is the maximal number of characters, items or entries.
 
-    `size` is how many characters, items or entries there may be at most, `bytes_min` how little
-    room a value takes in JSON.
+    `bytes_min` is the minimal length of a value in JSON.
     """
 
     type_: CelType
@@ -49,25 +48,25 @@ class Declared:
 
     @property
     def cardinality_max(self) -> int:
-        """How many of them a request may hold."""
+        """How many values of this type a request can contain."""
         return REQUEST_BYTES_MAX // (self.bytes_min + 1)
 
     def size_of(self, path: tuple[str, ...]) -> Estimate | None:
-        """How large the value at a path may be; the path begins with a variable."""
-        here: Declared | None = self
-        for step in path[1:]:
-            if here is None:
+        """The size of the value at a path that begins with a variable; None if unknown."""
+        declared_at: Declared | None = self
+        for segment in path[1:]:
+            if declared_at is None:
                 return None
-            if step in ("@items", "@values"):
-                here = here.item
-            elif step == "@keys":
-                here = here.key
+            if segment in ("@items", "@values"):
+                declared_at = declared_at.item
+            elif segment == "@keys":
+                declared_at = declared_at.key
             else:
-                here = here.fields.get(step)
-        return Estimate(0, here.size) if here is not None else None
+                declared_at = declared_at.fields.get(segment)
+        return Estimate(0, declared_at.size) if declared_at is not None else None
 
     def structures(self) -> dict[str, dict[str, CelType]]:
-        """The fields of all types below that have some, by the names of the types."""
+        """The fields of this type and of those below, by type name."""
         found: dict[str, dict[str, CelType]] = {}
         if self.type_.is_structure:
             fields = {name: one.type_ for name, one in self.fields.items()}
@@ -80,9 +79,9 @@ class Declared:
 
 
 def declared(raw: Json, name: str = SELF_TYPE, *, is_object: bool = False) -> Declared | None:
-    """The type that a schema describes, None where rules do not see its values.
+    """The type that a schema declares; None if rules cannot see its values.
 
-    Structures are called `name` and after their fields; objects have a name and a type besides.
+    Structures are named `name`, then after their fields. `is_object` adds the object fields.
     """
     if raw.get("x-kubernetes-int-or-string"):
         size = raw.get("maxLength")
@@ -105,7 +104,7 @@ def declared(raw: Json, name: str = SELF_TYPE, *, is_object: bool = False) -> De
 
 
 def variables_of(known: Declared, rule: Json) -> dict[str, CelType]:
-    """What a rule about values of this type can name."""
+    """The variables of a rule on values of this type."""
     old = optional_of(known.type_) if rule.get("optionalOldSelf") else known.type_
     return {"self": known.type_, "oldSelf": old}
 
@@ -121,8 +120,8 @@ def _list(raw: Json, name: str) -> Declared | None:
     if item is None:
         return None
     size = raw.get("maxItems")
-    most = _TEXT_MAX // (item.bytes_min + 1) if size is None else max(size, 0)
-    return Declared(list_of(item.type_), 2, most, item=item)
+    size_max = _TEXT_MAX // (item.bytes_min + 1) if size is None else max(size, 0)
+    return Declared(list_of(item.type_), 2, size_max, item=item)
 
 
 def _object(raw: Json, name: str, *, is_object: bool) -> Declared | None:
@@ -131,16 +130,16 @@ def _object(raw: Json, name: str, *, is_object: bool) -> Declared | None:
     properties = dict(raw.get("properties") or {})
     if is_object:
         properties |= _IDENTITY
-    wanted = set(raw.get("required") or ())
+    required_names = set(raw.get("required") or ())
     fields, bytes_min = {}, 2
-    for own, inner in properties.items():
-        found = _inner(inner, f"{name}.{spelled(own)}")
+    for property_name, inner in properties.items():
+        found = _inner(inner, f"{name}.{spelled(property_name)}")
         if found is None:
             continue
-        if _SAYABLE.fullmatch(own):
-            fields[spelled(own)] = found
-        if own in wanted and inner.get("default") is None:
-            bytes_min += len(own.encode()) + found.bytes_min + 4
+        if _ESCAPABLE.fullmatch(property_name):
+            fields[spelled(property_name)] = found
+        if property_name in required_names and inner.get("default") is None:
+            bytes_min += len(property_name.encode()) + found.bytes_min + 4
     return Declared(CelType(name), bytes_min, fields=fields)
 
 
@@ -149,13 +148,13 @@ def _map(raw: Json, name: str) -> Declared | None:
     if item is None:
         return None
     size = raw.get("maxProperties")
-    most = _TEXT_MAX // (item.bytes_min + 6) if size is None else max(size, 0)
-    return Declared(map_of(STRING, item.type_), 2, most, key=Declared(STRING, 2), item=item)
+    size_max = _TEXT_MAX // (item.bytes_min + 6) if size is None else max(size, 0)
+    return Declared(map_of(STRING, item.type_), 2, size_max, key=Declared(STRING, 2), item=item)
 
 
 def _text(raw: Json) -> Declared:
-    size, form = raw.get("maxLength"), raw.get("format")
-    match form:
+    size, format_ = raw.get("maxLength"), raw.get("format")
+    match format_:
         case "byte":
             return Declared(parse_type("bytes"), 2, _TEXT_MAX if size is None else max(size, 0))
         case "duration":
@@ -177,5 +176,5 @@ def _text_size(raw: Json) -> int:
 
 
 def _characters(length: int) -> int:
-    """A length in characters, each of which may take four bytes."""
+    """The maximal length in bytes of that number of characters."""
     return max(length, 0) * 4

@@ -1,4 +1,4 @@
-"""Formats of texts by their names, in expressions: `format.uuid().validate(text)`.
+"""The CEL library of named string formats: `format.uuid().validate(text)`.
 
 upstream: apiserver/pkg/cel/library/format.go
 """

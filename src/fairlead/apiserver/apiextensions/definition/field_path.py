@@ -1,4 +1,4 @@
-"""Paths to fields that a schema must have: `.spec.size`, `.spec['a.b']`.
+"""Paths to fields that a schema must declare: `.spec.size`, `.spec['a.b']`.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go:ValidFieldPath
 """
@@ -11,18 +11,18 @@ from typing import Any, Final
 from fairlead.api.json import Json
 
 _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]']+|'")
-_NONE: Final = "does not refer to a valid field"
-_CUT: Final = "unexpected end of JSON path"
+_NO_SUCH_FIELD: Final = "does not refer to a valid field"
+_UNEXPECTED_END: Final = "unexpected end of JSON path"
 
 
 class FieldPathError(ValueError):
-    """A path to no field; the text says why."""
+    """The path does not lead to a field; the text says why."""
 
 
 def field_at(path: str, raw: Json, *, is_plain: bool = False) -> tuple[tuple[str, ...], Json]:
-    """The steps of `path` and the schema of what is there. Raises FieldPathError.
+    """The field names of `path`, and the schema at its end. Raises FieldPathError.
 
-    A plain path has no brackets.
+    With `is_plain` brackets are not allowed.
     """
     tokens, names = iter(_TOKEN.findall(path)), []
     for piece in tokens:
@@ -42,22 +42,22 @@ def field_at(path: str, raw: Json, *, is_plain: bool = False) -> tuple[tuple[str
 
 
 def _next(tokens: Any) -> str:
-    token = next(tokens, None)
-    if token is None:
-        raise FieldPathError(_CUT)
-    return str(token)
+    next_token = next(tokens, None)
+    if next_token is None:
+        raise FieldPathError(_UNEXPECTED_END)
+    return str(next_token)
 
 
 def _bracketed(tokens: Any) -> str:
-    token = _next(tokens)
-    if len(token) < 2 or token[0] != "'" or token[-1] != "'":
-        raise FieldPathError(f"expected single quoted string but got {token}")
-    return re.sub(r"\\(.)", r"\1", token[1:-1])
+    next_token = _next(tokens)
+    if len(next_token) < 2 or next_token[0] != "'" or next_token[-1] != "'":
+        raise FieldPathError(f"expected single quoted string but got {next_token}")
+    return re.sub(r"\\(.)", r"\1", next_token[1:-1])
 
 
 def _field_of(raw: Json, name: str) -> Json:
     fields, additional = raw.get("properties"), raw.get("additionalProperties")
-    found = fields.get(name) if fields else additional
-    if not isinstance(found, dict):
-        raise FieldPathError(_NONE)
-    return found
+    schema = fields.get(name) if fields else additional
+    if not isinstance(schema, dict):
+        raise FieldPathError(_NO_SUCH_FIELD)
+    return schema

@@ -1,4 +1,4 @@
-"""Whether a definition gets the names it asks for: in a group each is given once.
+"""Name conflicts between CustomResourceDefinitions of one API group.
 
 upstream: apiextensions-apiserver/pkg/controller/status/naming_controller.go:
 calculateNamesAndConditions
@@ -13,7 +13,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 
-# The names, what a conflict over them is called, and whether kinds are called so.
+# Each name, the reason of a conflict over it, and whether it names kinds or resources.
 _NAMES: Final = (
     ("plural", "PluralConflict", False),
     ("singular", "SingularConflict", False),
@@ -21,7 +21,7 @@ _NAMES: Final = (
     ("kind", "KindConflict", True),
     ("listKind", "ListKindConflict", True),
 )
-_UNSERVED: Final = {
+_NOT_ESTABLISHED: Final = {
     "type": "Established",
     "status": "False",
     "reason": "NotAccepted",
@@ -29,42 +29,44 @@ _UNSERVED: Final = {
 }
 
 
-def refused(definition: Json, others: Iterable[Json], now: int) -> Json | None:
-    """`definition` as it says that names of it belong to `others` of its group; None: they do not.
+def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Json | None:
+    """`definition` with the condition of a conflict with names of `others`; None if there is none.
 
-    It is `definition` itself that says so already.
+    Returns `definition` itself if it has the condition already.
     """
     spec, status = definition["spec"], definition.get("status") or {}
-    wanted, had = spec["names"], status.get("acceptedNames") or {}
-    resources, kinds = _given(others, spec["group"])
-    given, condition = dict(had), None
+    requested, accepted_before = spec["names"], status.get("acceptedNames") or {}
+    resources, kinds = _names_in_use(others, spec["group"])
+    accepted, condition = dict(accepted_before), None
     for key, reason, is_kind in _NAMES:
-        problem = _conflict(wanted.get(key), had.get(key), kinds if is_kind else resources)
+        problem = _conflict_message(
+            requested.get(key), accepted_before.get(key), kinds if is_kind else resources
+        )
         if problem:
-            condition = _unaccepted(reason, problem)
-        elif wanted.get(key):
-            given[key] = wanted[key]
+            condition = _not_accepted(reason, problem)
+        elif requested.get(key):
+            accepted[key] = requested[key]
     if condition is None:
         return None
-    if wanted.get("categories"):
-        given["categories"] = wanted["categories"]
+    if requested.get("categories"):
+        accepted["categories"] = requested["categories"]
     conditions = status.get("conditions") or []
-    served = any(one.get("type") == "Established" for one in conditions)
-    changes = (condition,) if served else (condition, _UNSERVED)
-    made = with_conditions(conditions, changes, format_timestamp(now))
-    after = {**status, "conditions": made, "acceptedNames": given}
-    return definition if after == status else {**definition, "status": after}
+    has_established = any(one.get("type") == "Established" for one in conditions)
+    changes = (condition,) if has_established else (condition, _NOT_ESTABLISHED)
+    updated = with_conditions(conditions, changes, format_timestamp(now))
+    status_after = {**status, "conditions": updated, "acceptedNames": accepted}
+    return definition if status_after == status else {**definition, "status": status_after}
 
 
-def own_name(definition: Json) -> Json:
-    """Somebody who has the plural of `definition` already."""
+def holder_of_own_plural(definition: Json) -> Json:
+    """A stand-in for another definition that holds the plural of `definition`."""
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}
     return {"spec": {"group": spec["group"]}, "status": {"acceptedNames": names}}
 
 
-def _given(others: Iterable[Json], group: str) -> tuple[set[str], set[str]]:
-    """The names of resources and of kinds that a group has given away."""
+def _names_in_use(others: Iterable[Json], group: str) -> tuple[set[str], set[str]]:
+    """The accepted resource names and kind names of a group."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:
@@ -77,15 +79,19 @@ def _given(others: Iterable[Json], group: str) -> tuple[set[str], set[str]]:
     return resources - {""}, kinds - {""}
 
 
-def _conflict(wanted: Any, had: Any, given: set[str]) -> str:
-    if wanted == had:
+def _conflict_message(requested: Any, accepted_before: Any, accepted: set[str]) -> str:
+    if requested == accepted_before:
         return ""
-    if not isinstance(wanted, list):
-        return f'"{wanted}" is already in use' if wanted in given else ""
-    own = had or ()
-    taken = [f'"{name}" is already in use' for name in wanted if name in given and name not in own]
-    return taken[0] if len(taken) == 1 else f"[{', '.join(taken)}]" if taken else ""
+    if not isinstance(requested, list):
+        return f'"{requested}" is already in use' if requested in accepted else ""
+    accepted_list = accepted_before or ()
+    messages = [
+        f'"{name}" is already in use'
+        for name in requested
+        if name in accepted and name not in accepted_list
+    ]
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]" if messages else ""
 
 
-def _unaccepted(reason: str, message: str) -> Json:
+def _not_accepted(reason: str, message: str) -> Json:
     return {"type": "NamesAccepted", "status": "False", "reason": reason, "message": message}

@@ -1,4 +1,4 @@
-"""Whether the rules in a definition can be asked, and what they say when they are broken.
+"""Validation of x-kubernetes-validations: fields, CEL types, cost, and use of oldSelf.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go:
 ValidateCustomResourceDefinitionOpenAPISchema
@@ -14,7 +14,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.cel.declared_type import Declared, declared, variables_of
 from fairlead.apiserver.apiextensions.definition.field_path import FieldPathError, field_at
-from fairlead.apiserver.apiextensions.definition.rule_cost import Bill, repeated
+from fairlead.apiserver.apiextensions.definition.rule_cost import RuleCostTotal, multiplied_cost
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.gotext.definition import shown_rule
 from fairlead.apiserver.validation.meta.field import invalid, not_supported, required
@@ -29,132 +29,150 @@ _REASONS: Final = (
     "FieldValueInvalid",
     "FieldValueRequired",
 )
-_PAST: Final = "oldSelf"
+_OLD_SELF: Final = "oldSelf"
 _LINE_END: Final = re.compile(r"[\n\r]")
 
 
-def wrong_words(raw: Json, field: str) -> Iterator[Cause]:
-    """What is wrong with what goes with the rules of the schema that stands at `field`."""
-    for at, rule in enumerate(raw.get("x-kubernetes-validations") or ()):
-        place = f"{field}.x-kubernetes-validations[{at}]"
-        yield from _wrong_words(rule, place)
-        yield from _wrong_path(rule, raw, f"{place}.fieldPath")
+def rule_field_causes(raw: Json, field: str) -> Iterator[Cause]:
+    """The errors in the fields of the rules at `field`, without compiling them."""
+    for index, rule in enumerate(raw.get("x-kubernetes-validations") or ()):
+        path = f"{field}.x-kubernetes-validations[{index}]"
+        yield from _field_causes(rule, path)
+        yield from _field_path_causes(rule, raw, f"{path}.fieldPath")
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """Where rules are asked, and what they cost there.
+class RuleContext:
+    """The context of a schema's rules.
 
-    `cardinality` is how many values of the type there may be, None where nothing bounds them;
-    where items have no past, what is below `no_past_below` cannot be asked about it.
+    `cardinality` is how many values of the schema an object can have; None if unbounded. Below the
+    schema `uncorrelatable_from`, if given, items have no old value, so oldSelf is not available.
     """
 
-    bill: Bill
+    cost_total: RuleCostTotal
     cardinality: int | None = 1
-    no_past_below: str = ""
+    uncorrelatable_from: str = ""
     is_object: bool = False
 
 
-def wrong_expressions(raw: Json, field: str, asking: Asking) -> Iterator[Cause]:
-    """Rules that cannot be asked, or cost too much."""
+def expression_causes(raw: Json, field: str, context: RuleContext) -> Iterator[Cause]:
+    """The errors of rules that do not compile, or cost too much."""
     rules = raw.get("x-kubernetes-validations") or ()
-    known = declared(raw, is_object=asking.is_object) if rules else None
-    if known is None:
+    type_declared = declared(raw, is_object=context.is_object) if rules else None
+    if type_declared is None:
         return
-    for at, rule in enumerate(rules):
-        place = f"{field}.x-kubernetes-validations[{at}]"
-        yield from _wrong_expressions(rule, known, place, asking)
+    for index, rule in enumerate(rules):
+        path = f"{field}.x-kubernetes-validations[{index}]"
+        yield from _rule_causes(rule, type_declared, path, context)
 
 
-def _wrong_expressions(rule: Json, known: Declared, place: str, asking: Asking) -> Iterator[Cause]:
-    text, variables = str(rule.get("rule") or ""), variables_of(known, rule)
+def _rule_causes(
+    rule: Json, type_declared: Declared, path: str, context: RuleContext
+) -> Iterator[Cause]:
+    text, variables = str(rule.get("rule") or ""), variables_of(type_declared, rule)
     if not text.strip():
         return
-    too_much = list(asking.bill.reading.take(f"{place}.rule", text + _message_of(rule)))
-    if too_much:
-        yield from too_much
+    over_length = list(
+        context.cost_total.length_budget.spend(f"{path}.rule", text + _message_of(rule))
+    )
+    if over_length:
+        yield from over_length
         return
     try:
-        asked = compiled(text, variables, known.structures())
-        problem = "" if asked.type_ == BOOL else "cel expression must evaluate to a bool"
+        expression_read = compiled(text, variables, type_declared.structures())
+        problem = "" if expression_read.type_ == BOOL else "cel expression must evaluate to a bool"
     except ExpressionError as cause:
-        asked, problem = None, cause.whole
-    if asked is None or problem:
-        yield _about(f"{place}.rule", rule, problem)
+        expression_read, problem = None, cause.whole
+    if expression_read is None or problem:
+        yield _invalid_rule(f"{path}.rule", rule, problem)
     else:
-        times = known.cardinality_max if asking.cardinality is None else asking.cardinality
-        cost = repeated(estimated_cost(asked, known.size_of).high, times)
-        yield from asking.bill.charge(f"{place}.rule", "rule", cost)
-        yield from _wrong_message(rule, known, place, asking)
-    names_past = asked is not None and not problem and _PAST in asked.variables
-    yield from _wrong_past(rule, place, asking.no_past_below, names_past=names_past)
+        count = (
+            type_declared.cardinality_max if context.cardinality is None else context.cardinality
+        )
+        cost = multiplied_cost(estimated_cost(expression_read, type_declared.size_of).high, count)
+        yield from context.cost_total.charge(f"{path}.rule", "rule", cost)
+        yield from _message_expression_causes(rule, type_declared, path, context)
+    uses_old_self = (
+        expression_read is not None and not problem and _OLD_SELF in expression_read.variables
+    )
+    yield from _old_self_causes(
+        rule, path, context.uncorrelatable_from, uses_old_self=uses_old_self
+    )
 
 
 def _message_of(rule: Json) -> str:
     return str(rule.get("messageExpression") or "")
 
 
-def _wrong_message(rule: Json, known: Declared, place: str, asking: Asking) -> Iterator[Cause]:
-    expression, name = _message_of(rule), f"{place}.messageExpression"
+def _message_expression_causes(
+    rule: Json, type_declared: Declared, path: str, context: RuleContext
+) -> Iterator[Cause]:
+    expression, path_of_message = _message_of(rule), f"{path}.messageExpression"
     if not expression.strip():
         return
     try:
-        asked = compiled(expression, variables_of(known, rule), known.structures())
+        expression_read = compiled(
+            expression, variables_of(type_declared, rule), type_declared.structures()
+        )
     except ExpressionError as cause:
-        yield _about(name, rule, f"messageExpression {cause.whole.removeprefix('program ')}")
+        yield _invalid_rule(
+            path_of_message, rule, f"messageExpression {cause.whole.removeprefix('program ')}"
+        )
         return
-    if asked.type_ != STRING:
-        yield _about(name, rule, "messageExpression must evaluate to a string")
+    if expression_read.type_ != STRING:
+        yield _invalid_rule(path_of_message, rule, "messageExpression must evaluate to a string")
         return
-    cost = estimated_cost(asked, known.size_of).high
-    yield from asking.bill.charge(name, "messageExpression", cost)
+    cost = estimated_cost(expression_read, type_declared.size_of).high
+    yield from context.cost_total.charge(path_of_message, "messageExpression", cost)
 
 
-def _wrong_past(rule: Json, place: str, no_past_below: str, *, names_past: bool) -> Iterator[Cause]:
+def _old_self_causes(
+    rule: Json, path: str, uncorrelatable_from: str, *, uses_old_self: bool
+) -> Iterator[Cause]:
     optional = rule.get("optionalOldSelf")
-    if not names_past:
+    if not uses_old_self:
         if optional is not None:
-            why = "may not be set if oldSelf is not used in rule"
-            yield invalid(f"{place}.optionalOldSelf", optional, why)
-    elif no_past_below:
-        why = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
-        yield invalid(f"{place}.rule", str(rule.get("rule")), f"{why} {no_past_below}")
+            problem = "may not be set if oldSelf is not used in rule"
+            yield invalid(f"{path}.optionalOldSelf", optional, problem)
+    elif uncorrelatable_from:
+        problem = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
+        yield invalid(f"{path}.rule", str(rule.get("rule")), f"{problem} {uncorrelatable_from}")
 
 
-def _wrong_path(rule: Json, raw: Json, place: str) -> Iterator[Cause]:
-    path = str(rule.get("fieldPath") or "")
-    if not path:
+def _field_path_causes(rule: Json, raw: Json, path: str) -> Iterator[Cause]:
+    field_path = str(rule.get("fieldPath") or "")
+    if not field_path:
         return
-    if not path.strip():
-        yield invalid(place, path, "fieldPath must be non-empty if specified")
-    if _LINE_END.search(path):
-        yield invalid(place, path, "fieldPath must not contain line breaks")
+    if not field_path.strip():
+        yield invalid(path, field_path, "fieldPath must be non-empty if specified")
+    if _LINE_END.search(field_path):
+        yield invalid(path, field_path, "fieldPath must not contain line breaks")
     try:
-        field_at(path, raw)
+        field_at(field_path, raw)
     except FieldPathError:
-        yield invalid(place, path, "fieldPath must be a valid path")
+        yield invalid(path, field_path, "fieldPath must be a valid path")
 
 
-def _wrong_words(rule: Json, place: str) -> Iterator[Cause]:
+def _field_causes(rule: Json, path: str) -> Iterator[Cause]:
     text, message = str(rule.get("rule") or "").strip(), str(rule.get("message") or "")
     if not text:
-        yield required(f"{place}.rule", "rule is not specified")
+        yield required(f"{path}.rule", "rule is not specified")
     elif message and not message.strip():
-        why = "message must be non-empty if specified"
-        yield invalid(f"{place}.message", message, why)
+        problem = "message must be non-empty if specified"
+        yield invalid(f"{path}.message", message, problem)
     elif _LINE_END.search(message.strip()):
-        yield invalid(f"{place}.message", message, "message must not contain line breaks")
+        yield invalid(f"{path}.message", message, "message must not contain line breaks")
     elif _LINE_END.search(text) and not message.strip():
-        why = "message must be specified if rule contains line breaks"
-        yield required(f"{place}.message", why)
+        problem = "message must be specified if rule contains line breaks"
+        yield required(f"{path}.message", problem)
     expression = str(rule.get("messageExpression") or "")
     if expression and not expression.strip():
-        why = "messageExpression must be non-empty if specified"
-        yield required(f"{place}.messageExpression", why)
+        problem = "messageExpression must be non-empty if specified"
+        yield required(f"{path}.messageExpression", problem)
     reason = rule.get("reason")
     if reason is not None and reason not in _REASONS:
-        yield not_supported(f"{place}.reason", reason, _REASONS)
+        yield not_supported(f"{path}.reason", reason, _REASONS)
 
 
-def _about(place: str, rule: Json, why: str) -> Cause:
-    return invalid(place, shown_rule(rule), why)
+def _invalid_rule(path: str, rule: Json, problem: str) -> Cause:
+    return invalid(path, shown_rule(rule), problem)

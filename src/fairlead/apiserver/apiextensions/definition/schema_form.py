@@ -1,7 +1,6 @@
-"""Whether a schema can be read at all: whether its members are lists, maps and texts as they must.
+"""Checks that a schema is well-formed: that its members have the JSON types of JSONSchemaProps.
 
-What stands below `items` and `additionalProperties` may be several things, and is not looked at
-when a definition is decoded.
+Schemas below `items` and `additionalProperties` are not checked when a definition is decoded.
 
 upstream: pkg/apis/apiextensions/v1/marshal.go:JSONSchemaPropsOrArray.UnmarshalJSON
 """
@@ -26,7 +25,7 @@ _COUNTS: Final = (
 )
 _MAPS: Final = ("properties", "patternProperties", "definitions", "dependencies")
 _LISTS: Final = ("allOf", "anyOf", "oneOf", "enum")
-_SHAPES: Final[dict[str, type | tuple[type, ...]]] = {
+_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(_TEXTS, str),
     **dict.fromkeys(_FLAGS, bool),
     **dict.fromkeys(_BOUNDS, (int, float)),
@@ -39,32 +38,32 @@ _TEXT_LISTS: Final = ("required", "x-kubernetes-list-map-keys")
 _RULE_TEXTS: Final = ("rule", "message", "messageExpression", "reason", "fieldPath")
 
 
-def misshapen(raw: Any, field: str) -> Iterator[str]:
-    """The places in the schema at `field` where something else stands than there must."""
+def malformed_paths(raw: Any, field: str) -> Iterator[str]:
+    """The paths in the schema at `field` whose value has the wrong JSON type."""
     if not isinstance(raw, dict):
         yield field
         return
-    wrong = [key for key in raw if raw[key] is not None and not _is_shaped(key, raw[key])]
-    yield from (f"{field}.{key}" for key in wrong)
-    if not wrong:
+    malformed = [key for key in raw if raw[key] is not None and not _is_well_formed(key, raw[key])]
+    yield from (f"{field}.{key}" for key in malformed)
+    if not malformed:
         for name, inner in (raw.get("properties") or {}).items():
-            yield from misshapen(inner, f"{field}.properties[{name}]")
+            yield from malformed_paths(inner, f"{field}.properties[{name}]")
         for key in ("allOf", "anyOf", "oneOf"):
-            for at, inner in enumerate(raw.get(key) or ()):
-                yield from misshapen(inner, f"{field}.{key}[{at}]")
+            for index, inner in enumerate(raw.get(key) or ()):
+                yield from malformed_paths(inner, f"{field}.{key}[{index}]")
         for key in ("items", "additionalProperties", "not"):
             if isinstance(raw.get(key), dict):
-                yield from misshapen(raw[key], f"{field}.{key}")
+                yield from malformed_paths(raw[key], f"{field}.{key}")
 
 
-def _is_shaped(key: str, value: Any) -> bool:
+def _is_well_formed(key: str, value: Any) -> bool:
     if key in _TEXT_LISTS:
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
     if key == "x-kubernetes-validations":
         return isinstance(value, list) and all(_is_rule(one) for one in value)
     if key in (*_BOUNDS, *_COUNTS) and isinstance(value, bool):
         return False
-    return isinstance(value, _SHAPES.get(key, object))
+    return isinstance(value, _TYPES.get(key, object))
 
 
 def _is_rule(value: Any) -> bool:

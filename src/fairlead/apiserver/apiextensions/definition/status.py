@@ -1,4 +1,4 @@
-"""What a CustomResourceDefinition is completed with, and how it says what became of it.
+"""The status of a CustomResourceDefinition: conditions, accepted names, stored versions.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go,
 pkg/registry/customresourcedefinition/{strategy,etcd}.go, pkg/controller/status
@@ -12,7 +12,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 
-# Keeps a definition until the last of its objects is gone.
+# The finalizer that keeps a definition until its objects are deleted.
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _ACCEPTED: Final = {
     "type": "NamesAccepted",
@@ -35,7 +35,7 @@ _TERMINATING: Final = {
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     ),
 }
-_ENDING: Final = {
+_DELETING: Final = {
     **_TERMINATING,
     "reason": "InstanceDeletionInProgress",
     "message": "CustomResource deletion is in progress",
@@ -43,41 +43,46 @@ _ENDING: Final = {
 
 
 def with_stored_versions(definition: Json) -> Json:
-    """`definition` with the version that is stored among those that ever were."""
+    """`definition` with its storage version added to status.storedVersions."""
     status = dict(definition.get("status") or {})
     versions = definition["spec"].get("versions") or ()
-    storing = [version["name"] for version in versions if version.get("storage")]
-    known = list(status.get("storedVersions") or ())
-    known += [name for name in storing if name not in known]
+    storage_versions = [version["name"] for version in versions if version.get("storage")]
+    stored_versions = list(status.get("storedVersions") or ())
+    stored_versions += [name for name in storage_versions if name not in stored_versions]
     status.setdefault("conditions", None)
     status.setdefault("acceptedNames", {"plural": "", "kind": ""})
-    return {**definition, "status": {**status, "storedVersions": known or None}}
+    return {**definition, "status": {**status, "storedVersions": stored_versions or None}}
 
 
-def accepted(definition: Json, now: int) -> Json:
-    """`definition` with its names accepted, and not yet established unless it was."""
-    changes = (_ACCEPTED,) if _is(definition, "Established") else (_ACCEPTED, _INSTALLING)
-    return _with(definition, changes, now)
+def with_names_accepted(definition: Json, now: int) -> Json:
+    """`definition` with its names accepted; Established is kept, or False if new."""
+    changes = (
+        (_ACCEPTED,) if _has_condition(definition, "Established") else (_ACCEPTED, _INSTALLING)
+    )
+    return _with_accepted_names(definition, changes, now)
 
 
-def established(definition: Json, now: int) -> Json:
-    """`definition` with its names accepted, and served; itself where they were."""
-    return _with(definition, (_ACCEPTED, _ESTABLISHED), now)
+def with_established(definition: Json, now: int) -> Json:
+    """`definition` with names accepted and Established; the same object if unchanged."""
+    return _with_accepted_names(definition, (_ACCEPTED, _ESTABLISHED), now)
 
 
-def ending(definition: Json, now: int) -> Json:
-    """`definition`, whose objects are being deleted."""
-    return _with_conditions(definition, (_ENDING,), now)
+def with_deletion_in_progress(definition: Json, now: int) -> Json:
+    """`definition` with the condition that its objects are being deleted."""
+    return _with_conditions(definition, (_DELETING,), now)
 
 
 def is_accepted(definition: Json) -> bool:
-    """Whether its names are accepted, as they are now."""
-    named = (definition.get("status") or {}).get("acceptedNames")
-    return _is(definition, "NamesAccepted") and named == definition["spec"]["names"]
+    """Whether the present names are accepted."""
+    accepted_names = (definition.get("status") or {}).get("acceptedNames")
+    return (
+        _has_condition(definition, "NamesAccepted")
+        and accepted_names == definition["spec"]["names"]
+    )
 
 
-def is_refused(definition: Json) -> bool:
-    """Whether a name of it belongs to another definition."""
+def has_name_conflict(definition: Json) -> bool:
+    """Whether a name belongs to another definition."""
     return any(
         one.get("type") == "NamesAccepted" and one.get("status") == "False"
         for one in _conditions(definition)
@@ -85,16 +90,16 @@ def is_refused(definition: Json) -> bool:
 
 
 def is_established(definition: Json) -> bool:
-    """Whether it is served."""
-    return is_accepted(definition) and _is(definition, "Established")
+    """Whether the definition is served."""
+    return is_accepted(definition) and _has_condition(definition, "Established")
 
 
-def is_ending(definition: Json) -> bool:
-    """Whether it says that its objects are being deleted."""
-    return any(one.get("reason") == _ENDING["reason"] for one in _conditions(definition))
+def is_deleting_objects(definition: Json) -> bool:
+    """Whether the condition says that its objects are being deleted."""
+    return any(one.get("reason") == _DELETING["reason"] for one in _conditions(definition))
 
 
-def _is(definition: Json, condition_type: str) -> bool:
+def _has_condition(definition: Json, condition_type: str) -> bool:
     return any(
         one.get("type") == condition_type and one.get("status") == "True"
         for one in _conditions(definition)
@@ -105,9 +110,9 @@ def _conditions(definition: Json) -> list[Json]:
     return (definition.get("status") or {}).get("conditions") or []
 
 
-def _with(definition: Json, changes: tuple[Json, ...], now: int) -> Json:
-    named = _with_conditions(definition, changes, now)
-    status = {**named["status"], "acceptedNames": definition["spec"]["names"]}
+def _with_accepted_names(definition: Json, changes: tuple[Json, ...], now: int) -> Json:
+    accepted_names = _with_conditions(definition, changes, now)
+    status = {**accepted_names["status"], "acceptedNames": definition["spec"]["names"]}
     unchanged = status == (definition.get("status") or {})
     return definition if unchanged else {**definition, "status": status}
 
@@ -117,24 +122,24 @@ def _with_conditions(definition: Json, changes: tuple[Json, ...], now: int) -> J
     return {**definition, "status": {**(definition.get("status") or {}), "conditions": conditions}}
 
 
-def going(definition: Json, now: int) -> Json:
-    """`definition`, which somebody has deleted: it stays until its objects are gone."""
+def with_deletion_requested(definition: Json, now: int) -> Json:
+    """`definition` after a delete request; a finalizer keeps it until its objects are gone."""
     meta = definition["metadata"]
     if meta.get("deletionTimestamp"):
         if "deletionGracePeriodSeconds" in meta:
             return definition
-        # upstream: only who asks again is answered as for other kinds
+        # upstream sets the grace period only on a second request
         return {**definition, "metadata": {**meta, "deletionGracePeriodSeconds": 0}}
     timestamp = format_timestamp(now)
     finalizers = [name for name in meta.get("finalizers", ()) if name != CLEANUP]
-    held = {**meta, "deletionTimestamp": timestamp, "finalizers": [*finalizers, CLEANUP]}
+    meta_after = {**meta, "deletionTimestamp": timestamp, "finalizers": [*finalizers, CLEANUP]}
     status = definition.get("status") or {}
     conditions = with_conditions(status.get("conditions") or (), (_TERMINATING,), timestamp)
-    return {**definition, "metadata": held, "status": {**status, "conditions": conditions}}
+    return {**definition, "metadata": meta_after, "status": {**status, "conditions": conditions}}
 
 
-def released(definition: Json) -> Json:
-    """`definition` once its objects are gone."""
+def without_cleanup_finalizer(definition: Json) -> Json:
+    """`definition` after its objects are gone."""
     meta = dict(definition["metadata"])
     finalizers = [name for name in meta.pop("finalizers", ()) if name != CLEANUP]
     if finalizers:

@@ -1,4 +1,4 @@
-"""What a server does with definitions when they are new and when they change.
+"""The registry strategy of CustomResourceDefinitions.
 
 upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairlead.api.json import Json
-from fairlead.apiserver.apiextensions.definition.rule_cost import Reading
+from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
 from fairlead.apiserver.apiextensions.definition.status import with_stored_versions
 from fairlead.apiserver.apiextensions.definition.validation import causes, changed_causes
 from fairlead.apiserver.error import Cause, invalid
@@ -19,27 +19,27 @@ from fairlead.apiserver.validation.meta.field import bounded
 
 
 def new_definition(definition: Json, _: Storage) -> Json:
-    """`definition`, complete, as it is stored for the first time. Raises ApiError 422."""
-    made = with_stored_versions(definition)
-    _refuse(made, causes(made, Reading()))
-    return made
+    """`definition` as it is stored when created. Raises ApiError 422."""
+    completed = with_stored_versions(definition)
+    _require_valid(completed, causes(completed, ExpressionLengthBudget()))
+    return completed
 
 
 def changed_definition(old: Json, new: Json, _: Storage) -> Json:
-    """`new` as it is stored over `old`. Raises ApiError 422."""
-    made = with_stored_versions(new)
-    reading = None if _schemas(old) == _schemas(made) else Reading()
-    _refuse(made, (*causes(made, reading), *changed_causes(old, made)))
-    return made
+    """`new` as it is stored when updated. Raises ApiError 422."""
+    completed = with_stored_versions(new)
+    length_budget = None if _schemas(old) == _schemas(completed) else ExpressionLengthBudget()
+    _require_valid(completed, (*causes(completed, length_budget), *changed_causes(old, completed)))
+    return completed
 
 
 def _schemas(definition: Json) -> list[Any]:
-    """Schemas that stay as they are keep their rules, whatever is thought of these today."""
+    """The schemas of all versions; if unchanged, their rules are not validated again."""
     return [version.get("schema") for version in definition["spec"].get("versions") or ()]
 
 
-def _refuse(definition: Json, found: Iterable[Cause]) -> None:
-    all_found = tuple(bounded(found))
-    if all_found:
+def _require_valid(definition: Json, causes_found: Iterable[Cause]) -> None:
+    bounded_causes = tuple(bounded(causes_found))
+    if bounded_causes:
         name = definition["metadata"].get("name", "")
-        raise invalid(CUSTOM_RESOURCE_DEFINITION, "", name, all_found)
+        raise invalid(CUSTOM_RESOURCE_DEFINITION, "", name, bounded_causes)

@@ -1,7 +1,7 @@
-"""Whether a schema is structural: whether it says of each value what type it has.
+"""Checks that a schema is structural: that it declares the type of every value.
 
-What stands below `allOf`, `anyOf`, `oneOf` and `not` may only restrict values of types that are
-told elsewhere.
+Schemas in `allOf`, `anyOf`, `oneOf` and `not` may only validate values that are declared outside of
+them.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go
 """
@@ -22,10 +22,10 @@ FIELD: Final = "for specified object fields"
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
-_MIXED: Final = "x-kubernetes-int-or-string"
+_INT_OR_STRING_KEY: Final = "x-kubernetes-int-or-string"
 _JUNCTIONS: Final = ("anyOf", "allOf", "oneOf")
-# What restrictions may not say, and how that is put.
-_NOT_BELOW: Final = (
+# Keywords that are forbidden in value validations, with the error.
+_FORBIDDEN_IN_VALIDATIONS: Final = (
     ("type", "must be empty"),
     ("additionalProperties", "must be undefined"),
     ("default", "must be undefined"),
@@ -34,7 +34,7 @@ _NOT_BELOW: Final = (
     ("nullable", "must be false"),
     (_UNKNOWN, "must be false"),
     (_EMBEDDED, "must be false"),
-    (_MIXED, "must be false"),
+    (_INT_OR_STRING_KEY, "must be false"),
     ("x-kubernetes-list-map-keys", "must be empty"),
     ("x-kubernetes-list-type", "must be undefined"),
     ("x-kubernetes-map-type", "must be undefined"),
@@ -58,152 +58,175 @@ _NO_FIELDS: Final = (
 )
 
 
-def wrong_structure(raw: Json, field: str) -> Iterator[Cause]:
-    """Why the schema of whole objects, which stands at `field`, is not structural."""
-    found = [*_wrong_type(raw, field, ROOT), *_incomplete_junctions(raw, raw, field, field)]
+def structural_causes(raw: Json, field: str) -> Iterator[Cause]:
+    """Why the schema of whole objects at `field` is not structural."""
+    found = [*_node_causes(raw, field, ROOT), *_undeclared_in_junctions(raw, raw, field, field)]
     yield from sorted(found, key=lambda cause: f"{cause.field}: {cause.message}")
 
 
-def _wrong_type(raw: Json, field: str, level: str) -> Iterator[Cause]:
+def _node_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
     items, additional = raw.get("items"), raw.get("additionalProperties")
     if isinstance(items, dict):
-        yield from _wrong_type(items, f"{field}.items", ITEM)
+        yield from _node_causes(items, f"{field}.items", ITEM)
     elif raw.get("type") == "array":
         yield required(f"{field}.items", "must be specified")
     for name, inner in (raw.get("properties") or {}).items():
-        yield from _wrong_type(inner, f"{field}.properties[{name}]", FIELD)
+        yield from _node_causes(inner, f"{field}.properties[{name}]", FIELD)
     if additional is not None and level == ROOT:
         yield forbidden(f"{field}.additionalProperties", "must not be used at the root")
     if isinstance(additional, dict):
-        yield from _wrong_type(additional, f"{field}.additionalProperties", FIELD)
-    yield from _wrong_extensions(raw, field)
-    yield from _wrong_restrictions(
+        yield from _node_causes(additional, f"{field}.additionalProperties", FIELD)
+    yield from _extension_causes(raw, field)
+    yield from _value_validation_causes(
         raw,
         field,
-        is_mixed=raw.get("anyOf") == _INT_OR_STRING,
-        is_mixed_in_all=_first_of_all(raw).get("anyOf") == _INT_OR_STRING,
+        is_int_or_string=raw.get("anyOf") == _INT_OR_STRING,
+        is_int_or_string_in_all=_first_of_all(raw).get("anyOf") == _INT_OR_STRING,
     )
-    yield from _wrong_name(raw, field, level)
-    yield from _wrong_identity(raw, field, level)
+    yield from _type_causes(raw, field, level)
+    yield from _object_field_causes(raw, field, level)
 
 
 def _first_of_all(raw: Json) -> Json:
     return next(iter(raw.get("allOf") or ()), {})
 
 
-def _wrong_extensions(raw: Json, field: str) -> Iterator[Cause]:
-    if raw.get(_MIXED):
-        why = "must be false if x-kubernetes-int-or-string is true"
+def _extension_causes(raw: Json, field: str) -> Iterator[Cause]:
+    if raw.get(_INT_OR_STRING_KEY):
+        problem = "must be false if x-kubernetes-int-or-string is true"
         for other in (_UNKNOWN, _EMBEDDED):
             if raw.get(other):
-                yield invalid(f"{field}.{other}", raw[other], why)
+                yield invalid(f"{field}.{other}", raw[other], problem)
     if raw.get(_EMBEDDED):
         if raw.get("additionalProperties") is not None:
-            why = f"must not be used if {_EMBEDDED} is set"
-            yield forbidden(f"{field}.additionalProperties", why)
+            problem = f"must not be used if {_EMBEDDED} is set"
+            yield forbidden(f"{field}.additionalProperties", problem)
         if not raw.get(_UNKNOWN) and not raw.get("properties"):
             yield required(f"{field}.properties", _NO_FIELDS)
 
 
-def _wrong_name(raw: Json, field: str, level: str) -> Iterator[Cause]:
-    """The name of the type, which must be there."""
-    name, where = raw.get("type") or "", f"{field}.type"
+def _type_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
+    """The errors of the node's type, which is required."""
+    name, path_ = raw.get("type") or "", f"{field}.type"
     if raw.get(_EMBEDDED) and name != "object":
-        why = f"must be object if {_EMBEDDED} is true"
-        yield invalid(where, name, why) if name else required(where, why)
-    elif not name and not raw.get(_MIXED) and not raw.get(_UNKNOWN):
-        yield required(where, f"must not be empty {level}")
+        problem = f"must be object if {_EMBEDDED} is true"
+        yield invalid(path_, name, problem) if name else required(path_, problem)
+    elif not name and not raw.get(_INT_OR_STRING_KEY) and not raw.get(_UNKNOWN):
+        yield required(path_, f"must not be empty {level}")
     if level == ROOT and name and name != "object":
-        yield invalid(where, name, "must be object at the root")
+        yield invalid(path_, name, "must be object at the root")
 
 
-def _wrong_identity(raw: Json, field: str, level: str) -> Iterator[Cause]:
-    """What objects say of their kind and name, which is told elsewhere."""
+def _object_field_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
+    """The errors of apiVersion, kind and metadata, which objects have implicitly."""
     fields = raw.get("properties") or {}
     if level == ROOT or raw.get(_EMBEDDED):
-        for key, wanted in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
-            if key in fields and fields[key].get("type") != wanted:
+        for key, type_required in (
+            ("kind", "string"),
+            ("apiVersion", "string"),
+            ("metadata", "object"),
+        ):
+            if key in fields and fields[key].get("type") != type_required:
                 name = fields[key].get("type") or ""
-                yield invalid(f"{field}.properties[{key}].type", name, f"must be {wanted}")
+                yield invalid(f"{field}.properties[{key}].type", name, f"must be {type_required}")
     if level == ROOT and "metadata" in fields:
         rest = {key: value for key, value in fields["metadata"].items() if key != "type"}
         rest.pop("default", None)
         if set(rest.get("properties") or ()) <= {"name", "generateName"}:
             rest.pop("properties", None)
-        if any(key in _OF_TYPE for key in rest):
+        if any(key in _METADATA_KEYWORDS for key in rest):
             yield forbidden(f"{field}.properties[metadata]", _ONLY_NAMES)
 
 
-_OF_TYPE: Final = (
+_METADATA_KEYWORDS: Final = (
     *("title", "description", "nullable", "items", "properties", "additionalProperties"),
     *("allOf", "anyOf", "oneOf", "not", "required", "enum", "minProperties", "maxProperties"),
     *("pattern", "format", "x-kubernetes-validations"),
-    *(_UNKNOWN, _EMBEDDED, _MIXED, "x-kubernetes-map-type", "x-kubernetes-list-type"),
+    *(_UNKNOWN, _EMBEDDED, _INT_OR_STRING_KEY, "x-kubernetes-map-type", "x-kubernetes-list-type"),
 )
 
 
-def _wrong_restrictions(
-    raw: Json, field: str, *, is_mixed: bool = False, is_mixed_in_all: bool = False
+def _value_validation_causes(
+    raw: Json, field: str, *, is_int_or_string: bool = False, is_int_or_string_in_all: bool = False
 ) -> Iterator[Cause]:
-    """Restrictions of a value; those that make an "int or string" may name types."""
+    """The errors in junctions and the pattern; the int-or-string pattern may declare types."""
     for junction in _JUNCTIONS:
-        if junction == "anyOf" and is_mixed:
+        if junction == "anyOf" and is_int_or_string:
             continue
-        for at, inner in enumerate(raw.get(junction) or ()):
-            mixed = junction == "allOf" and is_mixed_in_all and not at
-            yield from _wrong_restriction(inner, f"{field}.{junction}[{at}]", is_mixed=mixed)
+        for index, inner in enumerate(raw.get(junction) or ()):
+            may_have_type = junction == "allOf" and is_int_or_string_in_all and not index
+            yield from _validation_node_causes(
+                inner, f"{field}.{junction}[{index}]", is_int_or_string=may_have_type
+            )
     if raw.get("not") is not None:
-        yield from _wrong_restriction(raw["not"], f"{field}.not")
+        yield from _validation_node_causes(raw["not"], f"{field}.not")
     pattern = raw.get("pattern")
     if pattern:
         try:
             compiled_pattern(pattern)
         except ValueError as cause:
-            why = f"must be a valid regular expression, but isn't: {_told(str(cause))}"
-            yield invalid(f"{field}.pattern", pattern, why)
+            problem = f"must be a valid regular expression, but isn't: {_regexp_error(str(cause))}"
+            yield invalid(f"{field}.pattern", pattern, problem)
 
 
-def _told(problem: str) -> str:
-    """What is wrong with a pattern, in the words of upstream's library."""
-    what, _, where = problem.partition(": ")
-    return f"error parsing regexp: {_PATTERN_PROBLEMS.get(what, what)}: `{where}`"
+def _regexp_error(problem: str) -> str:
+    """The error of a pattern in the words of Go's regexp package."""
+    problem_text, _, path_ = problem.partition(": ")
+    return f"error parsing regexp: {_PATTERN_PROBLEMS.get(problem_text, problem_text)}: `{path_}`"
 
 
-def _wrong_restriction(raw: Json, field: str, *, is_mixed: bool = False) -> Iterator[Cause]:
-    yield from _wrong_restrictions(raw, field, is_mixed=is_mixed)
+def _validation_node_causes(
+    raw: Json, field: str, *, is_int_or_string: bool = False
+) -> Iterator[Cause]:
+    yield from _value_validation_causes(raw, field, is_int_or_string=is_int_or_string)
     if isinstance(raw.get("items"), dict):
-        yield from _wrong_restriction(raw["items"], f"{field}.items")
+        yield from _validation_node_causes(raw["items"], f"{field}.items")
     for name, inner in (raw.get("properties") or {}).items():
-        yield from _wrong_restriction(inner, f"{field}.properties[{name}]")
-    for key, why in _NOT_BELOW:
+        yield from _validation_node_causes(inner, f"{field}.properties[{name}]")
+    for key, problem in _FORBIDDEN_IN_VALIDATIONS:
         if raw.get(key) or (key in ("additionalProperties", "default") and key in raw):
-            yield forbidden(f"{field}.{key}", f"{why} to be structural")
+            yield forbidden(f"{field}.{key}", f"{problem} to be structural")
     if "metadata" in (raw.get("properties") or {}):
-        why = "must not be specified in a nested context"
-        yield forbidden(f"{field}.properties[metadata]", why)
+        problem = "must not be specified in a nested context"
+        yield forbidden(f"{field}.properties[metadata]", problem)
 
 
-def _incomplete_junctions(raw: Json, known: Json, there: str, here: str) -> Iterator[Cause]:
-    """Fields that restrictions at `here` speak of, and that the type at `there` does not have."""
+def _undeclared_in_junctions(
+    raw: Json, declared: Json, declared_path: str, validation_path: str
+) -> Iterator[Cause]:
+    """Fields that the junctions at one path use, and the schema at the other does not declare."""
     if raw.get("not") is not None:
-        yield from _incomplete(raw["not"], known, there, f"{here}.not")
+        yield from _undeclared_causes(raw["not"], declared, declared_path, f"{validation_path}.not")
     for junction in _JUNCTIONS:
-        for at, inner in enumerate(raw.get(junction) or ()):
-            yield from _incomplete(inner, known, there, f"{here}.{junction}[{at}]")
+        for index, inner in enumerate(raw.get(junction) or ()):
+            yield from _undeclared_causes(
+                inner, declared, declared_path, f"{validation_path}.{junction}[{index}]"
+            )
 
 
-def _incomplete(raw: Json, known: Json, there: str, here: str) -> Iterator[Cause]:
-    yield from _incomplete_junctions(raw, known, there, here)
+def _undeclared_causes(
+    raw: Json, declared: Json, declared_path: str, validation_path: str
+) -> Iterator[Cause]:
+    yield from _undeclared_in_junctions(raw, declared, declared_path, validation_path)
     if isinstance(raw.get("items"), dict):
-        if isinstance(known.get("items"), dict):
-            inner = known["items"]
-            yield from _incomplete(raw["items"], inner, f"{there}.items", f"{here}.items")
+        if isinstance(declared.get("items"), dict):
+            inner = declared["items"]
+            yield from _undeclared_causes(
+                raw["items"], inner, f"{declared_path}.items", f"{validation_path}.items"
+            )
         else:
-            yield required(f"{there}.items", f"because it is defined in {here}.items")
-    fields = known.get("properties") or {}
+            yield required(
+                f"{declared_path}.items", f"because it is defined in {validation_path}.items"
+            )
+    fields = declared.get("properties") or {}
     for name, inner in (raw.get("properties") or {}).items():
-        step = f"properties[{name}]"
+        segment = f"properties[{name}]"
         if name in fields:
-            yield from _incomplete(inner, fields[name], f"{there}.{step}", f"{here}.{step}")
+            yield from _undeclared_causes(
+                inner, fields[name], f"{declared_path}.{segment}", f"{validation_path}.{segment}"
+            )
         else:
-            yield required(f"{there}.{step}", f"because it is defined in {here}.{step}")
+            yield required(
+                f"{declared_path}.{segment}",
+                f"because it is defined in {validation_path}.{segment}",
+            )

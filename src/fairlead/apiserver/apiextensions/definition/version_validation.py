@@ -1,4 +1,4 @@
-"""What may be wrong with the parts of a definition's versions: columns, subresources, selectors.
+"""Validation of a version's printer columns, subresources and selectable fields.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 """
@@ -25,37 +25,37 @@ _SELECTABLE: Final = (
 )
 
 
-def wrong_columns(field: str, version: Json) -> Iterator[Cause]:
-    """What is wrong with the columns of tables."""
-    for at, column in enumerate(version.get("additionalPrinterColumns") or ()):
-        path, place = column.get("jsonPath", ""), f"{field}[{at}]"
+def column_causes(field: str, version: Json) -> Iterator[Cause]:
+    """The errors of additionalPrinterColumns."""
+    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
+        path, path_of_item = column.get("jsonPath", ""), f"{field}[{index}]"
         if not column.get("name"):
-            yield required(f"{place}.name")
-        why = f"must be one of {','.join(_COLUMN_TYPES)}"
+            yield required(f"{path_of_item}.name")
+        problem = f"must be one of {','.join(_COLUMN_TYPES)}"
         if not column.get("type"):
-            yield required(f"{place}.type", why)
+            yield required(f"{path_of_item}.type", problem)
         elif column["type"] not in _COLUMN_TYPES:
-            yield invalid(f"{place}.type", column["type"], why)
+            yield invalid(f"{path_of_item}.type", column["type"], problem)
         if column.get("format") and column["format"] not in _COLUMN_FORMATS:
-            why = f"must be one of {','.join(_COLUMN_FORMATS)}"
-            yield invalid(f"{place}.format", column["format"], why)
+            problem = f"must be one of {','.join(_COLUMN_FORMATS)}"
+            yield invalid(f"{path_of_item}.format", column["format"], problem)
         if not path:
-            yield required(f"{place}.JSONPath")
+            yield required(f"{path_of_item}.JSONPath")
         else:
-            yield from _wrong_path(f"{place}.JSONPath", path)
+            yield from _path_causes(f"{path_of_item}.JSONPath", path)
 
 
-def _wrong_path(field: str, path: str, *roots: str) -> Iterator[Cause]:
-    """A path must begin with a point and, where there are `roots`, with one of them."""
+def _path_causes(field: str, path: str, *roots: str) -> Iterator[Cause]:
+    """A path must begin with a dot and, if `roots` are given, with one of them."""
     if not path.startswith("."):
         yield invalid(field, path, "must be a simple json path starting with .")
     elif roots and not path.startswith(tuple(f"{root}." for root in roots)):
-        where = "either " if roots[1:] else ""
-        yield invalid(field, path, f"should be a json path under {where}{' or '.join(roots)}")
+        prefix = "either " if roots[1:] else ""
+        yield invalid(field, path, f"should be a json path under {prefix}{' or '.join(roots)}")
 
 
-def wrong_subresources(field: str, version: Json) -> Iterator[Cause]:
-    """What is wrong with the paths to numbers of replicas."""
+def subresource_causes(field: str, version: Json) -> Iterator[Cause]:
+    """The errors of the scale subresource's paths."""
     scale = (version.get("subresources") or {}).get("scale")
     if scale is None:
         return
@@ -64,32 +64,32 @@ def wrong_subresources(field: str, version: Json) -> Iterator[Cause]:
         if not path:
             yield required(f"{field}.scale.{name}")
         else:
-            yield from _wrong_path(f"{field}.scale.{name}", path, root)
+            yield from _path_causes(f"{field}.scale.{name}", path, root)
     path = scale.get("labelSelectorPath")
     if path:
-        yield from _wrong_path(f"{field}.scale.labelSelectorPath", path, ".spec", ".status")
+        yield from _path_causes(f"{field}.scale.labelSelectorPath", path, ".spec", ".status")
 
 
-def wrong_selectable(field: str, version: Json) -> Iterator[Cause]:
-    """What is wrong with the fields that lists can be selected by."""
+def selectable_field_causes(field: str, version: Json) -> Iterator[Cause]:
+    """The errors of selectableFields."""
     raw = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     seen: dict[tuple[str, ...], None] = {}
-    for at, row in enumerate(version.get("selectableFields") or ()):
-        place, path = f"{field}[{at}].jsonPath", row.get("jsonPath", "")
+    for index, selectable_field in enumerate(version.get("selectableFields") or ()):
+        path_of_item, path = f"{field}[{index}].jsonPath", selectable_field.get("jsonPath", "")
         if not path:
-            yield required(place)
+            yield required(path_of_item)
             continue
         try:
-            names, found = field_at(path, raw, is_plain=True)
+            names, schema = field_at(path, raw, is_plain=True)
         except FieldPathError as cause:
-            yield invalid(place, path, f"is an invalid path: {cause}")
+            yield invalid(path_of_item, path, f"is an invalid path: {cause}")
             continue
         if names[:1] == ("metadata",):
-            yield invalid(place, path, "must not point to fields in metadata")
-        if found.get("type") not in ("string", "boolean", "integer"):
-            yield invalid(place, path, _SELECTABLE)
+            yield invalid(path_of_item, path, "must not point to fields in metadata")
+        if schema.get("type") not in ("string", "boolean", "integer"):
+            yield invalid(path_of_item, path, _SELECTABLE)
         if names in seen:
-            yield duplicate(place, path)
+            yield duplicate(path_of_item, path)
         seen[names] = None
     if len(seen) > _SELECTABLE_MAX:
         yield too_many(field, len(seen), _SELECTABLE_MAX)

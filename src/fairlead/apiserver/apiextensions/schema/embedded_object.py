@@ -1,4 +1,4 @@
-"""Whether API objects within custom resources are such: with a kind, and metadata in order.
+"""Validation of API objects embedded in custom resources: type and metadata.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go
 """
@@ -17,21 +17,21 @@ from fairlead.apiserver.validation.meta.format import dns_1035_problems, path_se
 from fairlead.apiserver.validation.meta.object_meta import check_labels
 
 
-def wrong_embedded(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    """What is wrong with the objects in `value`, which is at `path`."""
+def embedded_object_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    """The errors of all embedded objects in `value`, which is at `path`."""
     if isinstance(value, dict):
         if schema.is_embedded:
-            yield from _wrong_object(value, path)
+            yield from _object_causes(value, path)
         for key in sorted(value):
             inner = schema.properties.get(key) or schema.additional
             if inner is not None:
-                yield from wrong_embedded(inner, value[key], member_path(schema, path, key))
+                yield from embedded_object_causes(inner, value[key], member_path(schema, path, key))
     elif isinstance(value, list) and schema.items is not None:
-        for at, item in enumerate(value):
-            yield from wrong_embedded(schema.items, item, f"{path}[{at}]")
+        for index, item in enumerate(value):
+            yield from embedded_object_causes(schema.items, item, f"{path}[{index}]")
 
 
-def _wrong_object(value: Json, path: str) -> Iterator[Cause]:
+def _object_causes(value: Json, path: str) -> Iterator[Cause]:
     for key in ("apiVersion", "kind"):
         if key not in value:
             yield required(f"{path}.{key}")
@@ -44,14 +44,14 @@ def _wrong_object(value: Json, path: str) -> Iterator[Cause]:
         yield invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
     problems = dns_1035_problems(kind.lower()) if isinstance(kind, str) and kind else ()
     if problems:
-        why = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-        yield invalid(f"{path}.kind", kind, why)
+        problem = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+        yield invalid(f"{path}.kind", kind, problem)
     meta = value.get("metadata")
     if isinstance(meta, dict):
-        yield from _wrong_metadata(meta, f"{path}.metadata")
+        yield from _metadata_causes(meta, f"{path}.metadata")
 
 
-def _wrong_metadata(meta: Json, path: str) -> Iterator[Cause]:
+def _metadata_causes(meta: Json, path: str) -> Iterator[Cause]:
     name = meta.get("name")
     for problem in path_segment_problems(name) if isinstance(name, str) and name else ():
         yield invalid(f"{path}.name", name, problem)

@@ -1,4 +1,4 @@
-"""Formats of texts that a custom resource's type may ask for; unknown formats ask for nothing.
+"""String formats of custom resource schemas; an unknown format allows any string.
 
 upstream: k8s.io/kube-openapi/pkg/validation/strfmt/default.go, format.go
 """
@@ -23,33 +23,33 @@ _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:|/)\S*")
 _DURATION: Final = re.compile(r"\d+\s*(ns|us|µs|ms|s|m|h|d|w|\w+)")
 
 
-def _reads(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """Whether `read` takes a text without complaint."""
+def _parses_with(read: Callable[[str], object]) -> Callable[[str], bool]:
+    """A predicate: whether `read` parses a text without an error."""
 
-    def fits(text: str) -> bool:
+    def has_format_(text: str) -> bool:
         try:
             read(text)
         except (ValueError, binascii.Error):
             return False
         return True
 
-    return fits
+    return has_format_
 
 
 def _is_duration(text: str) -> bool:
-    return _reads(parse_duration)(text) or _DURATION.fullmatch(text) is not None
+    return _parses_with(parse_duration)(text) or _DURATION.fullmatch(text) is not None
 
 
 _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
-    "byte": _reads(lambda text: base64.b64decode(text, validate=True)),
-    "cidr": _reads(lambda text: ipaddress.ip_network(text, strict=False)),
-    "date": _reads(date.fromisoformat),
-    "date-time": _reads(parse_timestamp),
+    "byte": _parses_with(lambda text: base64.b64decode(text, validate=True)),
+    "cidr": _parses_with(lambda text: ipaddress.ip_network(text, strict=False)),
+    "date": _parses_with(date.fromisoformat),
+    "date-time": _parses_with(parse_timestamp),
     "duration": _is_duration,
     "email": lambda text: _EMAIL.fullmatch(text) is not None,
     "hostname": lambda text: _HOSTNAME.fullmatch(text) is not None,
-    "ipv4": _reads(ipaddress.IPv4Address),
-    "ipv6": _reads(ipaddress.IPv6Address),
+    "ipv4": _parses_with(ipaddress.IPv4Address),
+    "ipv6": _parses_with(ipaddress.IPv6Address),
     "mac": lambda text: _MAC.fullmatch(text) is not None,
     "uri": lambda text: _URI.fullmatch(text) is not None,
     "uuid": lambda text: _UUID.fullmatch(text) is not None,
@@ -58,5 +58,5 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
 
 def has_format(text: str, name: str) -> bool:
     """Whether `text` has the format called `name`."""
-    fits = _FORMATS.get(name.replace("datetime", "date-time"))
-    return fits is None or fits(text)
+    has_format_ = _FORMATS.get(name.replace("datetime", "date-time"))
+    return has_format_ is None or has_format_(text)

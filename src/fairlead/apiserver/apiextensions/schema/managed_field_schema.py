@@ -1,8 +1,7 @@
-"""A custom resource's type as those see it who own its fields: appliers and managers.
+"""The schema of a custom resource for managedFields and server-side apply.
 
-Where a definition lets unknown fields stay, it does so for everything below: there, an object has
-the fields that it is described with, and any other. What nobody described is what it shows.
-Schemas without a type, such as those of numbers that may be texts, take values of every type.
+Where a definition preserves unknown fields, it does so for everything below: objects there have
+their declared fields and any others. A value without a declared type can be of any type.
 
 upstream: apiextensions-apiserver/pkg/controller/openapi/builder/builder.go,
 kube-openapi/pkg/schemaconv/openapi.go
@@ -23,51 +22,61 @@ _SCALARS: Final = {
     "boolean": Type.BOOLEAN,
 }
 # upstream: kube-openapi/pkg/schemaconv/smd.go:convertPrimitive
-_TEXT_FORMATS: Final = ("", "byte")
-_LISTS: Final = {"set": Topology.SET, "map": Topology.MAP}
+_STRING_FORMATS: Final = ("", "byte")
+_LIST_TOPOLOGIES: Final = {"set": Topology.SET, "map": Topology.MAP}
 
 
-def object_type(schema: Structural) -> Schema:
-    """The type of whole objects: with the fields that all objects have."""
-    fields, defaults = _fields(schema, keeps=schema.keeps_unknown)
-    rest = _rest(schema, keeps=schema.keeps_unknown)
-    return Schema(Type.OBJECT, fields={**fields, **_common()}, items=rest, key_defaults=defaults)
+def object_schema(schema: Structural) -> Schema:
+    """The schema of whole objects, with apiVersion, kind and metadata."""
+    fields, defaults = _fields(schema, keeps_unknown=schema.keeps_unknown)
+    other_fields = _other_fields(schema, keeps_unknown=schema.keeps_unknown)
+    return Schema(
+        Type.OBJECT,
+        fields={**fields, **_object_fields()},
+        items=other_fields,
+        key_defaults=defaults,
+    )
 
 
-def field_type(schema: Structural, *, keeps: bool = False) -> Schema:
-    """The type of a value; `keeps`: unknown fields stay around it."""
-    keeps = keeps or schema.keeps_unknown
+def value_schema(schema: Structural, *, keeps_unknown: bool = False) -> Schema:
+    """The schema of a value; `keeps_unknown` if a value around it preserves unknown fields."""
+    keeps_unknown = keeps_unknown or schema.keeps_unknown
     if schema.type == "array":
-        return _list(schema, keeps=keeps)
+        return _list(schema, keeps_unknown=keeps_unknown)
     if schema.type in ("object", ""):
-        return _object(schema, keeps=keeps)
-    if schema.type == "string" and schema.raw.get("format", "") not in _TEXT_FORMATS:
-        return Schema(Type.INT_OR_STRING)  # whatever JSON has for it
+        return _object(schema, keeps_unknown=keeps_unknown)
+    if schema.type == "string" and schema.raw.get("format", "") not in _STRING_FORMATS:
+        return Schema(Type.INT_OR_STRING)  # any scalar
     return Schema(_SCALARS.get(schema.type, Type.ANY))
 
 
-def _list(schema: Structural, *, keeps: bool) -> Schema:
-    topology = _LISTS.get(schema.raw.get("x-kubernetes-list-type", ""), Topology.ATOMIC)
+def _list(schema: Structural, *, keeps_unknown: bool) -> Schema:
+    topology = _LIST_TOPOLOGIES.get(schema.raw.get("x-kubernetes-list-type", ""), Topology.ATOMIC)
     keys = tuple(schema.raw.get("x-kubernetes-list-map-keys") or ())
-    items = field_type(schema.items, keeps=keeps) if schema.items else ANYTHING
+    items = value_schema(schema.items, keeps_unknown=keeps_unknown) if schema.items else ANYTHING
     return Schema(Type.LIST, topology, items=items, keys=keys)
 
 
-def _object(schema: Structural, *, keeps: bool) -> Schema:
+def _object(schema: Structural, *, keeps_unknown: bool) -> Schema:
     is_atomic = schema.raw.get("x-kubernetes-map-type") == "atomic"
     topology = Topology.ATOMIC if is_atomic else Topology.GRANULAR
-    fields, defaults = _fields(schema, keeps=keeps)
+    fields, defaults = _fields(schema, keeps_unknown=keeps_unknown)
     if schema.is_embedded:
-        fields = {**fields, **_common()}
-    rest = _rest(schema, keeps=keeps) or (None if fields else ANYTHING)
-    of = Type.ANY if not schema.type else Type.OBJECT if fields else Type.MAP
-    return Schema(of, topology, fields=fields, items=rest, key_defaults=defaults)
+        fields = {**fields, **_object_fields()}
+    other_fields = _other_fields(schema, keeps_unknown=keeps_unknown) or (
+        None if fields else ANYTHING
+    )
+    type_ = Type.ANY if not schema.type else Type.OBJECT if fields else Type.MAP
+    return Schema(type_, topology, fields=fields, items=other_fields, key_defaults=defaults)
 
 
-def _fields(schema: Structural, *, keeps: bool) -> tuple[dict[str, Field], dict[str, object]]:
-    """The fields that a schema names, and what those are by default."""
+def _fields(
+    schema: Structural, *, keeps_unknown: bool
+) -> tuple[dict[str, Field], dict[str, object]]:
+    """The declared fields of an object, and their defaults."""
     fields = {
-        name: _field(field_type(inner, keeps=keeps)) for name, inner in schema.properties.items()
+        name: _field(value_schema(inner, keeps_unknown=keeps_unknown))
+        for name, inner in schema.properties.items()
     }
     defaults = {
         name: inner.raw["default"]
@@ -77,14 +86,14 @@ def _fields(schema: Structural, *, keeps: bool) -> tuple[dict[str, Field], dict[
     return fields, defaults
 
 
-def _rest(schema: Structural, *, keeps: bool) -> Schema | None:
-    """The type of the fields that a schema does not name, None if there are none."""
+def _other_fields(schema: Structural, *, keeps_unknown: bool) -> Schema | None:
+    """The schema of fields that are not declared; None if there cannot be any."""
     if schema.additional is not None:
-        return field_type(schema.additional, keeps=keeps)
-    return ANYTHING if keeps else None
+        return value_schema(schema.additional, keeps_unknown=keeps_unknown)
+    return ANYTHING if keeps_unknown else None
 
 
-def _common() -> dict[str, Field]:
+def _object_fields() -> dict[str, Field]:
     return {
         "apiVersion": _field(Schema(Type.STRING)),
         "kind": _field(Schema(Type.STRING)),

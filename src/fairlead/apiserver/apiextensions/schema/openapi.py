@@ -1,6 +1,6 @@
-"""A custom resource's type as OpenAPI describes it: its definition's schema, completed.
+"""The OpenAPI schemas of a custom resource and its list.
 
-What every object has is told in the words of the kinds that the server knows by itself.
+apiVersion, kind and metadata are described as those of built-in kinds.
 
 upstream: apiextensions-apiserver/pkg/controller/openapi/builder/builder.go
 """
@@ -15,7 +15,7 @@ from fairlead.apiserver.schema.model import words
 
 _PACKAGE: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _META: Final = f"#/components/schemas/{_PACKAGE}"
-# Where the words stand: of an object, and of what has a list's metadata.
+# Definitions that the descriptions are taken from: of objects, and of lists.
 _OBJECT: Final = "io.k8s.api.apps.v1.Deployment"
 _LIST: Final = f"{_PACKAGE}.Status"
 _CONVENTIONS: Final = (
@@ -23,35 +23,38 @@ _CONVENTIONS: Final = (
 )
 
 
-def open_type(kind: Kind, name: str) -> dict[str, Json]:
-    """The types of objects and lists of a custom resource; `name` is the former's."""
+def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
+    """The schemas of a custom resource, called `name`, and of its list."""
     raw: Json = dict(kind.custom.raw) if kind.custom else {"type": "object"}
-    own: Json = raw.get("properties") or {}
+    properties_of_object: Json = raw.get("properties") or {}
     items = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
-    about = f"List of {kind.plural}. More info: {_CONVENTIONS}"
-    listed = {
+    list_description = f"List of {kind.plural}. More info: {_CONVENTIONS}"
+    list_schema = {
         "description": f"{kind.list_kind} is a list of {kind.kind}",
         "type": "object",
         "required": ["items"],
-        "properties": {"items": {"description": about, **items}, **_common(_LIST, "ListMeta")},
+        "properties": {
+            "items": {"description": list_description, **items},
+            **_metadata_properties(_LIST, "ListMeta"),
+        },
     }
-    properties = {**own, **_common(_OBJECT, "ObjectMeta")}
+    properties = {**properties_of_object, **_metadata_properties(_OBJECT, "ObjectMeta")}
     return {
         name: {**raw, "properties": properties} | _kind(kind, kind.kind),
-        f"{name}List": listed | _kind(kind, kind.list_kind),
+        f"{name}List": list_schema | _kind(kind, kind.list_kind),
     }
 
 
-def _common(told: str, meta: str) -> dict[str, Json]:
-    """What all objects have, or all lists, in the words of the type `told`."""
+def _metadata_properties(definition: str, meta: str) -> dict[str, Json]:
+    """The properties of all objects or lists, described as in `definition`."""
     types: dict[str, Json] = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
         "metadata": {"allOf": [{"$ref": f"{_META}.{meta}"}]},
     }
-    return {name: {"description": words()[told][name], **types[name]} for name in types}
+    return {name: {"description": words()[definition][name], **types[name]} for name in types}
 
 
 def _kind(kind: Kind, title: str) -> Json:
-    named = {"group": kind.group, "kind": title, "version": kind.version}
-    return {"x-kubernetes-group-version-kind": [named]}
+    group_version_kind = {"group": kind.group, "kind": title, "version": kind.version}
+    return {"x-kubernetes-group-version-kind": [group_version_kind]}

@@ -1,8 +1,8 @@
-"""What is kept of a custom resource, and what is filled in.
+"""Pruning and defaulting of custom resources.
 
-    1. fields that the type does not know are dropped, and told
-    2. nulls are dropped where null is no value and there is no default
-    3. defaults stand where nothing, or such a null, is
+    1. fields that the schema does not declare are dropped, and reported
+    2. nulls are dropped where the field is not nullable and has no default
+    3. defaults are set where a field is absent, or null but not nullable
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go and
 defaulting/algorithm.go
@@ -16,12 +16,13 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
+from fairlead.apiserver.cost_budget import CostBudget
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.schema.place import Place
 
-Tell = Callable[[Place], object]
+OnDropped = Callable[[Place], object]
 
-# Etcd takes a tenth of it in one object.
+# Ten times the size of an object in etcd.
 FILLED_CHARACTERS_MAX: Final = 16 << 20
 _TOO_LARGE: Final = "the object would be too large with the defaults of its type"
 IDENTITY: Final = ("apiVersion", "kind", "metadata")
@@ -30,71 +31,72 @@ _INT64: Final = range(-(2**63), 2**63)
 _WITHOUT_EXPONENT: Final = 1e21
 
 
-def shaped(schema: Structural, obj: Json, tell: Tell) -> Json:
-    """`obj` as it is stored; `tell` gets the place of each field that is dropped.
+def pruned_and_defaulted(schema: Structural, obj: Json, on_dropped: OnDropped) -> Json:
+    """`obj` as it is stored; `on_dropped` is called with the path of each dropped field.
 
-    Raises ApiError 413 where too much is filled in.
+    Raises ApiError 413 if the defaults are too large.
     """
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
-    pruned = _pruned(schema, inner, Place(), tell)
-    named = {key: obj[key] for key in IDENTITY if key in obj}
-    made: Json = defaulted(schema, {**named, **pruned})
-    return made
+    pruned = _pruned(schema, inner, Place(), on_dropped)
+    identity = {key: obj[key] for key in IDENTITY if key in obj}
+    result: Json = defaulted(schema, {**identity, **pruned})
+    return result
 
 
 def pruned_object(schema: Structural, obj: Json) -> Json:
-    """A whole object without what its type does not know, and nothing filled in."""
+    """A whole object without undeclared fields; defaults are not set."""
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
-    made: Json = _pruned(schema, inner, Place(), _forget)
-    return {**{key: obj[key] for key in IDENTITY if key in obj}, **made}
+    result: Json = _pruned(schema, inner, Place(), _ignore)
+    return {**{key: obj[key] for key in IDENTITY if key in obj}, **result}
 
 
-def _forget(_: Place) -> None:
-    """Nobody is told."""
+def _ignore(_: Place) -> None:
+    """Ignores a dropped field."""
 
 
-def shaped_value(schema: Structural, value: Any, tell: Tell) -> Any:
-    """`value` of a type without what the type does not know, which is told."""
-    return _pruned(schema, value, Place(), tell)
+def pruned_value(schema: Structural, value: Any, on_dropped: OnDropped) -> Any:
+    """`value` without undeclared fields, which are reported."""
+    return _pruned(schema, value, Place(), on_dropped)
 
 
-def _pruned(schema: Structural, value: Any, place: Place, tell: Tell) -> Any:
-    """`value` without what the type does not know, and without nulls that say nothing."""
+def _pruned(schema: Structural, value: Any, path: Place, on_dropped: OnDropped) -> Any:
+    """`value` without undeclared fields and meaningless nulls."""
     if isinstance(value, dict):
-        return _pruned_object(schema, value, place, tell)
+        return _pruned_object(schema, value, path, on_dropped)
     if isinstance(value, list):
         if schema.items is None:
             return value
         return [
-            _pruned(schema.items, item, Place(place, at), tell) for at, item in enumerate(value)
+            _pruned(schema.items, item, Place(path, index), on_dropped)
+            for index, item in enumerate(value)
         ]
     return _number(value)
 
 
-def _pruned_object(schema: Structural, value: Json, place: Place, tell: Tell) -> Json:
-    made: Json = {}
+def _pruned_object(schema: Structural, value: Json, path: Place, on_dropped: OnDropped) -> Json:
+    result: Json = {}
     for key, item in value.items():
         if schema.is_embedded and key in IDENTITY:
-            made[key] = item
+            result[key] = item
             continue
         inner = schema.properties.get(key) or schema.additional
-        here = Place(place, key)
+        member_path_ = Place(path, key)
         if inner is not None:
-            if item is not None or _is_null_kept(inner):
-                made[key] = _pruned(inner, item, here, tell)
+            if item is not None or _keeps_null(inner):
+                result[key] = _pruned(inner, item, member_path_, on_dropped)
         elif schema.keeps_unknown:
-            made[key] = item
+            result[key] = item
         else:
-            tell(here)
-    return made
+            on_dropped(member_path_)
+    return result
 
 
-def _is_null_kept(schema: Structural) -> bool:
+def _keeps_null(schema: Structural) -> bool:
     return schema.is_nullable or schema.default is not ABSENT
 
 
 def _number(value: Any) -> Any:
-    """Upstream writes a whole number without a point, however it was sent."""
+    """A number as upstream's encoder writes it: without a fraction if it is whole."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_MAX:
         return int(value)
     if isinstance(value, int) and value not in _INT64:
@@ -103,52 +105,46 @@ def _number(value: Any) -> Any:
 
 
 def _of_double(number: int) -> int | float:
-    """What is left of an integer in 64 bits, written with as many zeros as upstream writes."""
+    """An integer over 64 bits after conversion to float64 and back."""
     # upstream: encoding/json encode.go:floatEncoder.encode
     nearest = float(number)
     return int(Decimal(repr(nearest))) if abs(nearest) < _WITHOUT_EXPONENT else nearest
 
 
 def defaulted(schema: Structural, value: Any) -> Any:
-    """`value` with the defaults of its type. Raises ApiError 413 for more than anybody stores."""
-    return _filled(schema, value, _Room())
+    """`value` with the defaults of its schema. Raises ApiError 413 if they are too large."""
+    return _with_defaults(schema, value, CostBudget(FILLED_CHARACTERS_MAX))
 
 
-class _Room:
-    """How long what is filled in may still be."""
-
-    def __init__(self) -> None:
-        self._left = FILLED_CHARACTERS_MAX
-
-    def take(self, length: int) -> None:
-        self._left -= length
-        if self._left < 0:
-            raise ApiError("RequestEntityTooLarge", 413, _TOO_LARGE)
+def _charge(budget: CostBudget, length: int) -> None:
+    """Spends the length of a default. Raises ApiError 413 if defaults are too large."""
+    if not budget.spend(length):
+        raise ApiError("RequestEntityTooLarge", 413, _TOO_LARGE)
 
 
-def _filled(schema: Structural, value: Any, room: _Room) -> Any:
+def _with_defaults(schema: Structural, value: Any, budget: CostBudget) -> Any:
     if isinstance(value, dict):
-        made = dict(value)
+        result = dict(value)
         for key, inner, length in schema.filled:
-            if _lacks(made, key, inner):
-                room.take(length)
-                made[key] = inner.default
-        for key, item in made.items():
-            known = schema.properties.get(key) or schema.additional
-            if known is not None:
-                made[key] = _filled(known, item, room)
-        return made
+            if _needs_default(result, key, inner):
+                _charge(budget, length)
+                result[key] = inner.default
+        for key, item in result.items():
+            member_schema = schema.properties.get(key) or schema.additional
+            if member_schema is not None:
+                result[key] = _with_defaults(member_schema, item, budget)
+        return result
     if isinstance(value, list) and schema.items is not None:
-        return [_item(schema.items, item, room) for item in value]
+        return [_item_with_defaults(schema.items, item, budget) for item in value]
     return value
 
 
-def _item(schema: Structural, item: Any, room: _Room) -> Any:
+def _item_with_defaults(schema: Structural, item: Any, budget: CostBudget) -> Any:
     if item is None and schema.default is not ABSENT and not schema.is_nullable:
-        room.take(len(str(schema.default)))
+        _charge(budget, len(str(schema.default)))
         return schema.default
-    return _filled(schema, item, room)
+    return _with_defaults(schema, item, budget)
 
 
-def _lacks(obj: Json, key: str, schema: Structural) -> bool:
+def _needs_default(obj: Json, key: str, schema: Structural) -> bool:
     return key not in obj or (obj[key] is None and not schema.is_nullable)

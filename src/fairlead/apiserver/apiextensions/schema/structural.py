@@ -1,4 +1,4 @@
-"""A structural schema: the type of a custom resource, node by node.
+"""Structural schemas: the parsed type of a custom resource.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/structural.go, kubernetes.go
 """
@@ -16,12 +16,11 @@ ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structural:
-    """A type. `raw` is the schema as it was written, for the bounds on values in it.
+    """One node of a schema; `raw` is the OpenAPI schema it was parsed from.
 
-    `additional` is the type of a map's values; `keeps_unknown` objects may have any other field;
-    `default` is ABSENT where there is none; `has_rules` says whether there are `rules` here or
-    anywhere below. `filled` are those of `properties` that have defaults, with the length of each.
-    `all_of`, `any_of`, `one_of` and `negated` say more about the values.
+    `additional` is the type of a map's values. `default` is ABSENT if there is none. `has_rules`
+    says whether this node or one below has `rules`. `filled` are the properties with defaults, each
+    with the length of its default. `all_of`, `any_of`, `one_of` and `negated` add validations.
     """
 
     raw: Json
@@ -40,17 +39,17 @@ class Structural:
 
     @property
     def is_int_or_string(self) -> bool:
-        """Whether both a number and a text are meant to be the same."""
+        """Whether the value may be an integer or a string."""
         return bool(self.raw.get("x-kubernetes-int-or-string"))
 
     @property
     def keeps_unknown(self) -> bool:
-        """Whether fields that are not named stay."""
+        """Whether unknown fields are kept."""
         return bool(self.raw.get("x-kubernetes-preserve-unknown-fields"))
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the value is an API object itself."""
+        """Whether the value is an API object."""
         return bool(self.raw.get("x-kubernetes-embedded-resource"))
 
     @property
@@ -60,14 +59,14 @@ class Structural:
 
 
 def structural(raw: Json) -> Structural:
-    """The type that an OpenAPI v3 schema describes."""
+    """Parses an OpenAPI v3 schema."""
     inner = {name: structural(one) for name, one in (raw.get("properties") or {}).items()}
     items, additional = _type_of(raw.get("items")), _type_of(raw.get("additionalProperties"))
-    if raw.get("additionalProperties") is True:  # values of which nothing is known
+    if raw.get("additionalProperties") is True:  # values of any type
         additional = structural({})
     rules = tuple(raw.get("x-kubernetes-validations") or ())
-    below = (*inner.values(), items, additional)
-    with_defaults = ((name, one) for name, one in inner.items() if one.default is not ABSENT)
+    children = (*inner.values(), items, additional)
+    defaulted_properties = ((name, one) for name, one in inner.items() if one.default is not ABSENT)
     return Structural(
         raw,
         str(raw.get("type", "")),
@@ -76,8 +75,8 @@ def structural(raw: Json) -> Structural:
         additional,
         raw.get("default", ABSENT),
         rules,
-        has_rules=bool(rules) or any(node.has_rules for node in below if node),
-        filled=tuple((name, one, len(str(one.default))) for name, one in with_defaults),
+        has_rules=bool(rules) or any(node.has_rules for node in children if node),
+        filled=tuple((name, one, len(str(one.default))) for name, one in defaulted_properties),
         all_of=tuple(map(structural, raw.get("allOf") or ())),
         any_of=tuple(map(structural, raw.get("anyOf") or ())),
         one_of=tuple(map(structural, raw.get("oneOf") or ())),

@@ -11,14 +11,18 @@ from functools import partial
 from typing import Any, Final
 
 from fairlead.api.text.pattern import compiled_pattern
-from fairlead.apiserver.apiextensions.cost_budget import ALTERNATIVE, Work
 from fairlead.apiserver.apiextensions.schema.format import has_format
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
+from fairlead.apiserver.cost_budget import CostBudget
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.json_equality import canonical_key, json_equal
 from fairlead.apiserver.schema.keyword import broken_keywords
 from fairlead.apiserver.validation.meta.field import duplicate, invalid, not_supported, required
 
+# A budget unit is the work of some nanoseconds.
+VALIDATION_COST_MAX: Final = 500_000_000
+ALTERNATIVE_COST: Final = 4_000  # of a schema in anyOf, oneOf, allOf or not
+_PATH_CHARACTERS_PER_UNIT: Final = 8  # that are copied meanwhile
 # Errors that belong to no field.
 NOWHERE: Final = "<nil>"
 _INT64: Final = (-(2**63), 2**63 - 1)
@@ -43,25 +47,25 @@ _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string"
 
 
 def checked(
-    schema: Structural, value: Any, path: str, old: Any = ABSENT, work: Work | None = None
+    schema: Structural, value: Any, path: str, old: Any = ABSENT, budget: CostBudget | None = None
 ) -> Iterator[Cause]:
     """What is wrong with `value`; `path` is "" for the object itself.
 
-    What is as it was (`old`) may stay, though it be wrong. Raises TooMuchWorkError for what takes
-    more than `work`.
+    A value that equals `old` is valid even if it is wrong (ratcheting). Raises
+    CostBudgetExceededError if validation costs more than `budget`.
     """
-    work = work or Work()
-    work.name(path)
+    budget = budget or CostBudget(VALIDATION_COST_MAX)
+    budget.charge(len(path) // _PATH_CHARACTERS_PER_UNIT)
     # upstream: pkg/apiserver/validation/ratcheting.go:ratchetingValueValidator
     if (value is None and schema.is_nullable) or is_same(value, old):
         return
     yield from _wrong_type(schema, value, path)
     yield from _wrong_range(schema, value, path)
-    yield from _wrong_items(schema, value, path, old, work)
-    yield from _wrong_keywords(schema, value, path, work)
+    yield from _wrong_items(schema, value, path, old, budget)
+    yield from _wrong_keywords(schema, value, path, budget)
     yield from _wrong_format(schema, value, path)
-    yield from _wrong_fields(schema, value, path, old, work)
-    yield from _wrong_alternatives(schema, value, path, work)
+    yield from _wrong_fields(schema, value, path, old, budget)
+    yield from _wrong_alternatives(schema, value, path, budget)
 
 
 def is_same(value: Any, old: Any) -> bool:
@@ -109,9 +113,11 @@ def _wrong_range(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
         yield Cause("FieldValueInvalid", text, NOWHERE)
 
 
-def _wrong_keywords(schema: Structural, value: Any, path: str, work: Work) -> Iterator[Cause]:
+def _wrong_keywords(
+    schema: Structural, value: Any, path: str, budget: CostBudget
+) -> Iterator[Cause]:
     """What the value breaks of the schema's bounds, patterns and enumerations."""
-    for keyword, bound in broken_keywords(schema.raw, value, partial(_matches, work)):
+    for keyword, bound in broken_keywords(schema.raw, value, partial(_matches, budget)):
         yield _keyword_cause(schema, keyword, bound, value, path)
 
 
@@ -139,13 +145,13 @@ def _wrong_format(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
         yield Cause("FieldValueTypeInvalid", text, path)
 
 
-def _matches(work: Work, pattern: str, value: str) -> bool:
+def _matches(budget: CostBudget, pattern: str, value: str) -> bool:
     """Whether a pattern is somewhere in `value`; one that cannot be read matches nothing."""
     try:
         program = compiled_pattern(pattern)
     except ValueError:
         return False
-    work.spend(program.programsize * len(value))
+    budget.charge(program.programsize * len(value))
     return program.search(value) is not None
 
 
@@ -154,14 +160,14 @@ def _shown(number: float) -> str:
 
 
 def _wrong_items(
-    schema: Structural, value: Any, path: str, old: Any, work: Work
+    schema: Structural, value: Any, path: str, old: Any, budget: CostBudget
 ) -> Iterator[Cause]:
     if not isinstance(value, list):
         return
     if schema.items is not None:
         before = items_before(schema, old)
         for at, item in enumerate(value):
-            yield from checked(schema.items, item, f"{path}[{at}]", before(item), work)
+            yield from checked(schema.items, item, f"{path}[{at}]", before(item), budget)
 
 
 def _too_many(path: str, there: int, most: int) -> Cause:
@@ -170,7 +176,7 @@ def _too_many(path: str, there: int, most: int) -> Cause:
 
 
 def _wrong_fields(
-    schema: Structural, value: Any, path: str, old: Any, work: Work
+    schema: Structural, value: Any, path: str, old: Any, budget: CostBudget
 ) -> Iterator[Cause]:
     if not isinstance(value, dict):
         return
@@ -179,7 +185,7 @@ def _wrong_fields(
         inner = schema.properties.get(key) or schema.additional
         if inner is not None:
             was = before.get(key, ABSENT)
-            yield from checked(inner, value[key], _member(path, key), was, work)
+            yield from checked(inner, value[key], _member(path, key), was, budget)
     for key in schema.raw.get("required") or ():
         if key not in value:
             yield required(_member(path, key))
@@ -189,30 +195,32 @@ def _member(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _wrong_alternatives(schema: Structural, value: Any, path: str, work: Work) -> Iterator[Cause]:
+def _wrong_alternatives(
+    schema: Structural, value: Any, path: str, budget: CostBudget
+) -> Iterator[Cause]:
     """Schemas that say more about a value whose type is known already."""
     for one in schema.all_of:
-        work.spend(ALTERNATIVE)
-        yield from checked(one, value, path, ABSENT, work)
+        budget.charge(ALTERNATIVE_COST)
+        yield from checked(one, value, path, ABSENT, budget)
     if (
         schema.any_of
         and not schema.is_int_or_string
-        and not _fitting(schema.any_of, value, path, work)
+        and not _fitting(schema.any_of, value, path, budget)
     ):
         yield _junction(path, "must validate at least one schema (anyOf)")
     if schema.one_of:
-        fitting = _fitting(schema.one_of, value, path, work)
+        fitting = _fitting(schema.one_of, value, path, budget)
         if fitting != 1:
             found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
             yield _junction(path, f"must validate one and only one schema (oneOf). {found}")
-    if schema.negated and _fitting(schema.negated, value, path, work):
+    if schema.negated and _fitting(schema.negated, value, path, budget):
         yield _junction(path, "must not validate the schema (not)")
 
 
-def _fitting(schemas: tuple[Structural, ...], value: Any, path: str, work: Work) -> int:
+def _fitting(schemas: tuple[Structural, ...], value: Any, path: str, budget: CostBudget) -> int:
     """How many of the schemas `value` keeps to."""
-    work.spend(ALTERNATIVE * len(schemas))
-    return sum(not any(checked(one, value, path, ABSENT, work)) for one in schemas)
+    budget.charge(ALTERNATIVE_COST * len(schemas))
+    return sum(not any(checked(one, value, path, ABSENT, budget)) for one in schemas)
 
 
 def _junction(path: str, why: str) -> Cause:

@@ -67,7 +67,7 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
     if kind.custom is not None:
         notes = Notes()
         _note_repeated(obj, Place(), notes)
-        return kind.custom.shaped(obj, notes), notes.texts
+        return kind.custom.pruned_and_defaulted(obj, notes), notes.texts
     schema = schema_of_kind(kind)
     if schema is None:
         return obj, repeated(obj)

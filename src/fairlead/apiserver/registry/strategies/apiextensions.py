@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.apiextensions.definition.status import going
+from fairlead.apiserver.apiextensions.definition.status import with_deletion_requested
 from fairlead.apiserver.apiextensions.definition.strategy import (
     changed_definition,
     new_definition,
@@ -28,7 +28,7 @@ def _prepare_for_update(old: Json, new: Json, preparation: Preparation) -> Json:
 
 def mark_definition(definition: Json, now: int, _: int | None) -> Json:
     """`definition` marked for deletion; a controller deletes its objects first."""
-    return going(definition, now)
+    return with_deletion_requested(definition, now)
 
 
 STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {

@@ -14,8 +14,11 @@ import pytest
 
 from fairlead.apiserver.apiextensions.cel.declared_type import declared, variables_of
 from fairlead.apiserver.apiextensions.cel.rule import broken_rules
-from fairlead.apiserver.apiextensions.definition.rule_cost import CHARACTERS_MAX, Reading
-from fairlead.apiserver.apiextensions.definition.schema_validation import wrong_schema
+from fairlead.apiserver.apiextensions.definition.rule_cost import (
+    CHARACTERS_MAX,
+    ExpressionLengthBudget,
+)
+from fairlead.apiserver.apiextensions.definition.schema_validation import schema_causes
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
 from fairlead.cel.compiler import compiled
 from fairlead.cel.cost.expression_estimate import estimated_cost
@@ -100,7 +103,7 @@ EACH = "self.all(x, self.exists_one(y, x == y))"
 )
 def test_a_rule_that_may_cost_too_much(raw, factor):
     """The estimate for the worst value, as a multiple of what is allowed."""
-    found = [cause.message for cause in wrong_schema(raw, "s", Reading())]
+    found = [cause.message for cause in schema_causes(raw, "s", ExpressionLengthBudget())]
     wanted = f"Forbidden: estimated rule cost exceeds budget by factor of {factor}{ADVICE}"
     assert found[:1] == ([wanted] if factor else [])
 
@@ -110,7 +113,9 @@ def test_rules_that_cost_too_much_together():
     raw = schema(EACH, text(maxLength=100), maxItems=1000)
     rules = [{"rule": EACH}] * 3
     raw["properties"]["spec"]["x-kubernetes-validations"] = rules
-    found = [(cause.field, cause.message) for cause in wrong_schema(raw, "s", Reading())]
+    found = [
+        (cause.field, cause.message) for cause in schema_causes(raw, "s", ExpressionLengthBudget())
+    ]
     named = [field for field, said in found if "contributed to" in said]
     assert named == [f"s.properties[spec].x-kubernetes-validations[{at}].rule" for at in range(3)]
     where, said = found[-1]
@@ -124,8 +129,8 @@ def test_rules_that_take_too_long_to_read():
     raw = schema(long, text(maxLength=9), maxItems=9)
     often = CHARACTERS_MAX // len(long)
     raw["properties"]["spec"]["x-kubernetes-validations"] *= often
-    found = [cause.message for cause in wrong_schema(raw, "s", Reading())]
+    found = [cause.message for cause in schema_causes(raw, "s", ExpressionLengthBudget())]
     said = f"Forbidden: all rules may have {CHARACTERS_MAX} characters altogether"
     assert 0 < found.count(said) < often
     assert set(found) == {said}
-    assert list(wrong_schema(raw, "s")) == []
+    assert list(schema_causes(raw, "s")) == []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.definition.default_validation import wrong_defaults
-from fairlead.apiserver.apiextensions.definition.rule_cost import Bill
+from fairlead.apiserver.apiextensions.definition.default_validation import default_causes
+from fairlead.apiserver.apiextensions.definition.rule_cost import RuleCostTotal
 from fairlead.apiserver.apiextensions.definition.rule_validation import (
-    Asking,
-    wrong_expressions,
-    wrong_words,
+    RuleContext,
+    expression_causes,
+    rule_field_causes,
 )
 
 FIELDS = {"a": {"type": "integer"}, "b": {"type": "boolean"}, "text": {"type": "string"}}
@@ -17,7 +17,9 @@ FIELDS = {"a": {"type": "integer"}, "b": {"type": "boolean"}, "text": {"type": "
 
 def wrong(**rule):
     raw = {"type": "object", "properties": FIELDS, "x-kubernetes-validations": [rule]}
-    found = list(wrong_words(raw, "s")) or wrong_expressions(raw, "s", Asking(Bill()))
+    found = list(rule_field_causes(raw, "s")) or expression_causes(
+        raw, "s", RuleContext(RuleCostTotal())
+    )
     return [(cause.field.partition("[0].")[2], cause.message) for cause in found]
 
 
@@ -56,7 +58,7 @@ def test_rules_that_can_be(rule):
 
 def test_a_default_of_a_type_with_a_rule_that_is_none():
     raw = {"type": "object", "default": {}, "x-kubernetes-validations": [{"rule": "self >"}]}
-    (cause,) = wrong_defaults(raw, "s")
+    (cause,) = default_causes(raw, "s")
     assert cause.field == "s.default"
     assert cause.message.startswith(
         'Invalid value: "object": rule compile error: compilation failed: ERROR: <input>:1:7'

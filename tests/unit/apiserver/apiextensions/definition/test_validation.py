@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fairlead.apiserver.apiextensions.definition.rule_cost import Reading
+from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
 from fairlead.apiserver.apiextensions.definition.status import with_stored_versions
 from fairlead.apiserver.apiextensions.definition.validation import causes
 from fairlead.apiserver.defaulting.definition import with_definition_defaults
@@ -42,7 +42,8 @@ def problems(row):
     return [
         str(cause)
         for cause in causes(
-            with_stored_versions(with_definition_defaults(definition_of(row))), Reading()
+            with_stored_versions(with_definition_defaults(definition_of(row))),
+            ExpressionLengthBudget(),
         )
     ]
 

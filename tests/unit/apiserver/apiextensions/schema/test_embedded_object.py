@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.schema.embedded_object import wrong_embedded
+from fairlead.apiserver.apiextensions.schema.embedded_object import embedded_object_causes
 from fairlead.apiserver.apiextensions.schema.structural import structural
 
 INNER = {"type": "object", "x-kubernetes-embedded-resource": True}
@@ -34,5 +34,7 @@ GOOD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "Any_Name"}}
 )
 def test_what_is_wrong(value, said):
     """A kind must be there, and metadata in order."""
-    found = wrong_embedded(structural({"properties": {"spec": SCHEMA}}), {"spec": value}, "")
+    found = embedded_object_causes(
+        structural({"properties": {"spec": SCHEMA}}), {"spec": value}, ""
+    )
     assert [f"{cause.field}: {cause.message}" for cause in found] == [f"spec.{one}" for one in said]

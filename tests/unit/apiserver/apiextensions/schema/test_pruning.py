@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.schema.pruning import shaped
+from fairlead.apiserver.apiextensions.schema.pruning import pruned_and_defaulted
 from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.schema.place import Notes
@@ -15,7 +15,9 @@ KEEPS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 def result(schema, obj):
     notes = Notes()
-    made = shaped(structural({"type": "object", "properties": schema}), obj, notes.unknown)
+    made = pruned_and_defaulted(
+        structural({"type": "object", "properties": schema}), obj, notes.unknown
+    )
     return made, notes.texts
 
 

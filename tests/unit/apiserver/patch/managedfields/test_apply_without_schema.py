@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_type
+from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_schema
 from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.patch.managedfields.managed_fields import (
@@ -17,7 +17,7 @@ from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyReques
 NOW = "2026-01-01T00:00:00Z"
 OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 TRACKING = TrackedResource(
-    schema=object_type(structural({"type": "object", "properties": {"spec": OPEN}}))
+    schema=object_schema(structural({"type": "object", "properties": {"spec": OPEN}}))
 )
 
 
@@ -120,7 +120,7 @@ def test_null_says_nothing_of_what_others_put_into_an_object():
 
 def test_an_object_of_an_older_definition_is_not_applied_to():
     strict = {"type": "object", "properties": {"spec": {"type": "string"}}}
-    tracking = TrackedResource(schema=object_type(structural(strict)))
+    tracking = TrackedResource(schema=object_schema(structural(strict)))
     live = apply(None, {"n": 1})
     config = {**manifest({}), "spec": "x"}
     application = ApplyRequest(config=config, manager="a", force=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.schema.managed_field_schema import field_type
+from fairlead.apiserver.apiextensions.schema.managed_field_schema import value_schema
 from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.patch.managedfields.typed_validation import validation_problems
 from fairlead.apiserver.schema.model import schema_of
@@ -19,7 +19,7 @@ SET = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "stri
 
 
 def told(schema, value):
-    return list(validation_problems(field_type(structural(schema)), value, ".x"))
+    return list(validation_problems(value_schema(structural(schema)), value, ".x"))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_quantities_and_times_are_any_single_value():
 
 
 def test_items_may_be_there_twice_in_what_is_stored():
-    assert not list(validation_problems(field_type(structural(SET)), ["a", "a"], may_repeat=True))
+    assert not list(validation_problems(value_schema(structural(SET)), ["a", "a"], may_repeat=True))
 
 
 def test_a_secret_to_pull_images_with_may_have_no_name():
