@@ -53,7 +53,7 @@ class RequestCounts:
         self._totals: dict[tuple[RequestLabels, int], int] = {}
 
     def add(self, labels: RequestLabels, code: int) -> None:
-        """LabelledCount one request."""
+        """Count one request."""
         key = labels, code
         self._totals[key] = self._totals.get(key, 0) + 1
 

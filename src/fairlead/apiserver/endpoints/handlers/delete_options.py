@@ -41,28 +41,28 @@ class DeleteOptions:
     """How to delete.
 
     `is_legacy_cascade`: orphanDependents is false, the old way to ask for background deletion; it
-    is answered with 202 while the object remains. `stated` are the options as the client sent
+    is answered with 202 while the object remains. `raw` are the options as the client sent
     them, for admission.
     """
 
     deletion: Deletion
     dry_run: bool
     is_legacy_cascade: bool = False
-    stated: Json = field(default_factory=dict)
+    raw: Json = field(default_factory=dict)
 
 
 def delete_options(scope: RequestScope) -> DeleteOptions:
     """Reads DeleteOptions from the body, else from the query. Raises ApiError."""
-    stated = _body_options(scope) if scope.request.body else _query_options(scope.request)
-    causes = (*_causes(stated), *dry_run_causes(tuple(stated.get("dryRun") or ())))
+    raw = _body_options(scope) if scope.request.body else _query_options(scope.request)
+    causes = (*_causes(raw), *dry_run_causes(tuple(raw.get("dryRun") or ())))
     if causes:
         raise bad_option("DeleteOptions", *causes)
-    preconditions = stated.get("preconditions") or {}
-    policy = stated.get("propagationPolicy") or ""
-    if stated.get("orphanDependents") is not None:
-        policy = "Orphan" if stated["orphanDependents"] else "Background"
+    preconditions = raw.get("preconditions") or {}
+    policy = raw.get("propagationPolicy") or ""
+    if raw.get("orphanDependents") is not None:
+        policy = "Orphan" if raw["orphanDependents"] else "Background"
     deletion = Deletion(
-        grace_period_s=stated.get("gracePeriodSeconds"),
+        grace_period_s=raw.get("gracePeriodSeconds"),
         policy=policy,
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
@@ -70,12 +70,10 @@ def delete_options(scope: RequestScope) -> DeleteOptions:
     type_fields = ("apiVersion", "kind")
     return DeleteOptions(
         deletion,
-        dry_run=bool(stated.get("dryRun")),
-        is_legacy_cascade=stated.get("orphanDependents") is False,
-        stated={
-            key: value
-            for key, value in stated.items()
-            if key not in type_fields and value is not None
+        dry_run=bool(raw.get("dryRun")),
+        is_legacy_cascade=raw.get("orphanDependents") is False,
+        raw={
+            key: value for key, value in raw.items() if key not in type_fields and value is not None
         },
     )
 
@@ -96,7 +94,7 @@ def delete_write(scope: RequestScope, options: DeleteOptions) -> Write:
         annotate=scope.request.notes.__setitem__,
         webhooks=scope.request.webhooks,
         rights=scope.deps.identity.rights if scope.deps.identity else None,
-        options=options.stated,
+        options=options.raw,
     )
 
 

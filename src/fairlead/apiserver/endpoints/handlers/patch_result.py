@@ -68,36 +68,36 @@ def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
     if problem:
         why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {problem}"
         raise invalid_patch(shown, why)
-    stated, name = made.get("apiVersion") or "", made.get("kind") or ""
-    if stated.count("/") > 1:
-        raise invalid_patch(shown, f"unexpected GroupVersion string: {stated}")
+    api_version, name = made.get("apiVersion") or "", made.get("kind") or ""
+    if api_version.count("/") > 1:
+        raise invalid_patch(shown, f"unexpected GroupVersion string: {api_version}")
     if kind.is_custom:
-        _require_custom(kind, stated, name, shown)
+        _require_custom(kind, api_version, name, shown)
         return made
-    stated, name = stated or kind.api_version, name or kind.kind
-    if (stated, name) != (kind.api_version, kind.kind):
-        raise invalid_patch(shown, no_conversion(stated, name, kind))
-    return {**made, "apiVersion": stated, "kind": name}
+    api_version, name = api_version or kind.api_version, name or kind.kind
+    if (api_version, name) != (kind.api_version, kind.kind):
+        raise invalid_patch(shown, no_conversion(api_version, name, kind))
+    return {**made, "apiVersion": api_version, "kind": name}
 
 
-def _require_custom(kind: Kind, stated: str, name: str, shown: PatchedObject) -> None:
+def _require_custom(kind: Kind, api_version: str, name: str, shown: PatchedObject) -> None:
     if not name:
         raise invalid_patch(shown, f"Object 'Kind' is missing in '{shown.text()}'")
-    if not stated:
+    if not api_version:
         message = f"Internal error occurred: {_VERSIONLESS}"
         raise ApiError("InternalError", 500, message, causes=(Cause("", _VERSIONLESS),))
     if name != kind.kind:
         raise other_kind(shown.made, name, kind)
-    if stated != kind.api_version:
-        raise _other_version(shown.made, stated, kind)
+    if api_version != kind.api_version:
+        raise _other_version(shown.made, api_version, kind)
 
 
-def _other_version(obj: Json, stated: str, kind: Kind) -> ApiError:
+def _other_version(obj: Json, api_version: str, kind: Kind) -> ApiError:
     """422: a patched custom resource states another version, even if that is served."""
     # upstream: pkg/registry/customresource/validator.go:ValidateTypeMeta, as with other_kind; what
     # was patched is read without conversion (apimachinery/pkg/runtime/scheme.go:Convert)
-    why = f'Invalid value: "{stated}": must be {kind.api_version}'
-    group, _, version = stated.rpartition("/")
+    why = f'Invalid value: "{api_version}": must be {kind.api_version}'
+    group, _, version = api_version.rpartition("/")
     meta = obj.get("metadata")
     name = str(meta.get("name", "")) if isinstance(meta, dict) else ""
     named = replace(kind, group=group, version=version, stored_version="")

@@ -65,8 +65,8 @@ def stated_type(obj: Json) -> StatedType:
 def version_problem(obj: Json) -> str:
     """Why the apiVersion is malformed, "" if it is not."""
     # upstream: apimachinery/pkg/runtime/schema/group_version.go:ParseGroupVersion
-    stated = stated_type(obj)[0]
-    return f"unexpected GroupVersion string: {stated}" if stated.count("/") > 1 else ""
+    api_version = stated_type(obj)[0]
+    return f"unexpected GroupVersion string: {api_version}" if api_version.count("/") > 1 else ""
 
 
 def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
