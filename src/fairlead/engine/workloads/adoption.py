@@ -45,7 +45,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 from fairlead.engine.workloads.stateful_set.rule import ordinal_of
 
-Owner = ReplicaSet | ReplicationController | DaemonSet | StatefulSet | Deployment
+Adopter = ReplicaSet | ReplicationController | DaemonSet | StatefulSet | Deployment
 Child = Pod | ReplicaSet
 
 POD_OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet)
@@ -56,7 +56,7 @@ OWNERS: Final = (*POD_OWNERS, Deployment)
 class _Namespace:
     """The owners of a namespace by uid, and its orphans by kind and name."""
 
-    owners: dict[str, Owner] = field(default_factory=dict)
+    owners: dict[str, Adopter] = field(default_factory=dict)
     orphans: dict[tuple[str, str], Child] = field(default_factory=dict)
 
 
@@ -133,7 +133,7 @@ class Adoption:
         kept = [as_json(each) for each in meta.owner_references if each.uid != reference.uid]
         return [PatchObject(_ref(one), {"metadata": {"ownerReferences": kept or None}})]
 
-    def _adopt(self, child: Child, owners: Iterable[Owner]) -> list[Command]:
+    def _adopt(self, child: Child, owners: Iterable[Adopter]) -> list[Command]:
         meta = child.metadata
         if _is_ending(child) or (isinstance(child, Pod) and is_terminal(child)):
             return []
@@ -156,11 +156,11 @@ class Adoption:
         return self._namespaces.setdefault(one.metadata.namespace, _Namespace())
 
 
-def _is_ending(one: Owner | Child) -> bool:
+def _is_ending(one: Adopter | Child) -> bool:
     return one.metadata.deletion_timestamp != ""
 
 
-def _may_own(owner: Owner, child: Child) -> bool:
+def _may_own(owner: Adopter, child: Child) -> bool:
     """Whether `owner` can control children of that kind and name."""
     if isinstance(child, ReplicaSet):
         return isinstance(owner, Deployment)
@@ -169,7 +169,7 @@ def _may_own(owner: Owner, child: Child) -> bool:
     return isinstance(owner, POD_OWNERS)
 
 
-def _selects(owner: Owner, child: Child) -> bool:
+def _selects(owner: Adopter, child: Child) -> bool:
     selector: LabelSelector | None
     if isinstance(owner, ReplicationController):
         selector = map_selector(owner.spec.selector) if owner.spec.selector else None
@@ -178,7 +178,7 @@ def _selects(owner: Owner, child: Child) -> bool:
     return selector_matches(selector, child.metadata.labels)
 
 
-def _reference(owner: Owner) -> OwnerReference:
+def _reference(owner: Adopter) -> OwnerReference:
     is_core = isinstance(owner, ReplicationController)
     return OwnerReference(
         api_version="v1" if is_core else "apps/v1",

@@ -43,9 +43,9 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller_history import CONTROLLER_REVISION, Histories
 from fairlead.engine.workloads.deployment.controller import Rollouts
 from fairlead.engine.workloads.deployment.sync import RolloutSync
-from fairlead.engine.workloads.environment import Environment, simulated_environment
+from fairlead.engine.workloads.environment import ControllerEnvironment, simulated_environment
 from fairlead.engine.workloads.identity import owner_key
-from fairlead.engine.workloads.owner import Owner, Rules, complaints, is_owner, reference_to
+from fairlead.engine.workloads.owner import Owner, OwnerRules, complaints, is_owner, reference_to
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.pod_control.priority_class import missing_classes
@@ -61,7 +61,9 @@ class Workloads:
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
 
     def __init__(
-        self, config: WorkloadsConfig | None = None, environment: Environment | None = None
+        self,
+        config: WorkloadsConfig | None = None,
+        environment: ControllerEnvironment | None = None,
     ) -> None:
         """Start empty; without `environment`, as in a simulation."""
         config, environment = config or WorkloadsConfig(), environment or simulated_environment()
@@ -84,7 +86,7 @@ class Workloads:
         self._histories = Histories()
         self._status = environment.owner_status(self._pod_sets, self._histories, writer)
         self._nodes: dict[str, Node] = {}
-        self._rules = Rules(self._nodes, self._histories, environment.tracks_jobs)
+        self._rules = OwnerRules(self._nodes, self._histories, environment.tracks_jobs)
         self._daemon_sets: dict[str, None] = {}  # keys
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
@@ -232,7 +234,7 @@ class Workloads:
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
         """Stores all objects, then runs all rules, in the order in which owners were first seen."""
         self._load_pods(objects)
-        commands = _stand_in_classes(objects)
+        commands = _missing_priority_classes(objects)
         commands += self._learn_owners(objects)
         commands += self._rollouts.load(now)
         for key in list(self._pod_sets.sets):
@@ -318,7 +320,7 @@ class Workloads:
         return []
 
 
-def _stand_in_classes(objects: Sequence[ApiObject]) -> list[Command]:
+def _missing_priority_classes(objects: Sequence[ApiObject]) -> list[Command]:
     """The priority classes that new pods will need and the snapshot lacks."""
     pods = (one for one in objects if isinstance(one, Pod))
     known = (one for one in objects if isinstance(one, PriorityClass))

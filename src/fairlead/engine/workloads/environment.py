@@ -1,4 +1,4 @@
-"""Environment: what differs between a served cluster and a simulation.
+"""ControllerEnvironment: what differs between a served cluster and a simulation.
 
 The rules of all controllers are the same everywhere. Two things depend on the world, and are
 chosen here once, instead of being asked for inside the rules:
@@ -43,7 +43,7 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class ControllerEnvironment:
     """The variants that the controllers of one world use.
 
     `follows_all_pods`: every change of a pod can change a status, not only those of pods that a
@@ -60,9 +60,9 @@ class Environment:
     tracks_jobs: bool
 
 
-def served_environment() -> Environment:
+def served_environment() -> ControllerEnvironment:
     """For a cluster that API clients read: everything is written, nothing is missing."""
-    return Environment(
+    return ControllerEnvironment(
         events=Events(),
         pod_factory=ServedPodFactory(),
         rule_for_unknown=no_rule,
@@ -74,9 +74,9 @@ def served_environment() -> Environment:
     )
 
 
-def simulated_environment() -> Environment:
+def simulated_environment() -> ControllerEnvironment:
     """For a simulation: only what changes pods is written, and a dump may be incomplete."""
-    return Environment(
+    return ControllerEnvironment(
         events=NoEvents(),
         pod_factory=SimulatedPodFactory(),
         rule_for_unknown=rule_for_unknown,

@@ -65,7 +65,7 @@ def complaints(owner: Owner) -> list[Command]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class OwnerRules:
     """Makes the rule of each owner; `tracks_jobs`: pods of Jobs get the tracking finalizer."""
 
     nodes: Mapping[str, Node]

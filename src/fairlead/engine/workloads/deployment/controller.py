@@ -1,12 +1,12 @@
-"""Rollouts: all Deployments, and when each one is looked at again.
+"""Rollouts: all Deployments, and when each one is synced.
 
     something changed ──▶ `changed` ──▶ sync: a ReplicaSet to create, sizes to change
             ▲                                   │
             └──────── its effect is seen ◀──────┘      until old and new have changed places
 
-A look (`sync`) follows once everything of an instant has settled, so a burst of changes costs one
-look. Only loading a snapshot looks at once, because the ReplicaSets that the snapshot lacks must
-have a size before their pods are counted.
+A sync follows once everything of an instant has settled, so a burst of changes costs one sync. Only
+the Deployments of a snapshot are synced at once, because the ReplicaSets that the snapshot lacks
+must have a size before their pods are counted.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
 """
@@ -42,7 +42,7 @@ class Rollouts:
     config: WorkloadsConfig
     pod_sets: PodSets
     sync: RolloutSync
-    changed: dict[str, None] = field(default_factory=dict)  # keys of rollouts to look at again
+    changed: dict[str, None] = field(default_factory=dict)  # keys of rollouts to sync
     _rollouts: dict[str, Rollout] = field(default_factory=dict)
     _by_replica_set: dict[str, str] = field(default_factory=dict)  # key of a set -> of its rollout
     _creating: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
@@ -74,7 +74,7 @@ class Rollouts:
         return rollout
 
     def load(self, now: Instant) -> list[Command]:
-        """Looks at all Deployments of a snapshot."""
+        """Syncs all Deployments of a snapshot."""
         by_name = {
             (one.deployment.metadata.namespace, one.deployment.metadata.name): one
             for one in self._rollouts.values()
@@ -90,7 +90,7 @@ class Rollouts:
         return commands
 
     def see(self, deployment: Deployment) -> None:
-        """Stores the newest version of `deployment`, to be looked at."""
+        """Stores the newest version of `deployment`, to be synced."""
         count = len(self._rollouts)
         rollout = self.learn(deployment)
         if len(self._rollouts) > count:
@@ -122,7 +122,7 @@ class Rollouts:
     # --- deciding ------------------------------------------------------------------------------
 
     def mark_changed(self, rollout: Rollout) -> None:
-        """Look at `rollout` once everything of this instant has settled."""
+        """Syncs `rollout` once everything of this instant has settled."""
         self.changed[rollout.key] = None
 
     def mark_pods_changed(self, key: str) -> None:
@@ -132,7 +132,7 @@ class Rollouts:
             self.mark_changed(rollout)
 
     def sync_changed(self, now: Instant) -> list[Command]:
-        """Looks at the Deployments that have changed."""
+        """Syncs the Deployments that have changed."""
         changed, self.changed = self.changed, {}
         commands: list[Command] = []
         for key in changed:
@@ -142,7 +142,7 @@ class Rollouts:
         return commands
 
     def _sync(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
-        """One look; after loading, the pods of implied ReplicaSets are counted later."""
+        """Syncs one Deployment; `is_loaded` leaves the pods of implied ReplicaSets for later."""
         writes_max = BURST_MAX + WRITES_PER_REPLICA * rollout.deployment.spec.replicas
         if self._burst_limiter.is_exceeded(rollout.key, now, writes_max):
             self.wake(rollout.key, now + REST)
@@ -158,7 +158,7 @@ class Rollouts:
         return commands
 
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
-        """Give implied ReplicaSets, which have no controller of their own, their new sizes."""
+        """Sets the sizes of implied ReplicaSets, which have no object to scale, in their rules."""
         commands: list[Command] = []
         if not rollout.is_usable or is_ending(rollout.deployment):
             return commands
@@ -168,7 +168,7 @@ class Rollouts:
         return commands
 
     def _expect(self, rollout: Rollout) -> None:
-        """Remember the ReplicaSet that is being created."""
+        """Remembers the ReplicaSet that is being created."""
         if rollout.creating:
             namespace = rollout.deployment.metadata.namespace
             self._creating[namespace, rollout.creating] = rollout.key
@@ -216,9 +216,9 @@ class Rollouts:
             self._catch_up(rollout)
 
     def _catch_up(self, rollout: Rollout) -> None:
-        """Looks again if something changed while a write was in flight.
+        """Syncs again if something changed while a write was in flight.
 
-        A patch that changed nothing is not followed by a look, which would send it again at once.
+        A patch that changed nothing is not followed by a sync, which would send it again at once.
         """
         if rollout.is_stale:
             rollout.is_stale = False
@@ -237,7 +237,7 @@ class Rollouts:
             self._wait(rollout, now)
 
     def wake(self, key: str, due: Instant) -> None:
-        """Looks at the Deployment `key` at `due`, even if nothing changes."""
+        """Syncs the Deployment `key` at `due`, even if nothing changes."""
         self._retries.add(due, key)
 
     def next_retry(self) -> Instant | None:
@@ -245,7 +245,7 @@ class Rollouts:
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> None:
-        """Looks again at the Deployments whose backoff has expired."""
+        """Syncs the Deployments whose backoff has expired."""
         for key in self._retries.pop_due(now):
             rollout = self._rollouts.get(key)
             if rollout is not None:

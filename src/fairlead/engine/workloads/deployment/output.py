@@ -49,15 +49,15 @@ class RolloutOutput(Protocol):
         ...
 
     def revise(self, rollout: Rollout) -> list[Command]:
-        """Give the current ReplicaSet the newest revision and the Deployment's annotations."""
+        """Sets the newest revision and the Deployment's annotations on the current ReplicaSet."""
         ...
 
     def number(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Give the Deployment the revision of its current ReplicaSet."""
+        """Sets the revision of the current ReplicaSet on the Deployment."""
         ...
 
     def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
-        """Write the status after a look without a step."""
+        """Writes the status after a sync without a step."""
         ...
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
@@ -93,13 +93,13 @@ class RolloutWriter:
         return self.writer.is_pending(rollout.ref)
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Write the Progressing condition of a Deployment that was paused or resumed."""
+        """Writes the Progressing condition of a Deployment that was paused or resumed."""
         if is_ending(rollout.deployment):
             return []
         return self._write(rollout, pause_status(rollout.deployment, now))
 
     def revise(self, rollout: Rollout) -> list[Command]:
-        """Patch the revision, annotations and minReadySeconds of the current ReplicaSet."""
+        """Patches the revision, annotations and minReadySeconds of the current ReplicaSet."""
         current = rollout.replica_sets.get(rollout.current)
         if current is None:
             return []
@@ -120,7 +120,7 @@ class RolloutWriter:
         return [PatchObject(ref, patch)]
 
     def number(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Write the Deployment's revision, and that its ReplicaSet was found."""
+        """Writes the Deployment's revision, and that its ReplicaSet was found."""
         current, deployment = rollout.replica_sets.get(rollout.current), rollout.deployment
         if current is None:
             return []
@@ -131,7 +131,7 @@ class RolloutWriter:
         return self._write(rollout, status, revision_of(current))
 
     def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
-        """Write counts and conditions; while scaling, the progress conditions stay."""
+        """Writes counts and conditions; while scaling, the Progressing condition stays."""
         deployment, count = rollout.deployment, _count(rollout)
         if is_ending(deployment) or is_scaling:
             status = sized_status(deployment, count, rollout.collisions, now)
@@ -142,18 +142,18 @@ class RolloutWriter:
         return self.writer.write(rollout.ref, deployment.status, status)
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
-        """Write the progress and the Deployment's new revision."""
+        """Writes the progress and the Deployment's new revision."""
         cause = ("NewReplicaSetCreated", f'Created new replica set "{made.metadata.name}"')
         status = progress_status(rollout.deployment, "True", cause, now)
         return self._write(rollout, status, revision_of(made))
 
     def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
-        """Write the failure as the reason for the lack of progress."""
+        """Writes the failure as the reason for the lack of progress."""
         status = progress_status(rollout.deployment, "False", (NOT_CREATED, note), now)
         return self._write(rollout, status)
 
     def collided(self, rollout: Rollout) -> list[Command]:
-        """Write the collision count."""
+        """Writes the collision count."""
         status = {**rollout.deployment.status, "collisionCount": rollout.collisions}
         return self._write(rollout, status)
 
@@ -168,7 +168,7 @@ class RolloutWriter:
         return overdue_at(rollout.deployment)
 
     def _write(self, rollout: Rollout, status: Json, revision: int = 0) -> list[Command]:
-        """Write `status`, in one patch with the revision if that has changed."""
+        """Writes `status`, in one patch with the revision if that has changed."""
         deployment = rollout.deployment
         before, number = deployment.status, str(revision)
         if not revision or deployment.metadata.annotations.get(REVISION) == number:

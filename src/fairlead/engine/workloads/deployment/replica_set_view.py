@@ -22,7 +22,7 @@ States = tuple[ReplicaSetState | None, list[ReplicaSetState]]
 
 
 class ReplicaSetView(Protocol):
-    """What a rollout sees of its ReplicaSets."""
+    """The counts of pods of a rollout's ReplicaSets."""
 
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
         """Find the ReplicaSet with the Deployment's template; `is_loaded`: from a snapshot."""
@@ -41,7 +41,7 @@ class ReplicaSetView(Protocol):
         ...
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Make sure that the changes are seen which the next step depends on."""
+        """Follows the changes that the next step depends on."""
         ...
 
 
@@ -96,7 +96,7 @@ class CountedReplicaSets:
         return True
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Follow the pods while the rollout is in progress, and only then."""
+        """Follows the pods while the rollout is in progress, and only then."""
         _, old = self.states(rollout, now)
         is_in_progress = bool(rollout.creating) or any(
             one.replicas or self.has_old_pods(rollout) for one in old

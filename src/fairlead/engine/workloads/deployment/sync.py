@@ -1,13 +1,13 @@
-"""RolloutSync: one look at a Deployment, in upstream's order, with at most one step.
+"""RolloutSync: one sync of a Deployment, in upstream's order, with at most one step.
 
-    1 wait        for writes in flight; a change meanwhile leads to another look
+    1 wait        for writes in flight; a change meanwhile leads to another sync
     2 find        the ReplicaSet with the Deployment's template
-    3 note        a pause, and the revision of that ReplicaSet (clients only)
+    3 note        a pause, and the revision of that ReplicaSet (for clients)
     4 step        scale ReplicaSets, or create the new one
-    5 write       the status as it was before the step (clients only)
+    5 write       the status as it was before the step (for clients)
 
-A look that wrote the Deployment for another reason (a pause, a revision) leaves the status to the
-next look: upstream's status write would fail with a conflict there. The next look follows when the
+A sync that wrote the Deployment for another reason (a pause, a revision) leaves the status to the
+next sync: upstream's status write would fail with a conflict there. The next sync follows when the
 effect of the step is seen; `replica_set_view` decides what counts as seen.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment, rolling.go,
@@ -40,7 +40,7 @@ from fairlead.engine.workloads.identity import owner_event
 
 @dataclass(frozen=True, slots=True)
 class RolloutSync:
-    """Looks at Deployments, one at a time."""
+    """Syncs Deployments, one at a time."""
 
     view: ReplicaSetView
     output: RolloutOutput
@@ -64,7 +64,7 @@ class RolloutSync:
         return steps + self.output.write(rollout, now, is_scaling=_is_scaled(rollout, new, old))
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
-        """Continues the look that created the ReplicaSet `made`."""
+        """Continues the sync that created the ReplicaSet `made`."""
         # upstream: sync.go:getNewReplicaSet
         self.view.find_current(rollout, is_loaded=False)
         name, size = made.metadata.name, made.spec.replicas
@@ -140,7 +140,7 @@ def scaled(owner: ObjectRef, name: str, before: int, after: int) -> RecordEvent:
 
 
 def _is_scaled(rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]) -> bool:
-    """Whether this look only changes sizes: the Deployment was scaled, or is paused."""
+    """Whether this sync only changes sizes: the Deployment was scaled, or is paused."""
     states = old if new is None else [*old, new]
     spec = rollout.deployment.spec
     return spec.paused or is_scaling(states, spec.replicas)

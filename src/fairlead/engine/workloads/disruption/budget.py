@@ -1,4 +1,4 @@
-"""Budget: a PodDisruptionBudget with counts of its pods, updated incrementally.
+"""DisruptionBudget: a PodDisruptionBudget with counts of its pods, updated incrementally.
 
     expected   with a number in minAvailable: the matching pods
                otherwise: the sum of the scales of their controllers, each counted once
@@ -81,7 +81,7 @@ class BudgetStatus:
 
 
 @dataclass(slots=True)
-class Budget:
+class DisruptionBudget:
     """A budget and its members by pod name; `owners` counts the members of each controller."""
 
     view: PodDisruptionBudget

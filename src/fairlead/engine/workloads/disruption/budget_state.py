@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fairlead.api.objects import Pod, PodDisruptionBudget
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.disruption.budget import Budget, Member
+from fairlead.engine.workloads.disruption.budget import DisruptionBudget, Member
 
 Labels = dict[str, str]
 
@@ -27,7 +27,7 @@ class BudgetState:
     computed, `warning` the reason of the last warning event about its pods.
     """
 
-    budget: Budget
+    budget: DisruptionBudget
     is_writing: bool = False
     is_dirty: bool = False
     is_written: bool = False
@@ -73,7 +73,7 @@ class NamespaceBudgets:
         name = view.metadata.name
         state = self.states.get(name)
         if state is None or _is_rewritten(state.budget.view, view):
-            state = self.states[name] = BudgetState(Budget(view))
+            state = self.states[name] = BudgetState(DisruptionBudget(view))
             self._select_pods(name, state)
         state.budget.view = view
         return state

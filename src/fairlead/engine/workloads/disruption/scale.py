@@ -35,7 +35,7 @@ SCALABLE: Final = (Deployment, ReplicaSet, ReplicationController, StatefulSet)
 UNSCALABLE: Final = {"DaemonSet": "daemonsets.apps", "Job": "jobs.batch", "Node": "nodes"}
 DEPLOYMENT: Final = "Deployment"
 
-Path = tuple[str, str, str]
+ScalePath = tuple[str, str, str]
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class _ControllerPods:
 class Scales:
     """Scalable objects by kind, namespace and name, and the pods of all controllers."""
 
-    _known: dict[Path, Scalable] = field(default_factory=dict)
+    _known: dict[ScalePath, Scalable] = field(default_factory=dict)
     _pods: dict[tuple[str, OwnerReference], _ControllerPods] = field(default_factory=dict)
 
     def see(self, one: Scalable) -> bool:
@@ -136,5 +136,5 @@ def is_scalable(one: ApiObject) -> TypeGuard[Scalable]:
     return isinstance(one, SCALABLE)
 
 
-def _path(one: Scalable) -> Path:
+def _path(one: Scalable) -> ScalePath:
     return (type(one).__name__, one.metadata.namespace, one.metadata.name)

@@ -37,7 +37,7 @@ HEADLESS_LABEL: Final = "service.kubernetes.io/headless"
 WHY: Final = "no endpoint is left in it"
 _BY_SLICES: Final = {MANAGED_BY: SLICE_CONTROLLER}
 
-Change = CreateObject | PatchObject | DeleteObject
+SliceWrite = CreateObject | PatchObject | DeleteObject
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class ServiceState:
     trigger: TriggerTime = field(default_factory=TriggerTime)
 
 
-def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[Change]:
+def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
     """The commands after which the slices of `state` hold `endpoints`."""
     groups: dict[Ports, dict[str, Endpoint]] = {}
     labels = _labels(state, {SERVICE_NAME: state.service.metadata.name, **_BY_SLICES})
@@ -93,7 +93,9 @@ def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[Change]:
     yield from _recycled(made, superfluous)
 
 
-def _recycled(made: list[CreateObject], superfluous: dict[str, EndpointSlice]) -> Iterable[Change]:
+def _recycled(
+    made: list[CreateObject], superfluous: dict[str, EndpointSlice]
+) -> Iterable[SliceWrite]:
     """Reuses slices that would be deleted for slices that would be created."""
     # upstream: reconciler.go:finalize
     left = list(superfluous.values())
@@ -145,7 +147,7 @@ def owned_slice(
     return CreateObject({**known, "metadata": meta, **content})
 
 
-def older_form(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[Change]:
+def older_form(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
     """The commands after which the Endpoints object of `state` has the same content."""
     subsets, meta, known = subsets_of(endpoints), state.service.metadata, state.written
     labels = _labels(state, {ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER})

@@ -18,13 +18,13 @@ from fairlead.engine.core.command import DeleteObject, PatchObject
 from fairlead.engine.workloads.endpoints.endpoint_slice import (
     MANAGED_BY,
     SERVICE_NAME,
-    Change,
+    SliceWrite,
     owned_slice,
     ref_of,
 )
 from fairlead.engine.workloads.endpoints.trigger_time import TRIGGERED_AT
 
-Ports = tuple[tuple[str, int, str, str], ...]  # name, number, protocol, application's
+MirroredPorts = tuple[tuple[str, int, str, str], ...]  # name, number, protocol, application's
 
 MIRROR_CONTROLLER: Final = "endpointslicemirroring-controller.k8s.io"
 ADDRESSES_MAX: Final = 1_000
@@ -41,12 +41,12 @@ class DesiredSlice:
     entries: list[Json] = field(default_factory=list)
 
 
-def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) -> list[Change]:
+def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) -> list[SliceWrite]:
     """The commands that make the slices `known` mirror `endpoints`; new names start at `serial`."""
-    left: dict[tuple[str, Ports], list[EndpointSlice]] = {}
+    left: dict[tuple[str, MirroredPorts], list[EndpointSlice]] = {}
     for one in known:
         left.setdefault((one.address_type, _ports(one.ports)), []).append(one)
-    changes: list[Change] = []
+    changes: list[SliceWrite] = []
     made: list[DesiredSlice] = []
     for key, wanted in _wanted(endpoints).items():
         held = left.get(key)
@@ -64,7 +64,7 @@ def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) 
 
 def _in_place(
     endpoints: Endpoints, wanted: DesiredSlice, superfluous: list[EndpointSlice], serial: int
-) -> Change:
+) -> SliceWrite:
     """A new slice; reuses a slice with the same address family that would be deleted."""
     # upstream: reconciler_helpers.go:recycleSlices
     for one in superfluous:
@@ -96,9 +96,9 @@ def _difference(endpoints: Endpoints, known: EndpointSlice, entries: list[Json])
     return patch
 
 
-def _wanted(endpoints: Endpoints) -> dict[tuple[str, Ports], DesiredSlice]:
+def _wanted(endpoints: Endpoints) -> dict[tuple[str, MirroredPorts], DesiredSlice]:
     """The desired content by family and ports; subsets with the same ports are merged."""
-    found: dict[tuple[str, Ports], DesiredSlice] = {}
+    found: dict[tuple[str, MirroredPorts], DesiredSlice] = {}
     for subset in endpoints.subsets:
         given = subset.get("ports") or ()
         ports = _ports(given)
@@ -132,7 +132,7 @@ def _entry(address: Json, *, is_ready: bool) -> Json:
     }
 
 
-def _ports(ports: Sequence[Json]) -> Ports:
+def _ports(ports: Sequence[Json]) -> MirroredPorts:
     """`ports` in a fixed order, so that equal sets compare equal."""
     rows = (
         (one.get("name", ""), one["port"], one.get("protocol", "TCP"), one.get("appProtocol", ""))

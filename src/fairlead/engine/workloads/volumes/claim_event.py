@@ -54,7 +54,7 @@ _WAITING: Final = "waiting for first consumer to be created before binding"
 
 
 class ClaimOutput(Protocol):
-    """What is written about claims for clients, and only for them."""
+    """Writes about claims that only clients read."""
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
         """Forgets a deleted claim."""

@@ -13,8 +13,8 @@ from fairlead.api.objects import Pod
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.disruption.budget import (
-    Budget,
     BudgetError,
+    DisruptionBudget,
     Member,
     desired_healthy,
     scaled,
@@ -80,7 +80,7 @@ def pod(name, *, ready=True, leaving=False, owner="web"):
 
 
 def budget(build, pods, *, disrupted=None, **spec):
-    one = Budget(decode(build.budget(status={"disruptedPods": disrupted or {}}, **spec)))
+    one = DisruptionBudget(decode(build.budget(status={"disruptedPods": disrupted or {}}, **spec)))
     for member in pods:
         one.put(member.metadata.name, Member.of(member))
     return one
