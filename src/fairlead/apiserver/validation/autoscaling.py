@@ -49,8 +49,8 @@ def check_autoscaler(obj: Json) -> Causes:
         yield invalid("spec.maxReplicas", most, why)
     yield from _check_reference("spec.scaleTargetRef", spec.get("scaleTargetRef") or {})
     metrics = spec.get("metrics") or []
-    for place, metric in enumerate(metrics):
-        yield from _check_metric(f"spec.metrics[{place}]", metric)
+    for index, metric in enumerate(metrics):
+        yield from _check_metric(f"spec.metrics[{index}]", metric)
     share = spec.get("targetCPUUtilizationPercentage")  # of the older version, kept as a metric
     if share is not None and share < 1:
         where = "spec.metrics[0].resource.target.averageUtilization"
@@ -86,17 +86,17 @@ def _check_rules(field: str, rules: Json) -> Causes:
 
 
 def _check_metric(field: str, metric: Json) -> Causes:
-    sort = metric.get("type", "")
-    if not sort:
+    type_ = metric.get("type", "")
+    if not type_:
         yield required(f"{field}.type", "must specify a metric source type")
-    if sort not in METRICS:
-        yield not_supported(f"{field}.type", sort, METRICS)
+    if type_ not in METRICS:
+        yield not_supported(f"{field}.type", type_, METRICS)
     stated = [key for key in _SOURCES if metric.get(key) is not None]
     for key in stated[:1]:
         yield from _CHECKS[key](f"{field}.{key}", metric[key])
-    expected = sort[:1].lower() + sort[1:]
-    if sort not in METRICS:  # upstream comes by here twice
-        yield not_supported(f"{field}.type", sort, METRICS)
+    expected = type_[:1].lower() + type_[1:]
+    if type_ not in METRICS:  # upstream comes by here twice
+        yield not_supported(f"{field}.type", type_, METRICS)
     elif expected not in stated:
         why = "must populate information for the given metric source"
         yield required(f"{field}.{expected}", why)
@@ -110,12 +110,12 @@ def _check_name(field: str, metric: Json) -> Causes:
 
 
 def _check_target(field: str, target: Json) -> Causes:
-    sort = target.get("type", "")
-    if not sort:
+    type_ = target.get("type", "")
+    if not type_:
         yield required(f"{field}.type", "must specify a metric target type")
-    if sort not in TARGETS:
+    if type_ not in TARGETS:
         why = "must be either Utilization, Value, or AverageValue"
-        yield invalid(f"{field}.type", sort, why)
+        yield invalid(f"{field}.type", type_, why)
     for key in ("value", "averageValue"):
         if target.get(key) is not None and parse_quantity(target[key]).nano <= 0:
             shown = canonical(parse_quantity(target[key]))

@@ -57,11 +57,11 @@ def check_request(obj: Json) -> Causes:
         yield invalid("spec.request", spec.get("request") or "", problem)
     usages = spec.get("usages") or []
     yield from check_fields("spec", _SPEC, spec, "usages")
-    for place, usage in enumerate(usages):
+    for index, usage in enumerate(usages):
         if usage not in USAGES:
-            yield not_supported(f"spec.usages[{place}]", usage, USAGES)
-    for place in sorted(repeated_indexes(usages)):
-        yield duplicate(f"spec.usages[{place}]", usages[place])
+            yield not_supported(f"spec.usages[{index}]", usage, USAGES)
+    for index in sorted(repeated_indexes(usages)):
+        yield duplicate(f"spec.usages[{index}]", usages[index])
     yield from _check_signer("spec.signerName", spec.get("signerName", ""))
     yield from check_fields("spec", _SPEC, spec, "expirationSeconds")
 
@@ -143,8 +143,8 @@ def _check_state(old: Json, new: Json) -> Causes:
 def _check_rows(had: list[Json], has: list[Json]) -> Causes:
     had_both = all(_count(had, verdict) for verdict in _VERDICTS)
     seen: set[str] = set()
-    for place, row in enumerate(has):
-        at, kind = f"status.conditions[{place}]", row.get("type") or ""
+    for index, row in enumerate(has):
+        at, kind = f"status.conditions[{index}]", row.get("type") or ""
         if not kind and not _count(had, ""):
             yield required(f"{at}.type")
         yield from _check_truth(f"{at}.status", kind, row.get("status") or "")

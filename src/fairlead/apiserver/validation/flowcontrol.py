@@ -51,22 +51,22 @@ def check_schema(obj: Json) -> Causes:
     reference = "flowcontrol.v1.PriorityLevelConfigurationReference"
     level = spec.get("priorityLevelConfiguration") or {}
     yield from check_fields("spec.priorityLevelConfiguration", reference, level, "name")
-    for place, rule in enumerate(spec.get("rules") or ()):
-        yield from _check_rule(f"spec.rules[{place}]", rule)
+    for index, rule in enumerate(spec.get("rules") or ()):
+        yield from _check_rule(f"spec.rules[{index}]", rule)
 
 
 def _check_rule(field: str, rule: Json) -> Causes:
     yield from check_fields(field, "flowcontrol.v1.PolicyRulesWithSubjects", rule, "subjects")
-    for place, subject in enumerate(rule.get("subjects") or []):
-        yield from _check_subject(f"{field}.subjects[{place}]", subject)
+    for index, subject in enumerate(rule.get("subjects") or []):
+        yield from _check_subject(f"{field}.subjects[{index}]", subject)
     resources, paths = rule.get("resourceRules") or [], rule.get("nonResourceRules") or []
     if not resources and not paths:
         why = "at least one of resourceRules and nonResourceRules has to be non-empty"
         yield required(field, why)
-    for place, one in enumerate(resources):
-        yield from _check_resources(f"{field}.resourceRules[{place}]", one)
-    for place, one in enumerate(paths):
-        yield from _check_paths(f"{field}.nonResourceRules[{place}]", one)
+    for index, one in enumerate(resources):
+        yield from _check_resources(f"{field}.resourceRules[{index}]", one)
+    for index, one in enumerate(paths):
+        yield from _check_paths(f"{field}.nonResourceRules[{index}]", one)
 
 
 def _check_subject(field: str, subject: Json) -> Causes:
@@ -131,9 +131,9 @@ def _check_resources(field: str, rule: Json) -> Causes:
         if len(spaces) > 1:
             yield invalid(where, spaces, "if '*' is present, must not specify other namespaces")
         return
-    for place, space in enumerate(spaces):
+    for index, space in enumerate(spaces):
         for problem in dns_label_problems(space):
-            yield invalid(f"{where}[{place}]", space, f"{_NAMESPACE}{problem}")
+            yield invalid(f"{where}[{index}]", space, f"{_NAMESPACE}{problem}")
 
 
 def _check_paths(field: str, rule: Json) -> Causes:
@@ -146,8 +146,8 @@ def _check_paths(field: str, rule: Json) -> Causes:
             why = "if '*' is present, must not specify other non-resource URLs"
             yield invalid(where, paths, why)
     else:
-        for place, path in enumerate(paths):
-            yield from _check_path(f"{where}[{place}]", path)
+        for index, path in enumerate(paths):
+            yield from _check_path(f"{where}[{index}]", path)
 
 
 def _check_path(field: str, path: str) -> Causes:
@@ -168,11 +168,11 @@ def _check_path(field: str, path: str) -> Causes:
 def check_level(obj: Json) -> Causes:
     """A PriorityLevelConfiguration."""
     spec, name = obj["spec"], obj["metadata"].get("name")
-    sort, limited = spec.get("type", ""), spec.get("limited")
-    if (name == EXEMPT) != (sort == "Exempt"):
+    type_, limited = spec.get("type", ""), spec.get("limited")
+    if (name == EXEMPT) != (type_ == "Exempt"):
         why = "type must be 'Exempt' if and only if name is 'exempt'"
-        yield invalid("spec.type", sort, why)
-    match sort:
+        yield invalid("spec.type", type_, why)
+    match type_:
         case "Exempt":
             if limited is not None:
                 yield forbidden("spec.limited", "must be nil if the type is not Limited")
@@ -184,7 +184,7 @@ def check_level(obj: Json) -> Causes:
             else:
                 yield from _check_limited("spec.limited", limited)
         case _:
-            yield not_supported("spec.type", sort, ("Exempt", "Limited"))
+            yield not_supported("spec.type", type_, ("Exempt", "Limited"))
 
 
 def _check_limited(field: str, limited: Json) -> Causes:

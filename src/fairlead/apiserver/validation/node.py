@@ -33,6 +33,6 @@ def check_runtime_class(obj: Json) -> Causes:
     spec = decode_as(Pod, {"spec": {"tolerations": tolerations}}).spec
     yield from check_tolerations("scheduling.tolerations", spec.tolerations)
     keys = [[one.get(key, "") for key in _TOLERATION] for one in tolerations]
-    for place in sorted(repeated_indexes(keys)):
-        shown = internal_of("core.v1.Toleration", tolerations[place])
-        yield duplicate(f"scheduling.tolerations[{place}]", shown)
+    for index in sorted(repeated_indexes(keys)):
+        shown = internal_of("core.v1.Toleration", tolerations[index])
+        yield duplicate(f"scheduling.tolerations[{index}]", shown)

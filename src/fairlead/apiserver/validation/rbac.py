@@ -34,8 +34,8 @@ def check_cluster_role(obj: Json) -> Causes:
     if obj.get("aggregationRule") is not None and not selectors:
         why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         yield required(field, why)
-    for place, selector in enumerate(selectors):
-        where = f"{field}[{place}]"
+    for index, selector in enumerate(selectors):
+        where = f"{field}[{index}]"
         problems = list(check_label_selector(where, label_selector(selector)))
         yield from problems
         if problems:
@@ -43,8 +43,8 @@ def check_cluster_role(obj: Json) -> Causes:
 
 
 def _check_rules(obj: Json, *, namespaced: bool) -> Causes:
-    for place, rule in enumerate(obj.get("rules") or ()):
-        field = f"rules[{place}]"
+    for index, rule in enumerate(obj.get("rules") or ()):
+        field = f"rules[{index}]"
         yield from check_fields(field, "rbac.v1.PolicyRule", rule, "verbs")
         paths = rule.get("nonResourceURLs")
         if paths:
@@ -75,8 +75,8 @@ def _check_binding(obj: Json, kinds: tuple[str, ...], *, namespaced: bool) -> Ca
     if role.get("kind") not in kinds:
         yield not_supported("roleRef.kind", role.get("kind", ""), kinds)
     yield from check_fields("roleRef", "rbac.v1.RoleRef", role, "name")
-    for place, subject in enumerate(obj.get("subjects") or ()):
-        yield from _check_subject(f"subjects[{place}]", subject, namespaced=namespaced)
+    for index, subject in enumerate(obj.get("subjects") or ()):
+        yield from _check_subject(f"subjects[{index}]", subject, namespaced=namespaced)
 
 
 def _check_subject(field: str, subject: Json, *, namespaced: bool) -> Causes:

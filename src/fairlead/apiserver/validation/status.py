@@ -148,15 +148,15 @@ def _check_ingress(_: Json, new: Json) -> Causes:
 
 
 def _check_addresses(field: str, addresses: Iterable[Json]) -> Causes:
-    for place, address in enumerate(addresses):
+    for index, address in enumerate(addresses):
         ip, host = address.get("ip"), address.get("hostname")
         if ip:
-            yield from check_ip(f"{field}[{place}].ip", ip)
+            yield from check_ip(f"{field}[{index}].ip", ip)
         if host:
-            yield from check_subdomain(f"{field}[{place}].hostname", host)
+            yield from check_subdomain(f"{field}[{index}].hostname", host)
             if is_ip(host):
                 why = "must be a DNS name, not an IP address"
-                yield invalid(f"{field}[{place}].hostname", host, why)
+                yield invalid(f"{field}[{index}].hostname", host, why)
 
 
 def _check_namespace(_: Json, new: Json) -> Causes:
@@ -180,18 +180,18 @@ def _check_claim(_: Json, new: Json) -> Causes:
 
 def _check_node(_: Json, new: Json) -> Causes:
     addresses = new["status"].get("addresses") or []
-    for place in sorted(repeated_indexes(addresses)):
-        address = addresses[place]
+    for index in sorted(repeated_indexes(addresses)):
+        address = addresses[index]
         shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
-        yield duplicate(f"status.addresses[{place}]", shown)
+        yield duplicate(f"status.addresses[{index}]", shown)
 
 
 def _check_conditions(field: str, conditions: Iterable[Json]) -> Causes:
     """Conditions of the form that all kinds share."""
     # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateConditions
     seen: set[str] = set()
-    for place, condition in enumerate(conditions):
-        at, kind = f"{field}[{place}]", condition.get("type", "")
+    for index, condition in enumerate(conditions):
+        at, kind = f"{field}[{index}]", condition.get("type", "")
         if kind in seen:
             yield duplicate(f"{at}.type", kind)
         seen.add(kind)
@@ -223,8 +223,8 @@ def _check_flow(_: Json, new: Json) -> Causes:
     """Conditions are told apart by their types."""
     # upstream: pkg/apis/flowcontrol/validation/validation.go:ValidateFlowSchemaStatus
     seen: set[str] = set()
-    for place, condition in enumerate(new["status"].get("conditions") or ()):
-        field, kind = f"status.conditions[{place}].type", condition.get("type", "")
+    for index, condition in enumerate(new["status"].get("conditions") or ()):
+        field, kind = f"status.conditions[{index}].type", condition.get("type", "")
         if kind in seen:
             yield duplicate(field, kind)
         seen.add(kind)

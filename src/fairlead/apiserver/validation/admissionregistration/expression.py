@@ -6,13 +6,17 @@ apiserver/pkg/admission/plugin/cel/{compile,composition}.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
 from typing import Final
-
 from fairlead.api.text.text_cache import text_cache
-from fairlead.apiserver.validation.meta.field import Causes, invalid
+from fairlead.apiserver.validation.meta.field import Causes
+from fairlead.apiserver.validation.meta.field import invalid
 from fairlead.cel.check.object_types import ObjectTypes
-from fairlead.cel.check.types import DYN, CelType, parse_type
+from fairlead.cel.check.types import DYN
+from fairlead.cel.check.types import CelType
+from fairlead.cel.check.types import parse_type
 from fairlead.cel.compiler import compiled
 from fairlead.cel.error import ExpressionError
 from fairlead.cel.program import KEPT_CHARACTERS_MAX
@@ -109,24 +113,24 @@ class Known:
 
 
 def check_expression(
-    place: str, expression: str, wanted: tuple[str, ...] = (), known: Known | None = None
+    field: str, expression: str, wanted: tuple[str, ...] = (), known: Known | None = None
 ) -> Causes:
     """An expression that comes to one of the types `wanted`, to anything where there are none."""
     if not expression.strip():
         return
     problem, made = _judged(expression, known or Known())
     if problem:
-        yield invalid(place, expression, problem)
-    elif wanted and made.full_name not in wanted:
+        yield invalid(field, expression, problem)
+    elif wanted and made.named not in wanted:
         which = wanted[0] if not wanted[1:] else f"one of [{' '.join(wanted)}]"
-        yield invalid(place, expression, f"must evaluate to {which} but got {made.full_name}")
+        yield invalid(field, expression, f"must evaluate to {which} but got {made.named}")
 
 
-def check_variable(place: str, name: str, expression: str, known: Known) -> Causes:
+def check_variable(field: str, name: str, expression: str, known: Known) -> Causes:
     """A variable, which the expressions after it can name."""
     problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
     if problem:
-        yield invalid(place, expression, problem)
+        yield invalid(field, expression, problem)
     elif known.variables is not None:
         known.variables[name] = made
 

@@ -82,8 +82,8 @@ def _check_constraints(matching: Json | None) -> Causes:
 
 
 def _check_variables(variables: list[Json], known: Known) -> Causes:
-    for place, variable in enumerate(variables):
-        field, name = f"spec.variables[{place}]", variable.get("name", "")
+    for index, variable in enumerate(variables):
+        field, name = f"spec.variables[{index}]", variable.get("name", "")
         if not name.strip():
             yield required(f"{field}.name", "name is not specified")
         elif not _IDENTIFIER.fullmatch(name):
@@ -108,8 +108,8 @@ def check_mutating_policy(obj: Json) -> Causes:
     mutations, again = spec.get("mutations") or [], spec.get("reinvocationPolicy")
     if not mutations:
         yield required("spec.mutations", "mutations must contain at least one item")
-    for place, mutation in enumerate(mutations):
-        yield from _check_mutation(f"spec.mutations[{place}]", mutation, known.of_mutations())
+    for index, mutation in enumerate(mutations):
+        yield from _check_mutation(f"spec.mutations[{index}]", mutation, known.of_mutations())
     if not again:
         yield required("spec.reinvocationPolicy")
     else:
@@ -117,25 +117,25 @@ def check_mutating_policy(obj: Json) -> Causes:
 
 
 def _check_mutation(field: str, mutation: Json, known: Known) -> Causes:
-    sort = mutation.get("patchType") or ""
-    if not sort:
+    type_ = mutation.get("patchType") or ""
+    if not type_:
         yield required(f"{field}.patchType")
         return
-    if sort not in PATCHES:
-        yield not_supported(f"{field}.patchType", sort, PATCHES)
+    if type_ not in PATCHES:
+        yield not_supported(f"{field}.patchType", type_, PATCHES)
         return
     for name, key in PATCHES.items():
         said = mutation.get(key)
-        if name == sort and said is None:
-            yield required(f"{field}.{key}", f"must be specified when patchType is {sort}")
-        elif name == sort and said is not None:
+        if name == type_ and said is None:
+            yield required(f"{field}.{key}", f"must be specified when patchType is {type_}")
+        elif name == type_ and said is not None:
             text = said.get("expression") or ""
             if not text.strip():
                 yield required(f"{field}.{key}.expression", "expression is not specified")
-            wanted = PATCH if sort == "JSONPatch" else OBJECT
+            wanted = PATCH if type_ == "JSONPatch" else OBJECT
             yield from check_expression(f"{field}.{key}.expression", text, wanted, known)
         elif said is not None:
-            why = f"must not be specified when patchType is {sort}"
+            why = f"must not be specified when patchType is {type_}"
             yield invalid(f"{field}.{key}", {"Expression": said.get("expression", "")}, why)
 
 
@@ -148,13 +148,13 @@ def _check_verdicts(rules: list[Json], notes: list[Json], known: Known) -> Cause
     if not rules and not notes:
         yield required("spec.validations", _NOTHING)
         yield required("spec.auditAnnotations", _NOTHING)
-    for place, rule in enumerate(rules):
-        yield from _check_validation(f"spec.validations[{place}]", rule, known)
+    for index, rule in enumerate(rules):
+        yield from _check_validation(f"spec.validations[{index}]", rule, known)
     keys: dict[str, None] = {}
-    for place, note in enumerate(notes):
-        yield from _check_note(f"spec.auditAnnotations[{place}]", note, known)
+    for index, note in enumerate(notes):
+        yield from _check_note(f"spec.auditAnnotations[{index}]", note, known)
         if note.get("key") in keys:
-            yield duplicate(f"spec.auditAnnotations[{place}].key", note["key"])
+            yield duplicate(f"spec.auditAnnotations[{index}].key", note["key"])
         keys[note.get("key", "")] = None
 
 
@@ -198,8 +198,8 @@ def _check_matching(field: str, matching: Json) -> Causes:
     for key in ("namespaceSelector", "objectSelector"):
         yield from check_label_selector(f"{field}.{key}", label_selector(matching.get(key)))
     for key in ("resourceRules", "excludeResourceRules"):
-        for place, rule in enumerate(matching.get(key) or ()):
-            where = f"{field}.{key}[{place}]"
+        for index, rule in enumerate(matching.get(key) or ()):
+            where = f"{field}.{key}[{index}]"
             names = rule.get("resourceNames") or []
             again = repeated_indexes(names)
             for number, name in enumerate(names):
@@ -270,10 +270,10 @@ def _check_reference(field: str, reference: Json) -> Causes:
 
 def _check_actions(field: str, actions: list[str]) -> Causes:
     again = repeated_indexes(actions)
-    for place, action in enumerate(actions):
-        yield from check_word(f"{field}[{place}]", action, ACTIONS)
-        if place in again:
-            yield duplicate(f"{field}[{place}]", action)
+    for index, action in enumerate(actions):
+        yield from check_word(f"{field}[{index}]", action, ACTIONS)
+        if index in again:
+            yield duplicate(f"{field}[{index}]", action)
     if "Deny" in actions and "Warn" in actions:
         yield invalid(field, actions, _BOTH)
     if not actions:

@@ -53,8 +53,8 @@ _FORM: Final = "; desired format: https://host[/path]"
 def check_webhooks(obj: Json) -> Causes:
     """A configuration of webhooks, mutating ones or validating ones."""
     names: dict[str, None] = {}
-    for place, hook in enumerate(obj.get("webhooks") or ()):
-        field = f"webhooks[{place}]"
+    for index, hook in enumerate(obj.get("webhooks") or ()):
+        field = f"webhooks[{index}]"
         yield from _check_webhook(field, hook)
         yield from check_reviews(
             f"{field}.admissionReviewVersions", hook.get("admissionReviewVersions") or []
@@ -67,8 +67,8 @@ def check_webhooks(obj: Json) -> Causes:
 
 def _check_webhook(field: str, hook: Json) -> Causes:
     yield from _check_full_name(f"{field}.name", hook.get("name", ""))
-    for place, rule in enumerate(hook.get("rules") or ()):
-        yield from check_rule(f"{field}.rules[{place}]", rule)
+    for index, rule in enumerate(hook.get("rules") or ()):
+        yield from check_rule(f"{field}.rules[{index}]", rule)
     names = ("failurePolicy", "matchPolicy", "sideEffects", "timeoutSeconds")
     yield from check_fields(field, _WEBHOOK, hook, *names)
     for key in ("namespaceSelector", "objectSelector"):
@@ -104,12 +104,12 @@ def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Cau
         yield required(field, "" if bare else f"must specify one of {known}")
         return
     again = repeated_indexes(versions)
-    for place, version in enumerate(versions):
-        if place in again:
-            yield invalid(f"{field}[{place}]", version, "duplicate version")
+    for index, version in enumerate(versions):
+        if index in again:
+            yield invalid(f"{field}[{index}]", version, "duplicate version")
             continue
         for problem in dns_1035_problems(version):
-            yield invalid(f"{field}[{place}]", version, problem)
+            yield invalid(f"{field}[{index}]", version, problem)
     if not any(version in REVIEWS for version in versions):
         yield invalid(field, versions, f"must include at least one of {known}")
 
@@ -122,8 +122,8 @@ def check_rule(field: str, rule: Json) -> Causes:
         yield required(where)
     if len(operations) > 1 and "*" in operations:
         yield invalid(where, operations, "if '*' is present, must not specify other operations")
-    for place, operation in enumerate(operations):
-        yield from check_word(f"{where}[{place}]", operation, OPERATIONS)
+    for index, operation in enumerate(operations):
+        yield from check_word(f"{where}[{index}]", operation, OPERATIONS)
     for key, others in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
         values = rule.get(key) or []
         if not values:
@@ -131,9 +131,9 @@ def check_rule(field: str, rule: Json) -> Causes:
         if len(values) > 1 and "*" in values:
             why = f"if '*' is present, must not specify other {others}"
             yield invalid(f"{field}.{key}", values, why)
-    for place, version in enumerate(rule.get("apiVersions") or ()):
+    for index, version in enumerate(rule.get("apiVersions") or ()):
         if not version:
-            yield required(f"{field}.apiVersions[{place}]")
+            yield required(f"{field}.apiVersions[{index}]")
     yield from _check_resources(f"{field}.resources", rule.get("resources") or [])
     yield from check_fields(field, "admissionregistration.v1.RuleWithOperations", rule, "scope")
 
@@ -143,18 +143,18 @@ def _check_resources(field: str, resources: list[str]) -> Causes:
         yield required(field)
     whole: dict[str, None] = {}  # resources of which all parts are meant
     everywhere: dict[str, None] = {}  # parts that are meant of all resources
-    for place, text in enumerate(resources):
+    for index, text in enumerate(resources):
         if not text:
-            yield required(f"{field}[{place}]")
+            yield required(f"{field}[{index}]")
         name, slash, part = text.partition("/")
         if not slash:
             continue
         if name in whole:
             why = f"if '{name}/*' is present, must not specify {text}"
-            yield invalid(f"{field}[{place}]", text, why)
+            yield invalid(f"{field}[{index}]", text, why)
         if part in everywhere:
             why = f"if '*/{part}' is present, must not specify {text}"
-            yield invalid(f"{field}[{place}]", text, why)
+            yield invalid(f"{field}[{index}]", text, why)
         if part == "*":
             whole[name] = None
         if name == "*":
@@ -223,11 +223,11 @@ def check_webhook_service(field: str, service: Json) -> Causes:
         return
     if not path.startswith("/"):
         yield invalid(where, path, "must start with a '/'")
-    for place, step in enumerate(path[1:].removesuffix("/").split("/")):
+    for index, step in enumerate(path[1:].removesuffix("/").split("/")):
         if not step:
-            yield invalid(where, path, f"segment[{place}] may not be empty")
+            yield invalid(where, path, f"segment[{index}] may not be empty")
         for problem in dns_subdomain_problems(step) if step else ():
-            yield invalid(where, path, f"segment[{place}]: {problem}")
+            yield invalid(where, path, f"segment[{index}]: {problem}")
 
 
 def check_conditions(field: str, conditions: list[Json], known: Known | None = None) -> Causes:
@@ -236,8 +236,8 @@ def check_conditions(field: str, conditions: list[Json], known: Known | None = N
     if len(conditions) > CONDITIONS_MAX:
         yield too_many(field, len(conditions), CONDITIONS_MAX)
     names: dict[str, None] = {}
-    for place, condition in enumerate(conditions):
-        where = f"{field}[{place}]"
+    for index, condition in enumerate(conditions):
+        where = f"{field}[{index}]"
         name = condition.get("name", "")
         if not condition.get("expression", "").strip():
             yield required(f"{where}.expression")

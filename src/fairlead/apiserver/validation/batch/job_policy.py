@@ -42,8 +42,8 @@ def check_failure_policy(field: str, spec: Json) -> Causes:
     if len(rules) > RULES_MAX:
         yield too_many(f"{field}.rules", len(rules), RULES_MAX)
     names = _container_names(spec["template"]["spec"]) if rules else set()
-    for place, rule in enumerate(rules):
-        where = f"{field}.rules[{place}]"
+    for index, rule in enumerate(rules):
+        where = f"{field}.rules[{index}]"
         yield from _check_action(f"{where}.action", rule.get("action", ""), spec)
         codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
         if codes is not None:
@@ -89,12 +89,12 @@ def _check_codes(field: str, codes: Json, names: AbstractSet[str]) -> Causes:
     elif len(values) > EXIT_CODES_MAX:
         yield too_many(f"{field}.values", len(values), EXIT_CODES_MAX)
     again = repeated_indexes(values)
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if operator == "In" and value == 0:
             why = "must not be 0 for the In operator"
-            yield invalid(f"{field}.values[{place}]", value, why)
-        if place in again:
-            yield duplicate(f"{field}.values[{place}]", value)
+            yield invalid(f"{field}.values[{index}]", value, why)
+        if index in again:
+            yield duplicate(f"{field}.values[{index}]", value)
     if values != sorted(values):
         yield invalid(f"{field}.values", values, "must be ordered")
 
@@ -102,8 +102,8 @@ def _check_codes(field: str, codes: Json, names: AbstractSet[str]) -> Causes:
 def _check_conditions(field: str, conditions: list[Json]) -> Causes:
     if len(conditions) > RULES_MAX:
         yield too_many(field, len(conditions), RULES_MAX)
-    for place, pattern in enumerate(conditions):
-        where = f"{field}[{place}]"
+    for index, pattern in enumerate(conditions):
+        where = f"{field}[{index}]"
         yield from check_qualified_name(f"{where}.type", pattern.get("type", ""))
         status = pattern.get("status", "")
         if not status:
@@ -134,8 +134,8 @@ def check_success_policy(field: str, spec: Json) -> Causes:
         yield required(f"{field}.rules", why)
     if len(rules) > RULES_MAX:
         yield too_many(f"{field}.rules", len(rules), RULES_MAX)
-    for place, rule in enumerate(rules):
-        yield from _check_success(f"{field}.rules[{place}]", rule, spec.get("completions") or 0)
+    for index, rule in enumerate(rules):
+        yield from _check_success(f"{field}.rules[{index}]", rule, spec.get("completions") or 0)
 
 
 def _check_success(field: str, rule: Json, completions: int) -> Causes:

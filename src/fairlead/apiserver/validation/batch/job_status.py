@@ -90,8 +90,8 @@ def _conditions(why: str) -> Cause:
 def _check_uncounted(pods: Json) -> Causes:
     seen: set[str] = set()
     for name in ("succeeded", "failed"):
-        for place, uid in enumerate(pods.get(name) or ()):
-            field = f"status.uncountedTerminatedPods.{name}[{place}]"
+        for index, uid in enumerate(pods.get(name) or ()):
+            field = f"status.uncountedTerminatedPods.{name}[{index}]"
             if not uid:
                 yield invalid(field, uid, "must not be empty")
             elif uid in seen:

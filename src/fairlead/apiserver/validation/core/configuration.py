@@ -58,14 +58,14 @@ def check_secret(obj: Json) -> Causes:
 
 
 def _check_secret_type(obj: Json, data: Json) -> Causes:
-    sort = obj.get("type", "")
-    if sort == "kubernetes.io/service-account-token":
+    type_ = obj.get("type", "")
+    if type_ == "kubernetes.io/service-account-token":
         if not (obj["metadata"].get("annotations") or {}).get(_ACCOUNT):
             yield required(f"metadata.annotations[{_ACCOUNT}]")
-    elif sort == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
+    elif type_ == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
         yield required("data[username]")
         yield required("data[password]")
-    for key in _NEEDED.get(sort, ()):
+    for key in _NEEDED.get(type_, ()):
         if key not in data:
             yield required(f"data[{key}]")
         elif key in _JSON_KEYS:

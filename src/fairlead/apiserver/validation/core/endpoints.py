@@ -38,8 +38,8 @@ _LISTS: Final = ("addresses", "notReadyAddresses")
 
 def check_endpoints(obj: Json) -> Causes:
     """Endpoints, the older form."""
-    for place, subset in enumerate(obj.get("subsets") or ()):
-        field = f"subsets[{place}]"
+    for index, subset in enumerate(obj.get("subsets") or ()):
+        field = f"subsets[{index}]"
         if not any(subset.get(key) for key in _LISTS):
             yield required(field, "must specify `addresses` or `notReadyAddresses`")
         for key in _LISTS:
@@ -69,39 +69,39 @@ def _check_port(field: str, port: Json, *, is_only: bool) -> Causes:
 
 def check_endpoint_slice(obj: Json) -> Causes:
     """An EndpointSlice."""
-    sort = obj.get("addressType", "")
+    type_ = obj.get("addressType", "")
     yield from check_fields("", "discovery.v1.EndpointSlice", obj, "addressType")
-    yield from _check_slice_endpoints(sort, obj.get("endpoints") or [])
+    yield from _check_slice_endpoints(type_, obj.get("endpoints") or [])
     yield from _check_slice_ports(obj.get("ports") or [])
 
 
-def _check_slice_endpoints(sort: str, endpoints: list[Json]) -> Causes:
+def _check_slice_endpoints(type_: str, endpoints: list[Json]) -> Causes:
     if len(endpoints) > ENDPOINTS_MAX:
         yield too_many("endpoints", len(endpoints), ENDPOINTS_MAX)
         return
-    for place, endpoint in enumerate(endpoints):
-        field = f"endpoints[{place}]"
+    for index, endpoint in enumerate(endpoints):
+        field = f"endpoints[{index}]"
         addresses = endpoint.get("addresses") or []
         if not addresses:
             yield required(f"{field}.addresses", "must contain at least 1 address")
         elif len(addresses) > ADDRESSES_MAX:
             yield too_many(f"{field}.addresses", len(addresses), ADDRESSES_MAX)
         for number, address in enumerate(addresses):
-            yield from _check_slice_address(f"{field}.addresses[{number}]", sort, address)
+            yield from _check_slice_address(f"{field}.addresses[{number}]", type_, address)
         yield from _check_place(field, endpoint)
 
 
-def _check_slice_address(field: str, sort: str, address: str) -> Causes:
-    if sort == "FQDN":
+def _check_slice_address(field: str, type_: str, address: str) -> Causes:
+    if type_ == "FQDN":
         yield from check_domain_name(field, address)
-    if sort not in ("IPv4", "IPv6"):
+    if type_ not in ("IPv4", "IPv6"):
         return
     try:
-        fits = ipaddress.ip_address(address).version == int(sort[-1])
+        fits = ipaddress.ip_address(address).version == int(type_[-1])
     except ValueError:
         fits = False
     if not fits:
-        yield invalid(field, address, f"must be a valid {sort} address")
+        yield invalid(field, address, f"must be a valid {type_} address")
     yield from check_not_special(field, address)
 
 
@@ -131,12 +131,12 @@ def _check_slice_ports(ports: list[Json]) -> Causes:
         yield too_many("ports", len(ports), PORTS_MAX)
         return
     names: dict[str, None] = {}
-    for place, port in enumerate(ports):
+    for index, port in enumerate(ports):
         name = port.get("name") or ""
         if name:
-            yield from check_dns_label(f"ports[{place}].name", name)
+            yield from check_dns_label(f"ports[{index}].name", name)
         if name in names:
-            yield duplicate(f"ports[{place}].name", name)
+            yield duplicate(f"ports[{index}].name", name)
         names[name] = None
-        where = f"ports[{place}]"
+        where = f"ports[{index}]"
         yield from check_fields(where, "discovery.v1.EndpointPort", port, "protocol", "appProtocol")

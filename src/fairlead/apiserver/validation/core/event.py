@@ -33,9 +33,9 @@ def check_new_event(obj: Json) -> Causes:
         yield required("eventTime")
     else:
         yield from _check_series(obj, "reportingController")
-    sort = obj.get("type", "")
-    if sort not in _TYPES:
-        yield invalid("type", "", f"has invalid value: {sort}")
+    type_ = obj.get("type", "")
+    if type_ not in _TYPES:
+        yield invalid("type", "", f"has invalid value: {type_}")
     for field, shown in (
         ("firstTimestamp", "deprecatedFirstTimestamp"),
         ("lastTimestamp", "deprecatedLastTimestamp"),

@@ -26,30 +26,30 @@ _STORAGE: Final = "storage"
 def check_limit_range(obj: Json) -> Causes:
     """A new or changed LimitRange."""
     seen: dict[str, None] = {}
-    for place, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
-        field = f"spec.limits[{place}]"
-        sort = item.get("type", "")
-        problems = list(check_qualified_name(f"{field}.type", sort))
+    for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
+        field = f"spec.limits[{index}]"
+        type_ = item.get("type", "")
+        problems = list(check_qualified_name(f"{field}.type", type_))
         yield from problems
-        if sort not in TYPES and "/" not in sort and not problems:
+        if type_ not in TYPES and "/" not in type_ and not problems:
             why = "must be a standard limit type or fully qualified"
-            yield invalid(f"{field}.type", sort, why)
-        if sort in seen:
-            yield duplicate(f"{field}.type", sort)
-        seen[sort] = None
-        yield from _check_item(field, sort, item)
+            yield invalid(f"{field}.type", type_, why)
+        if type_ in seen:
+            yield duplicate(f"{field}.type", type_)
+        seen[type_] = None
+        yield from _check_item(field, type_, item)
 
 
-def _check_item(field: str, sort: str, item: Json) -> Causes:
-    rule = check_container_resource if sort in ("Pod", "Container") else check_resource_name
+def _check_item(field: str, type_: str, item: Json) -> Causes:
+    rule = check_container_resource if type_ in ("Pod", "Container") else check_resource_name
     for key in _AMOUNTS:
-        for name in item.get(key) or () if sort != "Pod" or "default" not in key else ():
+        for name in item.get(key) or () if type_ != "Pod" or "default" not in key else ():
             yield from rule(f"{field}.{key}[{name}]", name)
-    if sort == "Pod":
+    if type_ == "Pod":
         for key in ("default", "defaultRequest"):
             if item.get(key):
                 yield forbidden(f"{field}.{key}", "may not be specified when `type` is 'Pod'")
-    if sort == "PersistentVolumeClaim" and not any(
+    if type_ == "PersistentVolumeClaim" and not any(
         _STORAGE in (item.get(key) or {}) for key in ("min", "max")
     ):
         yield required(f"{field}.limits", _NO_STORAGE)
@@ -113,14 +113,14 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
     ratio, least, most = bounds["maxLimitRequestRatio"], bounds["min"], bounds["max"]
     if ratio is None:
         return
-    place = f"{field}.maxLimitRequestRatio[{name}]"
+    path = f"{field}.maxLimitRequestRatio[{name}]"
     if ratio.nano < NANOS_PER_UNIT:
-        yield invalid(place, canonical(ratio), f"ratio {canonical(ratio)} is less than 1")
+        yield invalid(path, canonical(ratio), f"ratio {canonical(ratio)} is less than 1")
     if least and most and least.nano > 0:
         bound = most.nano / least.nano
         if ratio.nano / NANOS_PER_UNIT > bound:
             why = f"ratio {canonical(ratio)} is greater than max/min = {bound:f}"
-            yield invalid(place, canonical(ratio), why)
+            yield invalid(path, canonical(ratio), why)
 
 
 def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:

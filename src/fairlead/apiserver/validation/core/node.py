@@ -44,8 +44,8 @@ def check_node(obj: Json, view: Node) -> Causes:
 def check_scheduled_node(node: Node) -> Causes:
     """What scheduling reads of a Node."""
     seen: dict[tuple[str, str], None] = {}
-    for place, taint in enumerate(node.spec.taints):
-        field = f"metadata.taints[{place}]"
+    for index, taint in enumerate(node.spec.taints):
+        field = f"metadata.taints[{index}]"
         for problem in label_key_problems(taint.key):
             yield invalid(f"{field}.key", taint.key, problem)
         problems = label_value_problems(taint.value)
@@ -63,8 +63,8 @@ def check_scheduled_node(node: Node) -> Causes:
 
 
 def _check_pod_ranges(ranges: list[str]) -> Causes:
-    for place, text in enumerate(ranges):
-        yield from check_cidr(f"spec.podCIDRs[{place}]", text)
+    for index, text in enumerate(ranges):
+        yield from check_cidr(f"spec.podCIDRs[{index}]", text)
     families = [":" in text for text in ranges]
     if len(set(families)) < len(families):
         why = "may specify no more than one CIDR for each IP family"

@@ -67,10 +67,10 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
     """requests and limits of a container."""
     for part, resources in (("limits", requirements.limits), ("requests", requirements.requests)):
         for name, text in resources.items():
-            place = f"{field}.{part}[{name}]"
-            yield from check_container_resource(place, name)
-            yield from check_quantity(place, name, text)
-            yield from _check_pages(place, name, text)
+            path = f"{field}.{part}[{name}]"
+            yield from check_container_resource(path, name)
+            yield from check_quantity(path, name, text)
+            yield from _check_pages(path, name, text)
     yield from check_within_limits(field, requirements)
     asked = {**requirements.requests, **requirements.limits}
     if any(name.startswith(HUGEPAGES_PREFIX) for name in asked) and not (
@@ -126,12 +126,12 @@ def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequireme
             total = canonical(Quantity(nano=amount * unit, format=request.format))
             why = f"must be greater than or equal to aggregate container requests of {total}"
             yield invalid(f"{field}.requests[{name}]", canonical(request), why)
-    for place, container in enumerate(spec.containers):
+    for index, container in enumerate(spec.containers):
         for name, text in container.resources.limits.items():
             limit = quantity_or_none(text)
             bound = quantity_or_none(requirements.limits.get(name, text))
             if limit is not None and bound is not None and limit > bound:
-                where = f"{field}.containers[{place}][{name}].limits"
+                where = f"{field}.containers[{index}][{name}].limits"
                 why = f"must be less than or equal to pod limits of {canonical(bound)}"
                 yield invalid(where, canonical(limit), why)
 

@@ -57,16 +57,16 @@ def check_service(obj: Json) -> Causes:
     yield from check_labels("spec.selector", spec.get("selector") or {})
     yield from _check_affinity(spec)
     yield from check_cluster_ips(spec)
-    for place, address in enumerate(spec.get("externalIPs") or ()):
-        where = f"spec.externalIPs[{place}]"
+    for index, address in enumerate(spec.get("externalIPs") or ()):
+        where = f"spec.externalIPs[{index}]"
         problems = list(check_ip(where, address))
         yield from problems or check_not_special(where, address)
-    sort = spec.get("type", "")
+    type_ = spec.get("type", "")
     yield from check_fields("spec", _SPEC, spec, "type")
-    yield from _check_node_ports(sort, ports)
+    yield from _check_node_ports(type_, ports)
     yield from _check_repeated(ports)
-    yield from _check_balancing(obj, spec, sort)
-    yield from _check_policies(spec, sort)
+    yield from _check_balancing(obj, spec, type_)
+    yield from _check_policies(spec, type_)
 
 
 def is_headless(spec: Json) -> bool:
@@ -89,11 +89,11 @@ def _check_topology(annotations: Json) -> Causes:
 
 def _check_name(spec: Json) -> Causes:
     """What has an address is not merely a name, and what is one has none."""
-    sort = spec.get("type", "")
-    if sort in _OUTWARD and is_headless(spec):
-        why = f"may not be set to 'None' for {sort} services"
+    type_ = spec.get("type", "")
+    if type_ in _OUTWARD and is_headless(spec):
+        why = f"may not be set to 'None' for {type_} services"
         yield invalid("spec.clusterIPs[0]", NONE, why)
-    if sort != EXTERNAL_NAME:
+    if type_ != EXTERNAL_NAME:
         return
     why = "may not be set for ExternalName services"
     if _sent_ips(spec):
@@ -110,8 +110,8 @@ def _check_name(spec: Json) -> Causes:
 
 def _check_ports(ports: list[Json]) -> Causes:
     names: dict[str, None] = {}
-    for place, port in enumerate(ports):
-        field = f"spec.ports[{place}]"
+    for index, port in enumerate(ports):
+        field = f"spec.ports[{index}]"
         name = port.get("name", "")
         if not name and len(ports) > 1:
             yield required(f"{field}.name")
@@ -126,12 +126,12 @@ def _check_ports(ports: list[Json]) -> Causes:
 
 
 def _check_affinity(spec: Json) -> Causes:
-    sort, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
+    type_, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
     yield from check_fields("spec", _SPEC, spec, "sessionAffinity")
     field = "spec.sessionAffinityConfig"
-    if sort == NONE and config is not None:
+    if type_ == NONE and config is not None:
         yield forbidden(field, "must not be set when session affinity is None")
-    if sort != "ClientIP":
+    if type_ != "ClientIP":
         return
     why = "when session affinity type is ClientIP"
     limit_s = ((config or {}).get("clientIP") or {}).get("timeoutSeconds")
@@ -154,11 +154,11 @@ def check_cluster_ips(spec: Json) -> Causes:
         yield invalid("spec.clusterIPs", sent, "must be empty when `clusterIP` is not specified")
     families = spec.get("ipFamilies") or []
     again = repeated_indexes(families)
-    for place, family in enumerate(families):
+    for index, family in enumerate(families):
         if family not in FAMILIES:
-            yield not_supported(f"spec.ipFamilies[{place}]", family, FAMILIES)
-        if place in again:
-            yield duplicate(f"spec.ipFamilies[{place}]", family)
+            yield not_supported(f"spec.ipFamilies[{index}]", family, FAMILIES)
+        if index in again:
+            yield duplicate(f"spec.ipFamilies[{index}]", family)
     yield from check_fields("spec", _SPEC, spec, "ipFamilyPolicy")
     malformed = list(_check_forms(sent))
     yield from malformed
@@ -169,9 +169,9 @@ def check_cluster_ips(spec: Json) -> Causes:
 
 
 def _check_forms(sent: list[str]) -> Causes:
-    for place, address in enumerate(sent):
-        if place or address != NONE:
-            yield from check_ip(f"spec.clusterIPs[{place}]", address)
+    for index, address in enumerate(sent):
+        if index or address != NONE:
+            yield from check_ip(f"spec.clusterIPs[{index}]", address)
         elif len(sent) > 1:
             yield invalid("spec.clusterIPs", sent, "'None' must be the first and only value")
 
@@ -182,77 +182,77 @@ def _check_families(sent: list[str], families: list[str]) -> Causes:
         yield invalid("spec.clusterIPs", sent, why)
     if sent == [NONE]:
         return
-    for place, (address, family) in enumerate(zip(sent, families, strict=False)):
+    for index, (address, family) in enumerate(zip(sent, families, strict=False)):
         if family in FAMILIES and (":" in address) != (family == "IPv6"):
-            why = f"expected an {family} value as indicated by `ipFamilies[{place}]`"
-            yield invalid(f"spec.clusterIPs[{place}]", address, why)
+            why = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            yield invalid(f"spec.clusterIPs[{index}]", address, why)
 
 
-def _check_node_ports(sort: str, ports: list[Json]) -> Causes:
-    for place, port in enumerate(ports):
-        if sort == "ClusterIP" and port.get("nodePort"):
+def _check_node_ports(type_: str, ports: list[Json]) -> Causes:
+    for index, port in enumerate(ports):
+        if type_ == "ClusterIP" and port.get("nodePort"):
             why = "may not be used when `type` is 'ClusterIP'"
-            yield forbidden(f"spec.ports[{place}].nodePort", why)
+            yield forbidden(f"spec.ports[{index}].nodePort", why)
     seen: dict[tuple[str, int], None] = {}
-    for place, port in enumerate(ports):
+    for index, port in enumerate(ports):
         number = port.get("nodePort") or 0
         key = (port.get("protocol", ""), number)
         if number and key in seen:
-            yield duplicate(f"spec.ports[{place}].nodePort", number)
+            yield duplicate(f"spec.ports[{index}].nodePort", number)
         seen[key] = None
 
 
 def _check_repeated(ports: list[Json]) -> Causes:
     seen: dict[tuple[str, int], None] = {}
-    for place, port in enumerate(ports):
+    for index, port in enumerate(ports):
         key = (port.get("protocol", ""), port["port"])
         if key in seen:
             shown = {
                 "Name": "", "Protocol": key[0], "AppProtocol": None, "Port": key[1],
                 "TargetPort": 0, "NodePort": 0,
             }  # fmt: skip
-            yield duplicate(f"spec.ports[{place}]", shown)
+            yield duplicate(f"spec.ports[{index}]", shown)
         seen[key] = None
 
 
-def _check_balancing(obj: Json, spec: Json, sort: str) -> Causes:
+def _check_balancing(obj: Json, spec: Json, type_: str) -> Causes:
     """What only balanced services have."""
-    yield from _check_source_ranges(obj, spec, sort)
-    if spec.get("allocateLoadBalancerNodePorts") is not None and sort != BALANCED:
+    yield from _check_source_ranges(obj, spec, type_)
+    if spec.get("allocateLoadBalancerNodePorts") is not None and type_ != BALANCED:
         yield forbidden("spec.allocateLoadBalancerNodePorts", ONLY_BALANCED)
     if spec.get("loadBalancerClass") is None:
         return
-    if sort == BALANCED:
+    if type_ == BALANCED:
         yield from check_qualified_name("spec.loadBalancerClass", spec["loadBalancerClass"])
     else:
         yield forbidden("spec.loadBalancerClass", ONLY_BALANCED)
 
 
-def _check_source_ranges(obj: Json, spec: Json, sort: str) -> Causes:
+def _check_source_ranges(obj: Json, spec: Json, type_: str) -> Causes:
     ranges = spec.get("loadBalancerSourceRanges") or []
     field = "spec.LoadBalancerSourceRanges"
-    named = [(f"{field}[{place}]", text) for place, text in enumerate(ranges)]
+    named = [(f"{field}[{index}]", text) for index, text in enumerate(ranges)]
     annotation = (obj["metadata"].get("annotations") or {}).get(SOURCE_RANGES)
     if not ranges and annotation is not None:
         field = f"metadata.annotations[{SOURCE_RANGES}]"
         named = [(field, text) for text in annotation.split(",")] if annotation.strip() else []
     elif not ranges:
         return
-    if sort != BALANCED:
+    if type_ != BALANCED:
         yield forbidden(field, ONLY_BALANCED)
     for where, text in named:
         yield from check_cidr(where, text.strip())
 
 
-def _check_policies(spec: Json, sort: str) -> Causes:
+def _check_policies(spec: Json, type_: str) -> Causes:
     outside = spec.get("externalTrafficPolicy", "")
-    is_outward = sort in _OUTWARD or (sort == "ClusterIP" and spec.get("externalIPs"))
+    is_outward = type_ in _OUTWARD or (type_ == "ClusterIP" and spec.get("externalIPs"))
     if outside and not is_outward:
         yield invalid("spec.externalTrafficPolicy", outside, ONLY_OUTWARD)
     else:
         yield from check_fields("spec", _SPEC, spec, "externalTrafficPolicy")
     port = spec.get("healthCheckNodePort") or 0
-    if port and not (sort == BALANCED and outside == "Local"):
+    if port and not (type_ == BALANCED and outside == "Local"):
         why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         yield invalid("spec.healthCheckNodePort", port, why)
     elif port:

@@ -66,11 +66,11 @@ def non_negative(field: str, value: int) -> Causes:
 
 def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
     """The places of those JSON values that are like one before them."""
-    places: list[int] = []
+    indexes: list[int] = []
     seen: set[str | bytes] = set()
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         what = canonical_key(item)
         if what in seen:
-            places.append(place)
+            indexes.append(index)
         seen.add(what)
-    return frozenset(places)
+    return frozenset(indexes)

@@ -200,9 +200,9 @@ def check_rest(kind: Kind, meta: Json) -> Causes:
     if kind.is_custom or kind.resource in _ANY_FINALIZER or kind.group in _ANY_FINALIZER:
         return
     # upstream: pkg/apis/core/validation/validation.go:ValidateObjectMeta
-    for place, name in enumerate(finalizers):
+    for index, name in enumerate(finalizers):
         if "/" not in name and name not in STANDARD_FINALIZERS:
-            yield invalid(f"metadata.finalizers[{place}]", name, _UNQUALIFIED)
+            yield invalid(f"metadata.finalizers[{index}]", name, _UNQUALIFIED)
 
 
 def _check_details(meta: Json) -> Causes:

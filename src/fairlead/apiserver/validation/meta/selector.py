@@ -29,8 +29,8 @@ def check_label_selector(field: str, selector: LabelSelector | None) -> Causes:
     if selector is None:
         return
     yield from check_labels(f"{field}.matchLabels", selector.match_labels)
-    for place, requirement in enumerate(selector.match_expressions):
-        at = f"{field}.matchExpressions[{place}]"
+    for index, requirement in enumerate(selector.match_expressions):
+        at = f"{field}.matchExpressions[{index}]"
         yield from _check_requirement(at, requirement, may_compare=False)
 
 
@@ -39,17 +39,17 @@ def check_node_selector(field: str, selector: NodeSelector) -> Causes:
     terms = f"{field}.nodeSelectorTerms"
     if not selector.node_selector_terms:
         yield required(terms, "must have at least one node selector term")
-    for place, term in enumerate(selector.node_selector_terms):
-        yield from check_node_selector_term(f"{terms}[{place}]", term)
+    for index, term in enumerate(selector.node_selector_terms):
+        yield from check_node_selector_term(f"{terms}[{index}]", term)
 
 
 def check_node_selector_term(field: str, term: NodeSelectorTerm, *, strict: bool = True) -> Causes:
     """Requirements on a node's labels and fields; unless `strict`, values may be of any form."""
-    for place, requirement in enumerate(term.match_expressions):
-        at = f"{field}.matchExpressions[{place}]"
+    for index, requirement in enumerate(term.match_expressions):
+        at = f"{field}.matchExpressions[{index}]"
         yield from _check_requirement(at, requirement, may_compare=True, strict=strict)
-    for place, requirement in enumerate(term.match_fields):
-        yield from _check_node_field(f"{field}.matchFields[{place}]", requirement)
+    for index, requirement in enumerate(term.match_fields):
+        yield from _check_node_field(f"{field}.matchFields[{index}]", requirement)
 
 
 def _check_requirement(
@@ -77,9 +77,9 @@ def _check_requirement(
             yield invalid(f"{field}.operator", operator, UNKNOWN_OPERATOR)
     for problem in label_key_problems(requirement.key):
         yield invalid(f"{field}.key", requirement.key, problem)
-    for place, value in enumerate(requirement.values if strict else ()):
+    for index, value in enumerate(requirement.values if strict else ()):
         for problem in label_value_problems(value):
-            yield invalid(f"{field}.values[{place}]", value, problem)
+            yield invalid(f"{field}.values[{index}]", value, problem)
 
 
 def _check_node_field(field: str, requirement: NodeSelectorRequirement) -> Causes:
@@ -97,6 +97,6 @@ def _check_node_field(field: str, requirement: NodeSelectorRequirement) -> Cause
     if requirement.key != NODE_NAME_FIELD:
         yield invalid(f"{field}.key", requirement.key, "not a valid field selector key")
         return
-    for place, value in enumerate(requirement.values):
+    for index, value in enumerate(requirement.values):
         for problem in dns_subdomain_problems(value):
-            yield invalid(f"{field}.values[{place}]", value, problem)
+            yield invalid(f"{field}.values[{index}]", value, problem)

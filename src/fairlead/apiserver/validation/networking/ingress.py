@@ -62,12 +62,12 @@ def check_ingress(ingress: Json) -> Causes:
         yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
     if backend is not None:
         yield from _check_backend("spec.defaultBackend", backend)
-    for place, rule in enumerate(rules):
-        yield from _check_host(f"spec.rules[{place}].host", rule.get("host") or "")
+    for index, rule in enumerate(rules):
+        yield from _check_host(f"spec.rules[{index}].host", rule.get("host") or "")
         if "http" in rule:  # upstream names the first rule whichever it is
             yield from _check_paths("spec.rules[0].http.paths", rule["http"].get("paths") or [])
-    for place, tls in enumerate(spec.get("tls") or []):
-        yield from _check_tls(f"spec.tls[{place}]", tls)
+    for index, tls in enumerate(spec.get("tls") or []):
+        yield from _check_tls(f"spec.tls[{index}]", tls)
     yield from check_fields("spec", "networking.v1.IngressSpec", spec, "ingressClassName")
 
 
@@ -86,16 +86,16 @@ def _check_domain(field: str, host: str) -> Causes:
 
 
 def _check_tls(field: str, tls: Json) -> Causes:
-    for place, host in enumerate(tls.get("hosts") or []):
-        yield from _check_domain(f"{field}.hosts[{place}]", host)
+    for index, host in enumerate(tls.get("hosts") or []):
+        yield from _check_domain(f"{field}.hosts[{index}]", host)
     yield from check_fields(field, "networking.v1.IngressTLS", tls, "secretName")
 
 
 def _check_paths(field: str, paths: list[Json]) -> Causes:
     if not paths:
         yield required(field)
-    for place, path in enumerate(paths):
-        yield from _check_path(f"{field}[{place}]", path)
+    for index, path in enumerate(paths):
+        yield from _check_path(f"{field}[{index}]", path)
 
 
 def _check_path(field: str, rule: Json) -> Causes:
@@ -191,8 +191,8 @@ def check_network_policy(policy: Json) -> Causes:
     spec = policy["spec"]
     yield from check_label_selector("spec.podSelector", label_selector(spec.get("podSelector")))
     for direction, peers in (("ingress", "from"), ("egress", "to")):
-        for place, rule in enumerate(spec.get(direction) or []):
-            field = f"spec.{direction}[{place}]"
+        for index, rule in enumerate(spec.get(direction) or []):
+            field = f"spec.{direction}[{index}]"
             for at, port in enumerate(rule.get("ports") or []):
                 yield from _check_policy_port(f"{field}.ports[{at}]", port)
             for at, peer in enumerate(rule.get(peers) or []):
@@ -201,8 +201,8 @@ def check_network_policy(policy: Json) -> Causes:
     if len(types) > len(POLICY_TYPES):
         yield invalid("spec.policyTypes", types, "may not specify more than two policyTypes")
         return
-    for place, kind in enumerate(types):
-        yield from check_one_of(f"spec.policyTypes[{place}]", kind, POLICY_TYPES)
+    for index, kind in enumerate(types):
+        yield from check_one_of(f"spec.policyTypes[{index}]", kind, POLICY_TYPES)
 
 
 def _check_policy_port(field: str, rule: Json) -> Causes:
@@ -243,8 +243,8 @@ def _check_block(field: str, block: Json) -> Causes:
         return
     problems = tuple(check_cidr(f"{field}.cidr", text))
     yield from problems
-    for place, hole in enumerate(block.get("except") or []):
-        where = f"{field}.except[{place}]"
+    for index, hole in enumerate(block.get("except") or []):
+        where = f"{field}.except[{index}]"
         wrong = tuple(check_cidr(where, hole))
         yield from wrong
         if not (problems or wrong or _is_part(hole, text)):

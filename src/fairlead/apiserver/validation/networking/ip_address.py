@@ -55,8 +55,8 @@ def check_service_cidr(obj: Json) -> Causes:
     elif len(ranges) > 1 and len({":" in text for text in ranges}) < len(ranges):
         yield invalid("spec.cidrs", {"CIDRs": ranges}, _TWO_FAMILIES)
     else:
-        for place, text in enumerate(ranges):
-            yield from check_strict_cidr(f"spec.cidrs[{place}]", text)
+        for index, text in enumerate(ranges):
+            yield from check_strict_cidr(f"spec.cidrs[{index}]", text)
 
 
 def check_service_cidr_update(old: Json, new: Json) -> Causes:
@@ -66,6 +66,6 @@ def check_service_cidr_update(old: Json, new: Json) -> Causes:
     if len(had) > len(has) or len(has) - len(had) > 1:
         yield invalid("spec.cidrs", has, IMMUTABLE)
         return
-    for place, text in enumerate(had):
-        if has[place] != text:
-            yield invalid(f"spec.cidrs[{place}]", has[place], IMMUTABLE)
+    for index, text in enumerate(had):
+        if has[index] != text:
+            yield invalid(f"spec.cidrs[{index}]", has[index], IMMUTABLE)

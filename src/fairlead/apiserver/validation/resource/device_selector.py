@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import Final
-
 from fairlead.api.json import Json
-from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
-from fairlead.apiserver.validation.meta.format import too_long, too_many
+from fairlead.apiserver.validation.meta.field import Causes
+from fairlead.apiserver.validation.meta.field import forbidden
+from fairlead.apiserver.validation.meta.field import invalid
+from fairlead.apiserver.validation.meta.field import required
+from fairlead.apiserver.validation.meta.format import too_long
+from fairlead.apiserver.validation.meta.format import too_many
 from fairlead.cel.cost.expression_estimate import estimated_cost
-from fairlead.cel.device import device_size, read_selector
+from fairlead.cel.device import device_size
+from fairlead.cel.device import read_selector
 from fairlead.cel.error import ExpressionError
 
 LENGTH_MAX: Final = 10 * 1024
@@ -24,8 +28,8 @@ COST_MAX: Final = 1_000_000
 
 def check_selectors(field: str, selectors: list[Json]) -> Causes:
     """What a request, or a class, asks of a device."""
-    for place, selector in enumerate(selectors):
-        where = f"{field}[{place}].cel"
+    for index, selector in enumerate(selectors):
+        where = f"{field}[{index}].cel"
         if selector.get("cel") is None:
             yield required(where)
             continue

@@ -56,12 +56,12 @@ def _check_devices(field: str, devices: Json) -> Causes:
         yield too_many(f"{field}.requests", len(requests), REQUESTS_MAX)
     yield from _check_named(f"{field}.requests", requests, _check_request)
     known = known_requests(requests)
-    for place, constraint in enumerate(devices.get("constraints") or ()):
-        where = f"{field}.constraints[{place}]"
+    for index, constraint in enumerate(devices.get("constraints") or ()):
+        where = f"{field}.constraints[{index}]"
         yield from _check_references(f"{where}.requests", constraint.get("requests") or [], known)
         yield from _check_constraint(where, constraint)
-    for place, config in enumerate(devices.get("config") or ()):
-        where = f"{field}.config[{place}]"
+    for index, config in enumerate(devices.get("config") or ()):
+        where = f"{field}.config[{index}]"
         yield from _check_references(f"{where}.requests", config.get("requests") or [], known)
         yield from _check_config(where, config)
 
@@ -70,9 +70,9 @@ def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Cau
     """Each of a list's items, and that they have names of their own."""
     names = [one.get("name", "") for one in items]
     again = repeated_indexes(names)
-    for place, (name, one) in enumerate(zip(names, items, strict=True)):
-        where = f"{field}[{place}]"
-        if name and place in again:
+    for index, (name, one) in enumerate(zip(names, items, strict=True)):
+        where = f"{field}[{index}]"
+        if name and index in again:
             yield duplicate(where, name)
         yield from check_label(f"{where}.name", name)
         yield from check(where, one)
@@ -113,8 +113,8 @@ def _check_wish(field: str, wish: Json) -> Causes:
         yield invalid(f"{field}.count", count, "must be greater than zero")
     elif mode not in ("All", "ExactCount"):
         yield not_supported(f"{field}.allocationMode", mode, ("All", "ExactCount"))
-    for place, toleration in enumerate(wish.get("tolerations") or ()):
-        yield from _check_toleration(f"{field}.tolerations[{place}]", toleration)
+    for index, toleration in enumerate(wish.get("tolerations") or ()):
+        yield from _check_toleration(f"{field}.tolerations[{index}]", toleration)
 
 
 def _check_toleration(field: str, toleration: Json) -> Causes:
@@ -146,10 +146,10 @@ def check_reference(field: str, name: str, known: AbstractSet[str]) -> Causes:
 
 
 def _check_references(field: str, names: list[str], known: AbstractSet[str]) -> Causes:
-    for place, name in enumerate(names):
-        yield from check_reference(f"{field}[{place}]", name, known)
-    for place in sorted(repeated_indexes(names)):
-        yield duplicate(f"{field}[{place}]", names[place])
+    for index, name in enumerate(names):
+        yield from check_reference(f"{field}[{index}]", name, known)
+    for index in sorted(repeated_indexes(names)):
+        yield duplicate(f"{field}[{index}]", names[index])
 
 
 def _check_constraint(field: str, constraint: Json) -> Causes:
@@ -181,5 +181,5 @@ def check_class(obj: Json) -> Causes:
     """A DeviceClass."""
     spec = obj["spec"]
     yield from check_selectors("spec.selectors", spec.get("selectors") or [])
-    for place, config in enumerate(spec.get("config") or ()):
-        yield from _check_config(f"spec.config[{place}]", config)
+    for index, config in enumerate(spec.get("config") or ()):
+        yield from _check_config(f"spec.config[{index}]", config)

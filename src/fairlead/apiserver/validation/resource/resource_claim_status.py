@@ -59,13 +59,13 @@ def check_claim_status(old: Json, new: Json) -> Causes:
 def _check_users(users: list[Json]) -> Causes:
     if len(users) > RESERVED_MAX:
         yield too_many(_RESERVED, len(users), RESERVED_MAX)
-    for place, user in enumerate(users[:RESERVED_MAX]):
+    for index, user in enumerate(users[:RESERVED_MAX]):
         for key in ("resource", "name", "uid"):
             if not user.get(key):
-                yield required(f"{_RESERVED}[{place}].{key}")
+                yield required(f"{_RESERVED}[{index}].{key}")
     ids = [user.get("uid") or "" for user in users]
-    for place in sorted(repeated_indexes(ids)):
-        yield duplicate(f"{_RESERVED}[{place}]", ids[place])
+    for index in sorted(repeated_indexes(ids)):
+        yield duplicate(f"{_RESERVED}[{index}]", ids[index])
 
 
 def _check_results(results: Iterable[Json], known: set[str]) -> Causes:
@@ -73,8 +73,8 @@ def _check_results(results: Iterable[Json], known: set[str]) -> Causes:
     results = list(results)
     if len(results) > RESULTS_MAX:
         yield too_many(field, len(results), RESULTS_MAX)
-    for place, result in enumerate(results[:RESULTS_MAX]):
-        at = f"{field}[{place}]"
+    for index, result in enumerate(results[:RESULTS_MAX]):
+        at = f"{field}[{index}]"
         yield from check_reference(f"{at}.request", result.get("request") or "", known)
         yield from check_driver(f"{at}.driver", result.get("driver") or "")
         yield from check_pool_name(f"{at}.pool", result.get("pool") or "")

@@ -58,13 +58,13 @@ def check_slice(obj: Json) -> Causes:
     yield from _check_place(spec)
     devices = spec.get("devices") or []
     names = [device.get("name", "") for device in devices]
-    for place, device in enumerate(devices):
-        yield from _check_device(f"spec.devices[{place}]", device)
+    for index, device in enumerate(devices):
+        yield from _check_device(f"spec.devices[{index}]", device)
     if len(devices) > DEVICES_MAX:
         yield too_many("spec.devices", len(devices), DEVICES_MAX)
-    for place in sorted(repeated_indexes(names)):
-        if names[place]:
-            yield duplicate(f"spec.devices[{place}]", names[place])
+    for index in sorted(repeated_indexes(names)):
+        if names[index]:
+            yield duplicate(f"spec.devices[{index}]", names[index])
 
 
 def check_driver(field: str, name: str) -> Causes:
@@ -130,8 +130,8 @@ def _check_device(field: str, device: Json) -> Causes:
     if count > TRAITS_MAX:
         why = f"the total number of attributes and capacities must not exceed {TRAITS_MAX}"
         yield invalid(field, count, why)
-    for place, taint in enumerate(device.get("taints") or ()):
-        yield from _check_taint(f"{field}.taints[{place}]", taint)
+    for index, taint in enumerate(device.get("taints") or ()):
+        yield from _check_taint(f"{field}.taints[{index}]", taint)
 
 
 def check_label(field: str, name: str) -> Causes:

@@ -41,8 +41,8 @@ _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persisten
 def check_node(obj: Json) -> Causes:
     """A CSINode: each driver once, with the name that it has for the node."""
     names: dict[str, None] = {}
-    for place, driver in enumerate((obj.get("spec") or {}).get("drivers") or ()):
-        field = f"spec.drivers[{place}]"
+    for index, driver in enumerate((obj.get("spec") or {}).get("drivers") or ()):
+        field = f"spec.drivers[{index}]"
         name, node = driver.get("name", ""), driver.get("nodeID", "")
         yield from check_driver_name(f"{field}.name", name)
         yield from check_fields(field, "storage.v1.CSINodeDriver", driver, "nodeID")
@@ -79,12 +79,12 @@ def check_driver(obj: Json) -> Causes:
 
 def _check_tokens(field: str, requests: list[Json]) -> Causes:
     audiences: dict[str, None] = {}
-    for place, request in enumerate(requests):
+    for index, request in enumerate(requests):
         audience = request.get("audience", "")
         if audience in audiences:
-            yield duplicate(f"{field}[{place}].audience", audience)
+            yield duplicate(f"{field}[{index}].audience", audience)
         elif request.get("expirationSeconds") is not None:
-            where = f"{field}[{place}].expirationSeconds"
+            where = f"{field}[{index}].expirationSeconds"
             yield from check_token_life(where, request["expirationSeconds"])
         audiences[audience] = None
 

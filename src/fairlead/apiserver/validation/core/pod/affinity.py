@@ -40,8 +40,8 @@ def _check_node_affinity(field: str, affinity: NodeAffinity) -> Causes:
     if selector is not None:
         yield from check_node_selector(f"{field}.{_REQUIRED}", selector)
     preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    for place, term in enumerate(preferred):
-        where = f"{field}.{_PREFERRED}[{place}]"
+    for index, term in enumerate(preferred):
+        where = f"{field}.{_PREFERRED}[{index}]"
         yield from _check_weight(f"{where}.weight", term.weight)
         # upstream lets any value of a label pass here
         yield from check_node_selector_term(f"{where}.preference", term.preference, strict=False)
@@ -49,11 +49,11 @@ def _check_node_affinity(field: str, affinity: NodeAffinity) -> Causes:
 
 def _check_pod_affinity(field: str, affinity: PodAffinity) -> Causes:
     demanded = affinity.required_during_scheduling_ignored_during_execution
-    for place, term in enumerate(demanded):
-        yield from _check_term(f"{field}.{_REQUIRED}[{place}]", term)
+    for index, term in enumerate(demanded):
+        yield from _check_term(f"{field}.{_REQUIRED}[{index}]", term)
     preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    for place, weighted in enumerate(preferred):
-        where = f"{field}.{_PREFERRED}[{place}]"
+    for index, weighted in enumerate(preferred):
+        where = f"{field}.{_PREFERRED}[{index}]"
         yield from _check_weight(f"{where}.weight", weighted.weight)
         yield from _check_term(f"{where}.podAffinityTerm", weighted.pod_affinity_term)
 
@@ -86,10 +86,10 @@ def _check_keys(field: str, term: PodAffinityTerm) -> Causes:
         if keys and term.label_selector is None:
             yield forbidden(f"{field}.{name}", NO_SELECTOR)
             continue
-        for place, key in enumerate(keys):
+        for index, key in enumerate(keys):
             for problem in label_key_problems(key):
-                yield invalid(f"{field}.{name}[{place}]", key, problem)
-    for place, key in enumerate(term.match_label_keys):
+                yield invalid(f"{field}.{name}[{index}]", key, problem)
+    for index, key in enumerate(term.match_label_keys):
         if key in term.mismatch_label_keys:
             why = "exists in both matchLabelKeys and mismatchLabelKeys"
-            yield invalid(f"{field}.matchLabelKeys[{place}]", key, why)
+            yield invalid(f"{field}.matchLabelKeys[{index}]", key, why)

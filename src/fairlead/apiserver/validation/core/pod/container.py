@@ -130,25 +130,25 @@ def check_container(field: str, container: Json, view: Container | None, pod: Po
 
 def _check_port_names(field: str, ports: list[Json]) -> Causes:
     names: dict[str, None] = {}
-    for place, port in enumerate(ports):
+    for index, port in enumerate(ports):
         name = port.get("name", "")
         if not name:
             continue
         problems = port_name_problems(name)
         for problem in problems:
-            yield invalid(f"{field}[{place}].name", name, problem)
+            yield invalid(f"{field}[{index}].name", name, problem)
         if not problems and name in names:
-            yield duplicate(f"{field}[{place}].name", name)
+            yield duplicate(f"{field}[{index}].name", name)
         names[name] = None
 
 
 def _check_host_ports(field: str, container: Json, taken: dict[str, None]) -> Causes:
-    for place, port in enumerate(container.get("ports") or ()):
+    for index, port in enumerate(container.get("ports") or ()):
         if not port.get("hostPort"):
             continue
         shown = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
         if shown in taken:
-            yield duplicate(f"{field}.ports[{place}].hostPort", shown)
+            yield duplicate(f"{field}.ports[{index}].hostPort", shown)
         taken[shown] = None
 
 
@@ -157,8 +157,8 @@ def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Caus
     # upstream: validateResourceClaimNames there
     seen: Counter[str] = Counter()
     shown = ", ".join(sorted(known)[:_CLAIMS_SHOWN_MAX]) if claims else ""
-    for place, claim in enumerate(claims):
-        where = f"{field}[{place}]"
+    for index, claim in enumerate(claims):
+        where = f"{field}[{index}]"
         name, request = claim.get("name", ""), claim.get("request", "")
         if not name:
             yield required(where)
@@ -194,10 +194,10 @@ def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Cause
 def _check_resizing(field: str, policies: list[Json], pod: PodContext) -> Causes:
     # upstream: validateResizePolicy there, which does not say which one it means
     seen: dict[str, None] = {}
-    for place, policy in enumerate(policies):
+    for index, policy in enumerate(policies):
         name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
         if name in seen:
-            yield duplicate(f"{field}[{place}]", name)
+            yield duplicate(f"{field}[{index}]", name)
         seen[name] = None
         yield from check_field(field, _RESIZE_POLICY["resourceName"], name)
         yield from check_field(field, _RESIZE_POLICY["restartPolicy"], restart)
@@ -214,8 +214,8 @@ def _check_restart(field: str, container: Json) -> Causes:
         why = "must specify restartPolicy when restart rules are used"
         yield required(f"{field}.restartPolicy", why)
     yield from check_fields(field, "core.v1.Container", container, "restartPolicyRules")
-    for place, rule in enumerate(rules):
-        where = f"{field}.restartPolicyRules[{place}]"
+    for index, rule in enumerate(rules):
+        where = f"{field}.restartPolicyRules[{index}]"
         yield from check_fields(where, "core.v1.ContainerRestartRule", rule, "action")
         codes = rule.get("exitCodes")
         if codes is None:
@@ -229,8 +229,8 @@ def check_scheduled_containers(
     field: str, containers: Sequence[Container], *, host_network: bool
 ) -> Causes:
     """What scheduling reads of each container: ports, resources, restart policy."""
-    for place, container in enumerate(containers):
-        where = f"{field}[{place}]"
+    for index, container in enumerate(containers):
+        where = f"{field}[{index}]"
         for number, port in enumerate(container.ports):
             place_of_port = f"{where}.ports[{number}]"
             yield from _check_port(place_of_port, port, host_network=host_network)

@@ -59,8 +59,8 @@ _NAME_RULE: Final = (
 
 def check_environment(field: str, variables: list[Json]) -> Causes:
     """The variables of a container."""
-    for place, variable in enumerate(variables):
-        where = f"{field}[{place}]"
+    for index, variable in enumerate(variables):
+        where = f"{field}[{index}]"
         name = variable.get("name", "")
         if not name:
             yield required(f"{where}.name")
@@ -122,11 +122,11 @@ def check_resource_reference(field: str, reference: Json, *, of_volume: bool) ->
     elif resource not in RESOURCES and not resource.startswith(_HUGE):
         yield not_supported(f"{field}.resource", resource, RESOURCES)
     divisor = parse_quantity(reference.get("divisor") or "0")
-    sort = "hugepages" if resource.startswith(_HUGE) else _DIVIDED.get(resource.partition(".")[2])
-    known = _CPU_DIVISORS if sort == "cpu" else _BYTE_DIVISORS
-    if sort is not None and divisor.nano and canonical(divisor) not in known:
-        values = " and ".join(known) if sort == "cpu" else ", ".join(known)
-        why = f"only divisor's values {values} are supported with the {sort} resource"
+    type_ = "hugepages" if resource.startswith(_HUGE) else _DIVIDED.get(resource.partition(".")[2])
+    known = _CPU_DIVISORS if type_ == "cpu" else _BYTE_DIVISORS
+    if type_ is not None and divisor.nano and canonical(divisor) not in known:
+        values = " and ".join(known) if type_ == "cpu" else ", ".join(known)
+        why = f"only divisor's values {values} are supported with the {type_} resource"
         yield invalid(f"{field}.divisor", resource, why)
 
 
@@ -158,8 +158,8 @@ def _check_key(field: str, reference: Json) -> Causes:
 
 def check_environment_sources(field: str, sources: list[Json]) -> Causes:
     """ConfigMaps and Secrets whose keys become variables."""
-    for place, source in enumerate(sources):
-        where = f"{field}[{place}]"
+    for index, source in enumerate(sources):
+        where = f"{field}[{index}]"
         if source.get("prefix"):
             yield from _check_variable_name(f"{where}.prefix", source["prefix"])
         stated = [key for key in ("configMapRef", "secretRef") if source.get(key) is not None]

@@ -91,8 +91,8 @@ def check_pod_security(field: str, spec: Json) -> Causes:
     """Users, groups, profiles and kernel parameters of a pod."""
     context = spec.get("securityContext") or {}
     yield from check_fields(field, _CONTEXT_OF_POD, context, "fsGroup", "runAsUser", "runAsGroup")
-    for place, group in enumerate(context.get("supplementalGroups") or ()):
-        yield from _check_id(f"{field}.supplementalGroups[{place}]", group)
+    for index, group in enumerate(context.get("supplementalGroups") or ()):
+        yield from _check_id(f"{field}.supplementalGroups[{index}]", group)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         why = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{field}.shareProcessNamespace", spec["shareProcessNamespace"], why)
@@ -112,8 +112,8 @@ def _check_id(field: str, number: int) -> Causes:
 
 def _check_sysctls(field: str, spec: Json, settings: list[Json]) -> Causes:
     names: dict[str, None] = {}
-    for place, setting in enumerate(settings):
-        where = f"{field}[{place}].name"
+    for index, setting in enumerate(settings):
+        where = f"{field}[{index}].name"
         name = setting.get("name", "")
         if not name:
             yield required(where)
@@ -133,14 +133,14 @@ def _check_sysctls(field: str, spec: Json, settings: list[Json]) -> Causes:
 def _check_seccomp(field: str, profile: Json | None) -> Causes:
     if profile is None:
         return
-    sort, path = profile.get("type", ""), profile.get("localhostProfile")
+    type_, path = profile.get("type", ""), profile.get("localhostProfile")
     yield from check_fields(field, "core.v1.SeccompProfile", profile, "type")
-    if sort == "Localhost" and path is None:
+    if type_ == "Localhost" and path is None:
         yield required(f"{field}.localhostProfile", "must be set when seccomp type is Localhost")
-    elif sort == "Localhost":
+    elif type_ == "Localhost":
         yield from check_local_path(f"{field}.localhostProfile", path or "")
     elif path is not None:
-        shown = {"Type": sort, "LocalhostProfile": path}
+        shown = {"Type": type_, "LocalhostProfile": path}
         why = "can only be set when seccomp type is Localhost"
         yield invalid(f"{field}.localhostProfile", shown, why)
 
@@ -148,14 +148,14 @@ def _check_seccomp(field: str, profile: Json | None) -> Causes:
 def _check_app_armor(field: str, profile: Json | None) -> Causes:
     if profile is None:
         return
-    sort, path = profile.get("type", ""), profile.get("localhostProfile")
+    type_, path = profile.get("type", ""), profile.get("localhostProfile")
     where = f"{field}.localhostProfile"
     needed = "must be set when AppArmor type is Localhost"
     problems = tuple(check_fields(field, "core.v1.AppArmorProfile", profile, "type"))
     yield from problems
     if problems:
         return
-    if sort != "Localhost":
+    if type_ != "Localhost":
         if path is not None:
             yield invalid(where, path, "can only be set when AppArmor type is Localhost")
     elif path is None or not path:
@@ -222,7 +222,7 @@ def _check_not_linux(field: str, spec: Json) -> Causes:
 
 def _containers(field: str, spec: Json) -> list[tuple[str, Json]]:
     return [
-        (f"{field}.{key}[{place}]", container)
+        (f"{field}.{key}[{index}]", container)
         for key in _LISTS
-        for place, container in enumerate(spec.get(key) or ())
+        for index, container in enumerate(spec.get(key) or ())
     ]

@@ -265,8 +265,8 @@ def _check_priority(field: str, spec: PodSpec) -> Causes:
 
 def check_tolerations(field: str, tolerations: Sequence[Toleration]) -> Causes:
     """The tolerations of a pod, or of the pods of a class."""
-    for place, toleration in enumerate(tolerations):
-        yield from _check_toleration(f"{field}[{place}]", toleration)
+    for index, toleration in enumerate(tolerations):
+        yield from _check_toleration(f"{field}[{index}]", toleration)
 
 
 def _check_toleration(field: str, toleration: Toleration) -> Causes:
@@ -302,11 +302,11 @@ def _check_toleration(field: str, toleration: Toleration) -> Causes:
 
 def _check_gates(field: str, spec: PodSpec) -> Causes:
     names: dict[str, None] = {}
-    for place, gate in enumerate(spec.scheduling_gates):
+    for index, gate in enumerate(spec.scheduling_gates):
         for problem in label_key_problems(gate.name):
-            yield invalid(f"{field}[{place}]", gate.name, problem)
+            yield invalid(f"{field}[{index}]", gate.name, problem)
         if gate.name in names:
-            yield duplicate(f"{field}[{place}]", gate.name)
+            yield duplicate(f"{field}[{index}]", gate.name)
         names[gate.name] = None
 
 
@@ -341,12 +341,12 @@ def _check_dns(field: str, spec: Json) -> Causes:
     if len(servers) > NAMESERVERS_MAX:
         why = f"must not have more than {NAMESERVERS_MAX} nameservers"
         yield invalid(f"{field}.nameservers", servers, why)
-    for place, server in enumerate(servers):
-        yield from check_ip(f"{field}.nameservers[{place}]", server)
+    for index, server in enumerate(servers):
+        yield from check_ip(f"{field}.nameservers[{index}]", server)
     yield from _check_searches(f"{field}.searches", searches)
-    for place, option in enumerate(config.get("options") or ()):
+    for index, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
-            yield required(f"{field}.options[{place}]", "must not be empty")
+            yield required(f"{field}.options[{index}]", "must not be empty")
 
 
 def _check_searches(field: str, searches: list[str]) -> Causes:
@@ -358,23 +358,23 @@ def _check_searches(field: str, searches: list[str]) -> Causes:
             "search list"
         )
         yield invalid(field, searches, why)
-    for place, search in enumerate(searches):
+    for index, search in enumerate(searches):
         domain = search.removesuffix(".")
         if search != "." and not _SEARCH.fullmatch(domain):
-            yield invalid(f"{field}[{place}]", domain, _SEARCH_RULE)
+            yield invalid(f"{field}[{index}]", domain, _SEARCH_RULE)
 
 
 def _check_aliases(field: str, aliases: list[Json]) -> Causes:
-    for place, alias in enumerate(aliases):
-        yield from check_ip(f"{field}[{place}].ip", alias.get("ip", ""))
+    for index, alias in enumerate(aliases):
+        yield from check_ip(f"{field}[{index}].ip", alias.get("ip", ""))
         for number, name in enumerate(alias.get("hostnames") or ()):
-            yield from check_subdomain(f"{field}[{place}].hostnames[{number}]", name)
+            yield from check_subdomain(f"{field}[{index}].hostnames[{number}]", name)
 
 
 def _check_claims(field: str, claims: list[Json]) -> Causes:
     names: dict[str, None] = {}
-    for place, claim in enumerate(claims):
-        where = f"{field}[{place}]"
+    for index, claim in enumerate(claims):
+        where = f"{field}[{index}]"
         name = claim.get("name", "")
         if not name:
             yield required(f"{where}.name")

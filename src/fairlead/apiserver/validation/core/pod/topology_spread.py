@@ -29,12 +29,12 @@ POSITIVE: Final = "must be greater than zero"
 def check_spread(field: str, constraints: Sequence[TopologySpreadConstraint]) -> Causes:
     """All constraints; no two of them for the same key and action."""
     pairs = [(one.topology_key, one.when_unsatisfiable) for one in constraints]
-    last = {pair: place for place, pair in enumerate(pairs)}
-    for place, constraint in enumerate(constraints):
-        where = f"{field}[{place}]"
+    last = {pair: index for index, pair in enumerate(pairs)}
+    for index, constraint in enumerate(constraints):
+        where = f"{field}[{index}]"
         yield from _check_constraint(where, constraint)
-        if last[pairs[place]] > place:
-            key, action = pairs[place]
+        if last[pairs[index]] > index:
+            key, action = pairs[index]
             yield duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}")
 
 
@@ -66,6 +66,6 @@ def _check_keys(field: str, constraint: TopologySpreadConstraint) -> Causes:
     """Keys of labels whose values are the incoming pod's own."""
     if constraint.match_label_keys and constraint.label_selector is None:
         yield forbidden(field, "must not be specified when labelSelector is not set")
-    for place, key in enumerate(constraint.match_label_keys):
+    for index, key in enumerate(constraint.match_label_keys):
         for problem in label_key_problems(key):
-            yield invalid(f"{field}[{place}]", key, problem)
+            yield invalid(f"{field}[{index}]", key, problem)

@@ -93,10 +93,10 @@ def _lasting(toleration: Json) -> str | bytes:
 def _check_gates(before: Json, after: Json) -> Causes:
     """No gate comes once the pod exists."""
     had = {gate["name"] for gate in before.get("schedulingGates", ())}
-    for place, gate in enumerate(after.get("schedulingGates", ())):
+    for index, gate in enumerate(after.get("schedulingGates", ())):
         if gate["name"] not in had:
             why = f"only deletion is allowed, but found new scheduling gate '{gate['name']}'"
-            yield forbidden(f"spec.schedulingGates[{place}].name", why)
+            yield forbidden(f"spec.schedulingGates[{index}].name", why)
 
 
 def _check_node_selector(before: Json, after: Json) -> Causes:
@@ -115,10 +115,10 @@ def _check_node_affinity(before: Json, after: Json) -> Causes:
     if had and len(had) != len(wants):
         yield invalid(f"{field}.nodeSelectorTerms", shown or None, NO_OTHER_TERMS)
         return
-    for place, (term, wanted) in enumerate(zip(had, wants, strict=False)):
+    for index, (term, wanted) in enumerate(zip(had, wants, strict=False)):
         if not _is_narrower(term, wanted):
-            where = f"{field}.nodeSelectorTerms[{place}]"
-            yield invalid(where, shown[place], ONLY_MORE_EXPRESSIONS)
+            where = f"{field}.nodeSelectorTerms[{index}]"
+            yield invalid(where, shown[index], ONLY_MORE_EXPRESSIONS)
 
 
 def _required_terms(spec: Json) -> list[Json]:
@@ -219,8 +219,8 @@ def _check_debuggers(spec: Json) -> Causes:
         host_users=spec.get("hostUsers") is not False,
         host_network=bool(spec.get("hostNetwork")),
     )
-    for place, container in enumerate(spec.get("ephemeralContainers") or ()):
-        field = f"{_EPHEMERAL}[{place}]"
+    for index, container in enumerate(spec.get("ephemeralContainers") or ()):
+        field = f"{_EPHEMERAL}[{index}]"
         yield from _check_debugger(field, container, context)
         name = container.get("name", "")
         if name in names:
@@ -251,10 +251,10 @@ def _check_fit(field: str, container: Json) -> Causes:
     for key in _UNFIT:
         if container.get(key):
             yield forbidden(f"{field}.{key}", NOT_FOR_DEBUGGING)
-    for place, mount in enumerate(container.get("volumeMounts") or ()):
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
         for key in ("subPath", "subPathExpr"):
             if mount.get(key):
-                yield forbidden(f"{field}.volumeMounts[{place}].{key}", NOT_FOR_DEBUGGING)
+                yield forbidden(f"{field}.volumeMounts[{index}].{key}", NOT_FOR_DEBUGGING)
 
 
 def check_resize(old: Json, new: Json) -> Causes:
@@ -265,16 +265,16 @@ def check_resize(old: Json, new: Json) -> Causes:
     before, after = old["spec"], new["spec"]
     for key in ("containers", "initContainers"):
         pairs = zip(before.get(key) or (), after.get(key) or (), strict=False)
-        for place, (had, wants) in enumerate(pairs):
-            yield from _check_kept(f"spec.{key}[{place}].resources", had, wants)
+        for index, (had, wants) in enumerate(pairs):
+            yield from _check_kept(f"spec.{key}[{index}].resources", had, wants)
     quality = qos_class(after)
     if qos_class(before) != quality:
         yield invalid("spec", quality, OTHER_QUALITY)
-    for place, container in enumerate(before.get("initContainers") or ()):
-        wants = after["initContainers"][place]
+    for index, container in enumerate(before.get("initContainers") or ()):
+        wants = after["initContainers"][index]
         is_sidecar = container.get("restartPolicy") == "Always"
         if not is_sidecar and container.get("resources") != wants.get("resources"):
-            yield forbidden(f"spec.initContainers[{place}].resources", NOT_BEFORE)
+            yield forbidden(f"spec.initContainers[{index}].resources", NOT_BEFORE)
     if _incompressible(before) != _incompressible(after):
         yield forbidden("spec", ONLY_COMPUTE)
 

@@ -144,11 +144,11 @@ def check_flex(field: str, source: Json) -> Causes:
 def check_azure_disk(field: str, source: Json) -> Causes:
     """A disk of Azure."""
     yield from check_fields(field, "core.v1.AzureDiskVolumeSource", source, "cachingMode", "kind")
-    sort, place = source.get("kind"), source.get("diskURI", "")
-    if sort == "Managed" and not place.startswith("/subscriptions/"):
-        yield not_supported(f"{field}.diskURI", place, (_MANAGED,))
-    if sort not in (None, "Managed") and not place.startswith("https://"):
-        yield not_supported(f"{field}.diskURI", place, (_BLOB,))
+    type_, uri = source.get("kind"), source.get("diskURI", "")
+    if type_ == "Managed" and not uri.startswith("/subscriptions/"):
+        yield not_supported(f"{field}.diskURI", uri, (_MANAGED,))
+    if type_ not in (None, "Managed") and not uri.startswith("https://"):
+        yield not_supported(f"{field}.diskURI", uri, (_BLOB,))
 
 
 def storage_os(*, is_persistent: bool) -> Check:

@@ -54,8 +54,8 @@ def check_keyed_files(field: str, source: Json) -> Causes:
 
 
 def _check_items(field: str, source: Json) -> Causes:
-    for place, item in enumerate(source.get("items") or ()):
-        where = f"{field}.items[{place}]"
+    for index, item in enumerate(source.get("items") or ()):
+        where = f"{field}.items[{index}]"
         yield from check_fields(where, "core.v1.KeyToPath", item, "key")
         yield from _check_file_path(f"{where}.path", item.get("path", ""))
         yield from _check_mode(f"{where}.mode", item.get("mode"))
@@ -87,8 +87,8 @@ def check_projected(field: str, projected: Json) -> Causes:
     """Several sources in one directory, no file of which is written twice."""
     yield from _check_mode(f"{field}.defaultMode", projected.get("defaultMode"))
     paths: dict[str, None] = {}
-    for place, source in enumerate(projected.get("sources") or ()):
-        where = f"{field}.sources[{place}]"
+    for index, source in enumerate(projected.get("sources") or ()):
+        where = f"{field}.sources[{index}]"
         for key in _PROJECTED:
             if source.get(key) is not None:
                 yield from _check_projection(field, where, key, source[key])

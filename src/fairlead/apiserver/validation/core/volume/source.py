@@ -86,8 +86,8 @@ def _check_sources(
     field: str, holder: Json, holder_type: str, order: tuple[str, ...], rules: Mapping[str, Check]
 ) -> Causes:
     stated = [key for key in order if holder.get(key) is not None]
-    for place, key in enumerate(stated):
-        if place:
+    for index, key in enumerate(stated):
+        if index:
             yield forbidden(f"{field}.{_MISSPELT.get(key, key)}", TOO_MANY)
             continue
         where = f"{field}.{key}"

@@ -42,8 +42,8 @@ _BLOCK_ONLY: Final = (
 def check_volumes(field: str, volumes: list[Json], pod_name: str = "") -> Causes:
     """The volumes of a pod; `pod_name` is empty where it is not yet known."""
     names: dict[str, None] = {}
-    for place, volume in enumerate(volumes):
-        where = f"{field}[{place}]"
+    for index, volume in enumerate(volumes):
+        where = f"{field}[{index}]"
         name = volume.get("name", "")
         yield from _check_source(where, volume, pod_name)
         if not name:
@@ -99,8 +99,8 @@ def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Ca
     """Where a container mounts volumes that its pod has."""
     paths: dict[str, None] = {}
     devices = container.get("volumeDevices") or ()
-    for place, mount in enumerate(container.get("volumeMounts") or ()):
-        where = f"{field}[{place}]"
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        where = f"{field}[{index}]"
         name, path = mount.get("name", ""), mount.get("mountPath", "")
         if not name:
             yield required(f"{where}.name")
@@ -156,8 +156,8 @@ def check_devices(field: str, container: Json, volumes: Mapping[str, Json]) -> C
     names: dict[str, None] = {}
     paths: dict[str, None] = {}
     mounts = container.get("volumeMounts") or []
-    for place, device in enumerate(container.get("volumeDevices") or ()):
-        where = f"{field}[{place}]"
+    for index, device in enumerate(container.get("volumeDevices") or ()):
+        where = f"{field}[{index}]"
         name, path = device.get("name", ""), device.get("devicePath", "")
         yield from _check_device_name(f"{where}.name", name, names, volumes)
         if not path:
