@@ -30,7 +30,7 @@ from fairlead.apiserver.error import Cause
 from fairlead.apiserver.printers.column import Printer
 from fairlead.apiserver.schema.decoding import read
 from fairlead.apiserver.schema.model import Schema, schemas
-from fairlead.apiserver.schema.place import Notes, Place
+from fairlead.apiserver.schema.place import FieldLocation, Notes
 from fairlead.apiserver.validation.meta.field import bounded, invalid
 from fairlead.cel.program import OUT_OF_BUDGET
 
@@ -136,7 +136,7 @@ def _content(obj: Json) -> Json:
 
 
 def _with_metadata_read(obj: Json, notes: Notes) -> Json:
-    path, schema = Place(Place(), "metadata"), schemas().of_definition(_METADATA)
+    path, schema = FieldLocation(FieldLocation(), "metadata"), schemas().of_definition(_METADATA)
     return {**obj, "metadata": read(schema, obj.get("metadata") or {}, path, notes)}
 
 

@@ -1,4 +1,4 @@
-"""Amounts: limit ranges, the capacity of nodes, and what of any amount is too fine to keep.
+"""Defaults of resource amounts: limit ranges, node capacity, rounding of quantities.
 
 upstream: pkg/apis/core/v1/defaults.go:SetDefaults_{ResourceList,LimitRangeItem,NodeStatus}
 """
@@ -14,7 +14,7 @@ from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 
 
 def rounded(amounts: Json) -> Json:
-    """`amounts` in whole thousandths, rounded up."""
+    """`amounts` rounded up to whole thousandths."""
     made = {name: _whole_millis(text) for name, text in amounts.items()}
     return amounts if made == amounts else made
 

@@ -39,7 +39,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def completed(schema: Schema, obj: Json) -> Json:
-    """`obj`, a whole object of that type in canonical form, with its defaults."""
+    """Fill in all defaults of `obj`, a whole object of that type in stored form."""
     complete = _completer(schema)
     return obj if complete is None else complete(obj)
 
@@ -48,7 +48,7 @@ _COMPLETERS: Final[dict[Schema, Complete]] = {}
 
 
 def _completer(schema: Schema) -> Complete | None:
-    """The function that completes values of this type, made once; None where none is needed."""
+    """The function that defaults values of this type, compiled once; None if it has no defaults."""
     if not _concerned(schema):
         return None
     made = _COMPLETERS.get(schema)
@@ -130,7 +130,7 @@ def _rule_of(schema: Schema) -> Rule | None:
 
 @cache
 def _concerned(schema: Schema) -> bool:
-    """Whether a rule concerns this type or any inside."""
+    """Whether this type, or any type inside it, has defaults."""
     seen: set[int] = set()
     rest = [schema]
     while rest:

@@ -1,4 +1,4 @@
-"""Filling in: values for fields that say nothing. An empty text says nothing, too."""
+"""Fills in values for absent fields; an empty text counts as absent."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Rule = Callable[[Json], Json]
 
 
 def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
-    """`obj` with those of `defaults` that it lacks; itself when it lacks none."""
+    """`obj` with those of `defaults` that it lacks; the same object if it lacks none."""
     missing = {key: value for key, value in defaults.items() if obj.get(key) in (None, "")}
     return {**obj, **missing} if missing else obj
 
 
 def filling(**defaults: Any) -> Rule:
-    """The rule that fills these in."""
+    """A rule that fills in these values."""
     return lambda obj: filled(obj, defaults)
 
 
 def replaced(obj: Json, key: str, value: Any) -> Json:
-    """`obj` with `key` set; itself when it is set so already."""
+    """`obj` with `key` set; the same object if it has that value already."""
     return obj if key in obj and obj[key] is value else {**obj, key: value}

@@ -1,4 +1,4 @@
-"""Pods, alone and in templates.
+"""Defaults of pods and pod templates.
 
 A template has the defaults of a pod's spec; requests that follow from limits, and service links,
 are a pod's own, so that a template stays as its author wrote it.
@@ -52,7 +52,7 @@ def _pod_spec(spec: Json) -> Json:
 
 
 def _with_account(spec: Json) -> Json:
-    """The old name of the field always says what the new one says."""
+    """Keep the deprecated field serviceAccount equal to serviceAccountName."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if not name:
         return spec
@@ -82,7 +82,7 @@ def _container(container: Json) -> Json:
 
 
 def pull_policy(image: str) -> str:
-    """When to pull an image that says nothing about it: always what may change under its name."""
+    """The default pull policy of an image: Always for images whose tag may move."""
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "IfNotPresent" if (tag and tag != "latest") or (digest and not tag) else "Always"

@@ -1,4 +1,4 @@
-"""Pod-level resources: what spec.resources says of the pod as a whole where it says only part.
+"""Defaults of pod-level resources (spec.resources).
 
 Hugepages get their pod-level limit from the containers' limits. Where there are pod-level limits,
 missing requests come from the containers' requests (hugepages, which cannot be over-committed,
@@ -44,7 +44,7 @@ def is_supported(resource: str) -> bool:
 
 
 def _hugepages_limits(spec: Json, pod_level_requests: Json) -> Json:
-    """The containers' hugepages, of sizes that the pod does not request itself."""
+    """The containers' hugepage limits, for sizes that the pod does not request."""
     return {
         name: text
         for name, text in _aggregated(spec, "limits").items()
@@ -58,12 +58,12 @@ def _overcommittable_requests(spec: Json) -> Json:
 
 
 def _aggregated(spec: Json, of: str) -> Json:
-    """What the containers come to together; `of` is requests or limits."""
+    """The sum over all containers; `of` is requests or limits."""
     lists = {key: [_asking(one, of) for one in spec.get(key) or ()] for key in _CONTAINER_LISTS}
     amounts = pod_requests(decode_as(Pod, {"spec": lists}))
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
 
 
 def _asking(container: Json, of: str) -> Json:
-    """`container` as if it requested what it has under `of`."""
+    """`container` with the amounts under `of` as its requests."""
     return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

@@ -1,4 +1,4 @@
-"""Services, policies and rights to the network.
+"""Defaults of Services, NetworkPolicies and RBAC subjects.
 
 upstream: pkg/apis/core/v1/defaults.go:SetDefaults_Service, pkg/apis/networking/v1/defaults.go,
 pkg/apis/rbac/v1/defaults.go

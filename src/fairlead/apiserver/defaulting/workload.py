@@ -1,4 +1,4 @@
-"""Workloads and what scales them; secrets, whose texts are written in another way than kept.
+"""Defaults of workloads, autoscalers, Namespaces and Secrets.
 
 upstream: pkg/apis/{apps,batch,autoscaling}/*/defaults.go, pkg/apis/core/v1/conversion.go
 """
@@ -29,7 +29,7 @@ _BY_PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": _PERIOD_S}
 
 
 def _rolled(spec: Json, key: str, defaults: Mapping[str, Any]) -> Json:
-    """`spec` whose way of updating, under `key`, is rolling, so filled in, if it says nothing."""
+    """`spec` with its update strategy under `key`, by default a rolling one with `defaults`."""
     update = filled(spec.get(key) or {}, {"type": _ROLLING})
     if update["type"] == _ROLLING:
         update = replaced(
@@ -60,7 +60,7 @@ def _daemon_set(spec: Json) -> Json:
 
 
 def _daemon_set_object(obj: Json) -> Json:
-    """The template's number is part of every DaemonSet that was ever read."""
+    """Every DaemonSet carries the template generation as an annotation."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta = obj["metadata"]
     annotations = meta.get("annotations", {})
@@ -70,7 +70,7 @@ def _daemon_set_object(obj: Json) -> Json:
 
 
 def _replication_controller(obj: Json) -> Json:
-    """Selector and labels are the template's unless they say otherwise."""
+    """Selector and labels default to the template's labels."""
     spec = obj["spec"]
     labels = (spec.get("template") or {}).get("metadata", {}).get("labels", {})
     if labels:
@@ -136,7 +136,7 @@ def _autoscaler(spec: Json) -> Json:
 
 
 def _secret(secret: Json) -> Json:
-    """Texts are stored as data."""
+    """stringData is stored as data."""
     texts = secret.get("stringData")
     if texts is None:
         return secret

@@ -14,7 +14,15 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.schema.facts import facts_of
-from fairlead.apiserver.schema.model import Field, Schema, Topology, Type, Zero, schemas, words
+from fairlead.apiserver.schema.model import (
+    ElementRelationship,
+    Field,
+    Schema,
+    Type,
+    Zero,
+    schemas,
+    words,
+)
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 PATCH: Final = f"{META}.Patch"
@@ -122,7 +130,7 @@ class Types:
             return {**_words(definition, "", self.described), **named}
         schema = schemas().of_definition(definition)
         document: Json = {**_words(definition, "", self.described), "type": "object"}
-        if schema.topology is Topology.ATOMIC:
+        if schema.topology is ElementRelationship.ATOMIC:
             document["x-kubernetes-map-type"] = "atomic"
         required = [name for name, member in schema.fields.items() if member.required]
         if required:
@@ -166,13 +174,13 @@ class Types:
 
 def _is_opened(schema: Schema) -> bool:
     """Whether the field is granular although its type is atomic."""
-    if schema.type is not Type.OBJECT or schema.topology is not Topology.GRANULAR:
+    if schema.type is not Type.OBJECT or schema.topology is not ElementRelationship.GRANULAR:
         return False
-    return schemas().of_definition(schema.definition).topology is Topology.ATOMIC
+    return schemas().of_definition(schema.definition).topology is ElementRelationship.ATOMIC
 
 
 def _listed(schema: Schema, name: str) -> Json:
-    if name in _SILENT_LISTS and schema.topology is Topology.ATOMIC:
+    if name in _SILENT_LISTS and schema.topology is ElementRelationship.ATOMIC:
         return {}
     kept: Json = {"x-kubernetes-list-type": schema.topology.value}
     if schema.keys:

@@ -23,7 +23,7 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.schema.json_text import Repeating
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
-from fairlead.apiserver.schema.place import Notes, Place
+from fairlead.apiserver.schema.place import FieldLocation, Notes
 from fairlead.apiserver.schema.reader import UnusualError, reader_of
 from fairlead.apiserver.schema.single import (
     BYTE,
@@ -47,10 +47,10 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
     Raises TypeMismatchError for the first value of a wrong type.
     """
     notes = Notes()
-    return read(schema, value, Place(), notes), notes.texts
+    return read(schema, value, FieldLocation(), notes), notes.texts
 
 
-def read(schema: Schema, value: Any, place: Place, notes: Notes) -> Any:
+def read(schema: Schema, value: Any, place: FieldLocation, notes: Notes) -> Any:
     """`value`, which stands at `place`, in the form of its type. Raises TypeMismatchError."""
     try:
         return reader_of(schema)(value)
@@ -61,16 +61,16 @@ def read(schema: Schema, value: Any, place: Place, notes: Notes) -> Any:
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
     """The same, whatever there is to say; see `reader`, which gives up then and is faster."""
     notes = Notes()
-    return _walked(schema, value, Place(), notes), notes.texts
+    return _walked(schema, value, FieldLocation(), notes), notes.texts
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def empty(schema: Schema) -> Any:
     """What an object of this type is before anybody has said anything. Shared: do not mutate."""
-    return _walked(schema, {}, Place(), Notes())
+    return _walked(schema, {}, FieldLocation(), Notes())
 
 
-def _walked(schema: Schema, value: Any, place: Place, notes: Notes) -> Any:
+def _walked(schema: Schema, value: Any, place: FieldLocation, notes: Notes) -> Any:
     walk = _Walk(notes)
     try:
         made = walk.value(schema, value, place)
@@ -89,7 +89,7 @@ class _Walk:
         self._notes = notes
         self.mismatch: TypeMismatchError | None = None
 
-    def value(self, schema: Schema, value: Any, place: Place, before: Any = None) -> Any:
+    def value(self, schema: Schema, value: Any, place: FieldLocation, before: Any = None) -> Any:
         """`value`, read into what is there `before`.
 
         Raises TypeMismatchError for what ends the reading.
@@ -112,7 +112,7 @@ class _Walk:
                 return self._plain(read, schema, value, place, before)
 
     def _plain(
-        self, read: ReadSingle, schema: Schema, value: Any, place: Place, before: Any
+        self, read: ReadSingle, schema: Schema, value: Any, place: FieldLocation, before: Any
     ) -> Any:
         """A value that its type reads like any other: a wrong one is passed over."""
         try:
@@ -121,7 +121,7 @@ class _Walk:
             self.mismatch = self.mismatch or mismatch
             return before
 
-    def _union(self, schema: Schema, value: Any, place: Place) -> Any:
+    def _union(self, schema: Schema, value: Any, place: FieldLocation) -> Any:
         quietly = Notes()
         try:
             return read_union(
@@ -130,11 +130,11 @@ class _Walk:
         except NeitherError as cause:
             raise TypeMismatchError(str(cause)) from None
 
-    def _object(self, schema: Schema, value: Json, place: Place, before: Any) -> Json:
+    def _object(self, schema: Schema, value: Json, place: FieldLocation, before: Any) -> Json:
         made: Json = dict(before) if isinstance(before, dict) else {}
         seen: set[str] = set()
         for key, item in _members(value):
-            here = Place(place, key, schema)
+            here = FieldLocation(place, key, schema)
             field = schema.fields.get(key)
             if field is None:
                 self._notes.unknown(here)
@@ -164,14 +164,16 @@ class _Walk:
         else:
             made[key] = value
 
-    def _list(self, items: Schema, value: list[Any], place: Place, before: Any) -> list[Any]:
+    def _list(
+        self, items: Schema, value: list[Any], place: FieldLocation, before: Any
+    ) -> list[Any]:
         old = before if isinstance(before, list) else []
         return [
-            self._item(items, item, Place(place, at), old[at] if at < len(old) else None)
+            self._item(items, item, FieldLocation(place, at), old[at] if at < len(old) else None)
             for at, item in enumerate(value)
         ]
 
-    def _item(self, schema: Schema, item: Any, place: Place, before: Any = None) -> Any:
+    def _item(self, schema: Schema, item: Any, place: FieldLocation, before: Any = None) -> Any:
         if item is not None:
             read = self.value(schema, item, place, before)
             return zero_value(schema) if read is None else read
@@ -179,21 +181,21 @@ class _Walk:
             return before
         return "" if schema.type is Type.BYTES else zero_value(schema)
 
-    def _map(self, items: Schema, value: Json, place: Place, before: Any) -> Json:
+    def _map(self, items: Schema, value: Json, place: FieldLocation, before: Any) -> Json:
         made: Json = dict(before) if isinstance(before, dict) else {}
         seen: set[str] = set()
         for key, item in _members(value):
-            here = Place(place, key)
+            here = FieldLocation(place, key)
             if key in seen:
                 self._notes.repeated(here)
             seen.add(key)
             made[key] = self._item(items, item, here)
         return made
 
-    def _byte_list(self, value: list[Any], place: Place, before: Any) -> Any:
+    def _byte_list(self, value: list[Any], place: FieldLocation, before: Any) -> Any:
         """Bytes one by one, as numbers."""
         numbers = [
-            0 if one is None else self._plain(whole_number, BYTE, one, Place(place, at), 0)
+            0 if one is None else self._plain(whole_number, BYTE, one, FieldLocation(place, at), 0)
             for at, one in enumerate(value)
         ]
         return before if self.mismatch else base64.b64encode(bytes(numbers)).decode()

@@ -2,7 +2,7 @@
 
 Nodes are shared and made when first asked for, so that a type may contain itself. Where upstream's
 types treat empty fields differently, a field says so (`Zero`); how lists and maps are merged by
-patches and by appliers is part of the type (`Topology`) and of the field (`merge_key`).
+patches and by appliers is part of the type (`ElementRelationship`) and of the field (`merge_key`).
 
 upstream: staging/src/k8s.io/api/*/types.go and api/openapi-spec/swagger.json
 """
@@ -44,7 +44,7 @@ class Type(StrEnum):
     LIST = "list"
 
 
-class Topology(StrEnum):
+class ElementRelationship(StrEnum):
     """Who owns what of a composite value: the whole, each element, or each keyed item."""
 
     ATOMIC = "atomic"
@@ -82,12 +82,12 @@ class Schema:
 
     A granular ANY is what its value shows: objects have fields, everything else is one value.
 
-    `keys` tell the items of a LIST with Topology.MAP apart; `key_defaults` stand for keys that an
-    item of this type lacks. `definition` is the full name of a type that has one.
+    `keys` identify the items of a LIST that is a MAP; `key_defaults` are the keys of items of this
+    type that state none. `definition` is the full name of a type that has one.
     """
 
     type: Type
-    topology: Topology = Topology.GRANULAR
+    topology: ElementRelationship = ElementRelationship.GRANULAR
     fields: Mapping[str, Field] = field(default_factory=dict)
     items: Schema | None = None
     keys: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ class SchemaSet:
             self._made[name] = schema = self._of_type(row.t)
             return schema
         fields: dict[str, Field] = {}
-        topology = Topology.ATOMIC if row.a else Topology.GRANULAR
+        topology = ElementRelationship.ATOMIC if row.a else ElementRelationship.GRANULAR
         schema = Schema(Type.OBJECT, topology, fields, key_defaults=row.d, definition=name)
         self._made[name] = schema if row.f else Schema(Type.ANY, definition=name)
         for key, one in row.f.items():
@@ -177,15 +177,15 @@ class SchemaSet:
     def _of_field(self, row: _FieldRow) -> Schema:
         """The type of a field, which may have owners of its parts where its type has but one."""
         schema = self._of_type(row.t)
-        return replace(schema, topology=Topology.GRANULAR) if row.g else schema
+        return replace(schema, topology=ElementRelationship.GRANULAR) if row.g else schema
 
     def _of_type(self, name: str | _Composite) -> Schema:
         if isinstance(name, str):
             return self.of_definition(name[1:]) if name.startswith("#") else _scalar(name)
         items = self._of_type(name.of)
         if name.list:
-            return Schema(Type.LIST, Topology(name.list), items=items, keys=name.keys)
-        topology = Topology.ATOMIC if name.atomic else Topology.GRANULAR
+            return Schema(Type.LIST, ElementRelationship(name.list), items=items, keys=name.keys)
+        topology = ElementRelationship.ATOMIC if name.atomic else ElementRelationship.GRANULAR
         return Schema(Type.MAP, topology, items=items)
 
 
@@ -193,7 +193,7 @@ class SchemaSet:
 def _scalar(name: str) -> Schema:
     """`int32`, or `any#Definition` for a type whose values are not looked into."""
     sort, _, definition = name.partition("#")
-    topology = Topology.ATOMIC if definition == _RAW else Topology.GRANULAR
+    topology = ElementRelationship.ATOMIC if definition == _RAW else ElementRelationship.GRANULAR
     return Schema(Type(sort), topology, definition=definition)
 
 

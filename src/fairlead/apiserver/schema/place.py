@@ -17,13 +17,13 @@ NOTES_MAX: Final = 100
 CHARACTERS_MAX: Final = 1 << 20
 
 
-class Place:
+class FieldLocation:
     """Where a value stands; texts are made when something is to be said about it."""
 
     __slots__ = ("owner", "parent", "step")
 
     def __init__(
-        self, parent: Place | None = None, step: str | int = "", owner: Schema | None = None
+        self, parent: FieldLocation | None = None, step: str | int = "", owner: Schema | None = None
     ) -> None:
         """`step` leads on from `parent`; a field's `owner` is the type that has it."""
         self.parent = parent
@@ -69,9 +69,9 @@ class Place:
         owners = [place.owner for place in self._way() if place.owner is not None]
         return owners[-1].definition.rpartition(".")[2] if owners else ""
 
-    def _way(self) -> list[Place]:
+    def _way(self) -> list[FieldLocation]:
         """The places from below the whole value down to this one."""
-        way: list[Place] = []
+        way: list[FieldLocation] = []
         place = self
         while place.parent is not None:
             way.append(place)
@@ -91,15 +91,15 @@ class Notes:
         """In the order in which they were made."""
         return list(self._texts)
 
-    def unknown(self, place: Place) -> None:
+    def unknown(self, place: FieldLocation) -> None:
         """There is no field of that name."""
         self._note("unknown", place)
 
-    def repeated(self, place: Place) -> None:
+    def repeated(self, place: FieldLocation) -> None:
         """The field is there twice."""
         self._note("duplicate", place)
 
-    def _note(self, what: str, place: Place) -> None:
+    def _note(self, what: str, place: FieldLocation) -> None:
         if len(self._texts) < NOTES_MAX and self._characters < CHARACTERS_MAX:
             text = f"{what} field {quoted(place.path)}"
             self._texts[text] = None

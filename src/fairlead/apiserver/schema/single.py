@@ -19,7 +19,7 @@ from fairlead.apiserver.schema.go_name import go_kind, go_type
 from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
 from fairlead.apiserver.schema.json_text import json_kind
 from fairlead.apiserver.schema.model import Schema, Type
-from fairlead.apiserver.schema.place import Place
+from fairlead.apiserver.schema.place import FieldLocation
 
 _LIMITS: Final = {
     Type.INT32: (-(1 << 31), (1 << 31) - 1),
@@ -43,13 +43,13 @@ class TypeMismatchError(ValueError):
         self.restoring = restoring or text
 
 
-def _text(schema: Schema, value: Any, place: Place) -> str:
+def _text(schema: Schema, value: Any, place: FieldLocation) -> str:
     if not isinstance(value, str):
         raise mismatch(schema, value, place)
     return value
 
 
-def _bytes(schema: Schema, value: Any, place: Place) -> str:
+def _bytes(schema: Schema, value: Any, place: FieldLocation) -> str:
     text = _text(schema, value, place)
     try:
         return canonical_base64(text)
@@ -58,13 +58,13 @@ def _bytes(schema: Schema, value: Any, place: Place) -> str:
         raise TypeMismatchError(why, f"error decoding from json: {why}") from None
 
 
-def _boolean(schema: Schema, value: Any, place: Place) -> bool:
+def _boolean(schema: Schema, value: Any, place: FieldLocation) -> bool:
     if not isinstance(value, bool):
         raise mismatch(schema, value, place)
     return value
 
 
-def whole_number(schema: Schema, value: Any, place: Place) -> int:
+def whole_number(schema: Schema, value: Any, place: FieldLocation) -> int:
     """An integer, within the bounds of its type. Raises TypeMismatchError."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise mismatch(schema, value, place)
@@ -80,17 +80,17 @@ def _number_text(value: float) -> str:
     return repr(value)  # as it most likely was written
 
 
-def _number(schema: Schema, value: Any, place: Place) -> float:
+def _number(schema: Schema, value: Any, place: FieldLocation) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise mismatch(schema, value, place)
     return value
 
 
-def _int_or_string(_: Schema, value: Any, place: Place) -> int | str:
+def _int_or_string(_: Schema, value: Any, place: FieldLocation) -> int | str:
     return value if isinstance(value, str) else whole_number(_WHOLE, value, place)
 
 
-def _quantity(_: Schema, value: Any, __: Place) -> str:
+def _quantity(_: Schema, value: Any, __: FieldLocation) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise TypeMismatchError(NO_QUANTITY)
     try:
@@ -99,26 +99,26 @@ def _quantity(_: Schema, value: Any, __: Place) -> str:
         raise TypeMismatchError(cause.rule) from None
 
 
-def _time(schema: Schema, value: Any, place: Place) -> str:
+def _time(schema: Schema, value: Any, place: FieldLocation) -> str:
     try:
         return format_timestamp(read_time(_text(schema, value, place)))
     except InstantError as cause:
         raise TypeMismatchError(str(cause)) from None
 
 
-def _micro_time(schema: Schema, value: Any, place: Place) -> str:
+def _micro_time(schema: Schema, value: Any, place: FieldLocation) -> str:
     try:
         return format_micro_time(read_micro_time(_text(schema, value, place)))
     except InstantError as cause:
         raise TypeMismatchError(str(cause)) from None
 
 
-def refused(schema: Schema, value: Any, place: Place) -> NoReturn:
+def refused(schema: Schema, value: Any, place: FieldLocation) -> NoReturn:
     """What is read of a value of any other type. Raises TypeMismatchError."""
     raise mismatch(schema, value, place)
 
 
-ReadSingle = Callable[[Schema, Any, Place], Any]
+ReadSingle = Callable[[Schema, Any, FieldLocation], Any]
 PLAIN: Final[dict[Type, ReadSingle]] = {
     Type.STRING: _text,
     Type.BYTES: _bytes,
@@ -136,7 +136,9 @@ ENDING: Final[dict[Type, ReadSingle]] = {
 }
 
 
-def mismatch(schema: Schema, value: Any, place: Place, *, shown: str = "") -> TypeMismatchError:
+def mismatch(
+    schema: Schema, value: Any, place: FieldLocation, *, shown: str = ""
+) -> TypeMismatchError:
     """Why `value`, which stands at `place`, is none of its type; `shown` is what it is."""
     # upstream: encoding/json UnmarshalTypeError
     what = shown or json_kind(value)

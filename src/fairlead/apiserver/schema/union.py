@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from fairlead.apiserver.schema.model import Schema, Topology, Type, schemas
+from fairlead.apiserver.schema.model import ElementRelationship, Schema, Type, schemas
 
 _PACKAGE: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
 _OR_LIST: Final = f"{_PACKAGE}.JSONSchemaPropsOrArray"
@@ -61,4 +61,4 @@ def _props() -> Schema:
 
 @cache
 def _list_of(items: Schema) -> Schema:
-    return Schema(Type.LIST, Topology.ATOMIC, items=items)
+    return Schema(Type.LIST, ElementRelationship.ATOMIC, items=items)

@@ -1,4 +1,4 @@
-"""APIServices: who answers for a version of a group.
+"""APIServices, which register the server of a group version.
 
 upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go
 """

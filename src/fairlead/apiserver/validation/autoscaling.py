@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers, which are kept but not acted on.
+"""HorizontalPodAutoscalers.
 
 upstream: pkg/apis/autoscaling/validation/validation.go
 """
@@ -31,7 +31,7 @@ PERIOD_MAX_S: Final = 1800
 TO_ZERO: Final = (
     "must specify at least one Object or External metric to support scaling to zero replicas"
 )
-# In the order in which upstream looks for them.
+# In upstream's order.
 _SOURCES: Final = ("object", "external", "pods", "resource", "containerResource")
 _NO_TARGET: Final = "must set either a target raw value or a target utilization"
 _TWO_TARGETS: Final = "may not set both a target raw value and a target utilization"

@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: who asks whom to sign what, and what becomes of that.
+"""CertificateSigningRequests, their approval and their certificates.
 
 upstream: pkg/apis/certificates/validation/validation.go,
 pkg/apis/core/validation/names.go:ValidateSignerName
@@ -86,7 +86,7 @@ def _check_signer(field: str, name: str) -> Causes:
 
 
 def _csr_problem(text: str) -> str:
-    """Why nobody could sign a request, "" if somebody could."""
+    """Why a PEM certificate request is invalid; "" if it is valid."""
     # upstream: validation.go:validateCSR, pkg/apis/certificates/helpers.go:ParseCSR
     content = _decoded(text)
     if _HEAD not in content:
@@ -105,11 +105,11 @@ def _decoded(text: str) -> bytes:
         return b""
 
 
-# --- what becomes of it --------------------------------------------------------------------
+# --- status and approval -------------------------------------------------------------------
 
 
 def check_signed(old: Json, new: Json) -> Causes:
-    """The status that whoever signs gives `new`, a request that was `old`."""
+    """A signer's update of the status of `new`, which replaces `old`."""
     yield from _check_state(old, new)
     had, has = _rows(old), _rows(new)
     for verdict in _VERDICTS:
@@ -123,7 +123,7 @@ def check_signed(old: Json, new: Json) -> Causes:
 
 
 def check_decided(old: Json, new: Json) -> Causes:
-    """The verdict that somebody gives on `new`, a request that was `old`."""
+    """An approval or denial of `new`, which replaces `old`."""
     yield from _check_state(old, new)
 
 

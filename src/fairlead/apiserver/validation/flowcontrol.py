@@ -1,4 +1,4 @@
-"""Fairness: which requests belong together, and how many of them may run at a time.
+"""FlowSchemas and PriorityLevelConfigurations.
 
 upstream: pkg/apis/flowcontrol/validation/validation.go
 """

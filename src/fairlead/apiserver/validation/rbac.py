@@ -1,4 +1,4 @@
-"""Roles and who has them.
+"""Roles, ClusterRoles and their bindings.
 
 upstream: pkg/apis/rbac/validation/validation.go
 """
@@ -22,12 +22,12 @@ SUBJECTS: Final = values_of("rbac.v1.Subject", "kind")
 
 
 def check_role(obj: Json) -> Causes:
-    """A Role: it is about resources of its namespace."""
+    """A Role."""
     yield from _check_rules(obj, namespaced=True)
 
 
 def check_cluster_role(obj: Json) -> Causes:
-    """A ClusterRole: about anything."""
+    """A ClusterRole."""
     yield from _check_rules(obj, namespaced=False)
     field = "aggregationRule.clusterRoleSelectors"
     selectors = (obj.get("aggregationRule") or {}).get("clusterRoleSelectors") or []

@@ -45,7 +45,7 @@ from fairlead.apiserver.validation.core.pod import spec as pod
 from fairlead.apiserver.validation.core.pod import update as pod_update
 from fairlead.apiserver.validation.core.volume import persistent_volume
 from fairlead.apiserver.validation.meta.field import Causes
-from fairlead.apiserver.validation.meta.immutable import check_fixed
+from fairlead.apiserver.validation.meta.immutable import check_immutable
 from fairlead.apiserver.validation.networking import ingress, ip_address
 from fairlead.apiserver.validation.resource import resource_claim, resource_slice
 from fairlead.apiserver.validation.storage import csi
@@ -89,7 +89,7 @@ def check_changed(kind: Kind, obj: Json, view: Any) -> Causes:
 def check_update(kind: Kind, old: Json, new: Json) -> Causes:
     """What of `old` may not become `new`."""
     if kind.resource != "events" or kind.group:  # events of the core group have no fixed fields
-        yield from check_fixed(kind.resource, old, new)
+        yield from check_immutable(kind.resource, old, new)
     update = _rules_of(kind).update
     if update is not None:
         yield from update(old, new)

@@ -86,7 +86,7 @@ def check_priority_class_update(old: Json, new: Json) -> Causes:
 
 
 def _check_system_class(obj: PriorityClass) -> Causes:
-    """The two classes of the system mean what they mean everywhere."""
+    """The two system classes have fixed values."""
     # upstream: pkg/apis/scheduling/v1/helpers.go:IsKnownSystemPriorityClass
     name = obj.metadata.name
     known = SYSTEM_CLASSES.get(name)
@@ -106,7 +106,7 @@ def _check_system_class(obj: PriorityClass) -> Causes:
 
 
 def check_queue(queue: Queue) -> Causes:
-    """What a Queue may have, should have and always has."""
+    """A Queue of a batch scheduler."""
     spec = queue.spec
     yield from _check_amounts("spec.capability", spec.capability)
     yield from _check_amounts("spec.deserved", spec.deserved)
@@ -114,7 +114,7 @@ def check_queue(queue: Queue) -> Causes:
 
 
 def check_pod_group(group: PodGroup) -> Causes:
-    """What a PodGroup needs at least."""
+    """A PodGroup of a batch scheduler."""
     yield from _check_amounts("spec.minResources", group.spec.min_resources or {})
 
 

@@ -74,7 +74,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def check_new(view: ApiObject) -> Iterator[Cause]:
-    """What is wrong with a new object besides."""
+    """What else is wrong with a new object."""
     match view:
         case Pod():
             yield from check_new_scheduled_spec("spec", view.spec)

@@ -1,4 +1,4 @@
-"""What a status may become, kind by kind: counts, their bounds and whatever else is reported.
+"""Updates of statuses, kind by kind.
 
 upstream: Validate*StatusUpdate in pkg/apis/{core,apps,autoscaling,networking,policy}/validation
 """
@@ -37,7 +37,7 @@ CheckStatus = Callable[[Json, Json], Causes]
 REPLICAS: Final = "cannot be greater than status.replicas"
 READY: Final = "cannot be greater than readyReplicas"
 READY_STATUS: Final = "cannot be greater than status.readyReplicas"
-# How much is reported is never negative.
+# Counts that may not be negative.
 _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "replicationcontrollers": (
         "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas",
@@ -65,7 +65,7 @@ _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
         "disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods",
     ),
 }  # fmt: skip
-# Counts that are part of another one: the part, the whole, and what is said of it.
+# Counts that may not exceed another one: the part, the whole, and the explanation.
 _PARTS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "replicationcontrollers": (
         ("fullyLabeledReplicas", "replicas", REPLICAS),
@@ -93,7 +93,7 @@ _PARTS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         ("availableReplicas", "readyReplicas", READY_STATUS),
     ),
 }
-# Statuses that count how often a name was taken already, which never becomes less.
+# Kinds with a collisionCount, which never decreases.
 _COLLIDING: Final = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
 _TRUTHS: Final = ("False", "True", "Unknown")
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
@@ -108,7 +108,7 @@ _MESSAGE_BYTES_MAX: Final = 32 * 1024
 
 
 def check_status(resource: str, old: Json, new: Json, part: str = "status") -> Causes:
-    """What is wrong with the status of `new`, an object of `resource` that was `old`.
+    """What is wrong with the status of `new`, which replaces `old`.
 
     `part` is the subresource by way of which it is written.
     """
@@ -134,7 +134,7 @@ def _check_collisions(before: Json, after: Json) -> Causes:
 
 
 def _check_service(_: Json, new: Json) -> Causes:
-    """Only a balanced Service has addresses outside."""
+    """Only a LoadBalancer Service has ingress addresses."""
     ingress = (new["status"].get("loadBalancer") or {}).get("ingress") or ()
     if ingress and new["spec"].get("type") != "LoadBalancer":
         why = "may only be used when `spec.type` is 'LoadBalancer'"
@@ -187,7 +187,7 @@ def _check_node(_: Json, new: Json) -> Causes:
 
 
 def _check_conditions(field: str, conditions: Iterable[Json]) -> Causes:
-    """Conditions of the form that all kinds share."""
+    """A list of metav1.Conditions."""
     # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateConditions
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
@@ -220,7 +220,7 @@ def _check_condition(at: str, condition: Json) -> Causes:
 
 
 def _check_flow(_: Json, new: Json) -> Causes:
-    """Conditions are told apart by their types."""
+    """Conditions have unique types."""
     # upstream: pkg/apis/flowcontrol/validation/validation.go:ValidateFlowSchemaStatus
     seen: set[str] = set()
     for index, condition in enumerate(new["status"].get("conditions") or ()):

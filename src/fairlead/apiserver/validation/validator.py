@@ -1,4 +1,4 @@
-"""Validators: what a store asks before it writes an object.
+"""Validators, which a store calls before it writes an object.
 
 `ApiValidator` is an API server's. `SimulationValidator` asks for less, see `simulation`. Both
 raise ApiError that names the object and all fields that are wrong: 400 for a field of the wrong
@@ -38,7 +38,7 @@ Decoder = Callable[[Json], ApiObject]
 
 
 class Validator(Protocol):
-    """What a store asks before it writes; every method raises ApiError."""
+    """The checks of a store before a write; every method raises ApiError."""
 
     def validate(self, kind: Kind, obj: Json) -> None:
         """Refuse a new object, which has its defaults."""

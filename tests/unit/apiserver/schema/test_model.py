@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.schema.model import Topology, Type, Zero, schema_of, schemas, words
+from fairlead.apiserver.schema.model import (
+    ElementRelationship,
+    Type,
+    Zero,
+    schema_of,
+    schemas,
+    words,
+)
 
 
 def at(api_version, kind, path):
@@ -48,7 +55,7 @@ def test_types(kind, path, expected):
 def test_patches_and_appliers_know_containers_by_name():
     containers = field("v1", "Pod", "spec", "containers")
     assert containers.merge_key == "name"
-    assert containers.schema.topology is Topology.MAP
+    assert containers.schema.topology is ElementRelationship.MAP
     assert containers.schema.keys == ("name",)
 
 

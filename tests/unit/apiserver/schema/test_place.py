@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from fairlead.apiserver.schema.model import Schema, Type
-from fairlead.apiserver.schema.place import CHARACTERS_MAX, NOTES_MAX, Notes, Place
+from fairlead.apiserver.schema.place import CHARACTERS_MAX, NOTES_MAX, FieldLocation, Notes
 
 SPEC = Schema(Type.OBJECT, definition="io.k8s.api.core.v1.PodSpec")
 
 
 def test_a_place_in_words():
-    place = Place(Place(Place(Place(), "a", SPEC), 3), "b.c")
+    place = FieldLocation(FieldLocation(FieldLocation(FieldLocation(), "a", SPEC), 3), "b.c")
     assert (place.path, place.names, place.struct) == ("a[3].b.c", "a", "PodSpec")
-    assert (Place().path, Place().names, Place().struct) == ("", "", "")
-    assert Place(Place(), 0).path == "[0]"
+    assert (FieldLocation().path, FieldLocation().names, FieldLocation().struct) == ("", "", "")
+    assert FieldLocation(FieldLocation(), 0).path == "[0]"
 
 
 def test_each_thing_is_noted_once():
     notes = Notes()
-    notes.unknown(Place(Place(), "a"))
-    notes.repeated(Place(Place(), "a"))
-    notes.unknown(Place(Place(), "a"))
+    notes.unknown(FieldLocation(FieldLocation(), "a"))
+    notes.repeated(FieldLocation(FieldLocation(), "a"))
+    notes.unknown(FieldLocation(FieldLocation(), "a"))
     assert notes.texts == ['unknown field "a"', 'duplicate field "a"']
 
 
 def test_not_more_is_noted_than_somebody_reads():
     notes, long = Notes(), Notes()
     for at in range(1_000):
-        notes.unknown(Place(Place(), at))
-        long.unknown(Place(Place(Place(), "k" * CHARACTERS_MAX), at))
+        notes.unknown(FieldLocation(FieldLocation(), at))
+        long.unknown(FieldLocation(FieldLocation(FieldLocation(), "k" * CHARACTERS_MAX), at))
     assert len(notes.texts) == NOTES_MAX
     assert len(long.texts) == 1

@@ -38,7 +38,7 @@ from fairlead.apiserver.patch.jsonpatch.apply import TestFailedError, apply_json
 from fairlead.apiserver.patch.managedfields.path_element import inner_schema
 from fairlead.apiserver.patch.managedfields.typed import merged
 from fairlead.apiserver.patch.managedfields.typed_validation import validation_errors
-from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, schema_of
+from fairlead.apiserver.schema.model import ANYTHING, ElementRelationship, Schema, Type, schema_of
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.cel.value import as_json
 
@@ -166,7 +166,7 @@ def _atomic_fields(schema: Schema, value: Any, path: str) -> Iterator[str]:
     """The paths at which `value` would replace an atomic list, map or struct."""
     if not isinstance(value, dict | list):
         return
-    if schema.topology is Topology.ATOMIC and path:
+    if schema.topology is ElementRelationship.ATOMIC and path:
         yield path
     elif isinstance(value, dict):
         for key, item in value.items():

@@ -18,7 +18,7 @@ from fairlead.apiserver.apiextensions.schema.value_validation import (
 )
 from fairlead.apiserver.cost_budget import CostBudgetExceededError
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.schema.place import Place
+from fairlead.apiserver.schema.place import FieldLocation
 from fairlead.apiserver.validation.meta.field import bounded, invalid
 from fairlead.cel.program import OUT_OF_BUDGET
 
@@ -36,7 +36,7 @@ def default_causes(raw: Json, field: str) -> Iterator[Cause]:
 
 def _causes_of_default(raw: Json, path: str) -> Iterator[Cause]:
     schema, value = structural(raw), raw["default"]
-    unknown: list[Place] = []
+    unknown: list[FieldLocation] = []
     pruned_value(schema, value, unknown.append)
     if unknown:
         yield invalid(path, value, "must not have unknown fields")

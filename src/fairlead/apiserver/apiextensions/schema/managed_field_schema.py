@@ -12,7 +12,15 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.apiserver.apiextensions.schema.structural import Structural
-from fairlead.apiserver.schema.model import ANYTHING, Field, Schema, Topology, Type, Zero, schemas
+from fairlead.apiserver.schema.model import (
+    ANYTHING,
+    ElementRelationship,
+    Field,
+    Schema,
+    Type,
+    Zero,
+    schemas,
+)
 
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _SCALARS: Final = {
@@ -23,7 +31,7 @@ _SCALARS: Final = {
 }
 # upstream: kube-openapi/pkg/schemaconv/smd.go:convertPrimitive
 _STRING_FORMATS: Final = ("", "byte")
-_LIST_TOPOLOGIES: Final = {"set": Topology.SET, "map": Topology.MAP}
+_LIST_TOPOLOGIES: Final = {"set": ElementRelationship.SET, "map": ElementRelationship.MAP}
 
 
 def object_schema(schema: Structural) -> Schema:
@@ -51,7 +59,9 @@ def value_schema(schema: Structural, *, keeps_unknown: bool = False) -> Schema:
 
 
 def _list(schema: Structural, *, keeps_unknown: bool) -> Schema:
-    topology = _LIST_TOPOLOGIES.get(schema.raw.get("x-kubernetes-list-type", ""), Topology.ATOMIC)
+    topology = _LIST_TOPOLOGIES.get(
+        schema.raw.get("x-kubernetes-list-type", ""), ElementRelationship.ATOMIC
+    )
     keys = tuple(schema.raw.get("x-kubernetes-list-map-keys") or ())
     items = value_schema(schema.items, keeps_unknown=keeps_unknown) if schema.items else ANYTHING
     return Schema(Type.LIST, topology, items=items, keys=keys)
@@ -59,7 +69,7 @@ def _list(schema: Structural, *, keeps_unknown: bool) -> Schema:
 
 def _object(schema: Structural, *, keeps_unknown: bool) -> Schema:
     is_atomic = schema.raw.get("x-kubernetes-map-type") == "atomic"
-    topology = Topology.ATOMIC if is_atomic else Topology.GRANULAR
+    topology = ElementRelationship.ATOMIC if is_atomic else ElementRelationship.GRANULAR
     fields, defaults = _fields(schema, keeps_unknown=keeps_unknown)
     if schema.is_embedded:
         fields = {**fields, **_object_fields()}

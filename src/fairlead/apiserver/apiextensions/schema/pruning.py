@@ -18,9 +18,9 @@ from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.cost_budget import CostBudget
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.schema.place import Place
+from fairlead.apiserver.schema.place import FieldLocation
 
-OnDropped = Callable[[Place], object]
+OnDropped = Callable[[FieldLocation], object]
 
 # Ten times the size of an object in etcd.
 FILLED_CHARACTERS_MAX: Final = 16 << 20
@@ -37,7 +37,7 @@ def pruned_and_defaulted(schema: Structural, obj: Json, on_dropped: OnDropped) -
     Raises ApiError 413 if the defaults are too large.
     """
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
-    pruned = _pruned(schema, inner, Place(), on_dropped)
+    pruned = _pruned(schema, inner, FieldLocation(), on_dropped)
     identity = {key: obj[key] for key in IDENTITY if key in obj}
     result: Json = defaulted(schema, {**identity, **pruned})
     return result
@@ -46,20 +46,20 @@ def pruned_and_defaulted(schema: Structural, obj: Json, on_dropped: OnDropped) -
 def pruned_object(schema: Structural, obj: Json) -> Json:
     """A whole object without undeclared fields; defaults are not set."""
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
-    result: Json = _pruned(schema, inner, Place(), _ignore)
+    result: Json = _pruned(schema, inner, FieldLocation(), _ignore)
     return {**{key: obj[key] for key in IDENTITY if key in obj}, **result}
 
 
-def _ignore(_: Place) -> None:
+def _ignore(_: FieldLocation) -> None:
     """Ignores a dropped field."""
 
 
 def pruned_value(schema: Structural, value: Any, on_dropped: OnDropped) -> Any:
     """`value` without undeclared fields, which are reported."""
-    return _pruned(schema, value, Place(), on_dropped)
+    return _pruned(schema, value, FieldLocation(), on_dropped)
 
 
-def _pruned(schema: Structural, value: Any, path: Place, on_dropped: OnDropped) -> Any:
+def _pruned(schema: Structural, value: Any, path: FieldLocation, on_dropped: OnDropped) -> Any:
     """`value` without undeclared fields and meaningless nulls."""
     if isinstance(value, dict):
         return _pruned_object(schema, value, path, on_dropped)
@@ -67,20 +67,22 @@ def _pruned(schema: Structural, value: Any, path: Place, on_dropped: OnDropped) 
         if schema.items is None:
             return value
         return [
-            _pruned(schema.items, item, Place(path, index), on_dropped)
+            _pruned(schema.items, item, FieldLocation(path, index), on_dropped)
             for index, item in enumerate(value)
         ]
     return _number(value)
 
 
-def _pruned_object(schema: Structural, value: Json, path: Place, on_dropped: OnDropped) -> Json:
+def _pruned_object(
+    schema: Structural, value: Json, path: FieldLocation, on_dropped: OnDropped
+) -> Json:
     result: Json = {}
     for key, item in value.items():
         if schema.is_embedded and key in IDENTITY:
             result[key] = item
             continue
         inner = schema.properties.get(key) or schema.additional
-        member_path_ = Place(path, key)
+        member_path_ = FieldLocation(path, key)
         if inner is not None:
             if item is not None or _keeps_null(inner):
                 result[key] = _pruned(inner, item, member_path_, on_dropped)

@@ -17,7 +17,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.decoding import decoded, empty
 from fairlead.apiserver.schema.json_text import Repeating
 from fairlead.apiserver.schema.model import Schema, schema_of
-from fairlead.apiserver.schema.place import Notes, Place
+from fairlead.apiserver.schema.place import FieldLocation, Notes
 from fairlead.apiserver.schema.single import TypeMismatchError
 
 STRICT: Final = "Strict"
@@ -66,7 +66,7 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
     """
     if kind.custom is not None:
         notes = Notes()
-        _note_repeated(obj, Place(), notes)
+        _note_repeated(obj, FieldLocation(), notes)
         return kind.custom.pruned_and_defaulted(obj, notes), notes.texts
     schema = schema_of_kind(kind)
     if schema is None:
@@ -97,19 +97,19 @@ def warnings_of(notes: Iterable[str], validation: str) -> tuple[str, ...]:
 def repeated(value: Any) -> list[str]:
     """A note for each duplicate member."""
     notes = Notes()
-    _note_repeated(value, Place(), notes)
+    _note_repeated(value, FieldLocation(), notes)
     return notes.texts
 
 
-def _note_repeated(value: Any, place: Place, notes: Notes) -> None:
+def _note_repeated(value: Any, place: FieldLocation, notes: Notes) -> None:
     if isinstance(value, Repeating):
         seen: set[str] = set()
         for key, _ in value.pairs:
             if key in seen:
-                notes.repeated(Place(place, key))
+                notes.repeated(FieldLocation(place, key))
             seen.add(key)
     for step, item in _steps(value):
-        _note_repeated(item, Place(place, step), notes)
+        _note_repeated(item, FieldLocation(place, step), notes)
 
 
 def _steps(value: Any) -> Iterable[tuple[str | int, Any]]:

@@ -15,7 +15,7 @@ import msgspec
 
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.schema.json_text import JsonError, Repeating, json_kind, parse_json
-from fairlead.apiserver.schema.place import Notes, Place
+from fairlead.apiserver.schema.place import FieldLocation, Notes
 
 _TEXTS: Final = ("op", "path", "from")
 _FIELDS: Final = (*_TEXTS, "value")
@@ -64,7 +64,7 @@ def _field_warnings(operations: list[Any]) -> list[str]:
     for index, operation in enumerate(operations):
         seen: set[str] = set()
         for key, value in _members(operation or {}):
-            place = Place(Place(Place(), index), key)
+            place = FieldLocation(FieldLocation(FieldLocation(), index), key)
             if key not in _FIELDS:
                 notes.unknown(place)
                 continue
@@ -75,17 +75,17 @@ def _field_warnings(operations: list[Any]) -> list[str]:
     return [f"json patch {text}" for text in notes.texts]
 
 
-def _note_duplicates(value: Any, place: Place, notes: Notes) -> None:
+def _note_duplicates(value: Any, place: FieldLocation, notes: Notes) -> None:
     if isinstance(value, list):
         for index, item in enumerate(value):
-            _note_duplicates(item, Place(place, index), notes)
+            _note_duplicates(item, FieldLocation(place, index), notes)
     elif isinstance(value, dict):
         seen: set[str] = set()
         for key, item in _members(value):
             if key in seen:
-                notes.repeated(Place(place, key))
+                notes.repeated(FieldLocation(place, key))
             seen.add(key)
-            _note_duplicates(item, Place(place, key), notes)
+            _note_duplicates(item, FieldLocation(place, key), notes)
 
 
 def _members(value: dict[str, Any]) -> list[tuple[str, Any]]:

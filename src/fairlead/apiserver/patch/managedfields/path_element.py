@@ -26,7 +26,7 @@ from fairlead.api.text.integer import parse_int64
 from fairlead.api.text.nesting import is_too_deep
 from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.gotext.value import format_float, json_text
-from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, Zero
+from fairlead.apiserver.schema.model import ANYTHING, ElementRelationship, Schema, Type, Zero
 from fairlead.apiserver.schema.zero import zero_value
 
 SELF: Final = "."
@@ -170,7 +170,7 @@ def _value_text(value: Any) -> str:
 
 def is_leaf(schema: Schema, value: Any) -> bool:
     """Whether `value` is owned as a whole: it is atomic, a scalar, or not of its type."""
-    if schema.topology is Topology.ATOMIC or not is_composite(schema):
+    if schema.topology is ElementRelationship.ATOMIC or not is_composite(schema):
         return True
     return value is not None and not isinstance(value, list if schema.type is Type.LIST else dict)
 

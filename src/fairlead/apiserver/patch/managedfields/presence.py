@@ -17,7 +17,7 @@ from fairlead.apiserver.patch.managedfields.path_element import (
     is_composite,
     items_by_element,
 )
-from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type
+from fairlead.apiserver.schema.model import ANYTHING, ElementRelationship, Schema, Type
 
 Presence = Callable[[Any], FieldSet]
 
@@ -40,7 +40,7 @@ def _presence(schema: Schema) -> Presence:
     made = _MADE.get(schema)
     if made is not None:
         return made
-    if schema.topology is Topology.ATOMIC or not is_composite(schema):
+    if schema.topology is ElementRelationship.ATOMIC or not is_composite(schema):
         _MADE[schema] = _leaf
         return _leaf
     if schema.type is Type.LIST:

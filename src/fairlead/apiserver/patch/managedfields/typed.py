@@ -27,7 +27,7 @@ from fairlead.apiserver.patch.managedfields.path_element import (
     member_schema,
 )
 from fairlead.apiserver.patch.managedfields.presence import presence_of
-from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type
+from fairlead.apiserver.schema.model import ANYTHING, ElementRelationship, Schema, Type
 
 _ABSENT: Final = object()
 
@@ -99,7 +99,7 @@ def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
         inner = _declared_schema(schema, element)
         if inner is None or node.keys() <= {SELF} or not is_composite(inner):
             continue
-        is_atomic = inner.topology is Topology.ATOMIC
+        is_atomic = inner.topology is ElementRelationship.ATOMIC
         below = LEAF if is_atomic else reconciled_with_schema(inner, node)
         if below is not node:
             made = dict(fields) if made is fields else made
@@ -321,7 +321,7 @@ def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
     """`value` without `fields`; a list or object that has nothing left becomes null."""
     # upstream: remove.go:removingWalker
     if value is None or is_leaf(schema, value):
-        is_atomic = schema.topology is Topology.ATOMIC or schema.type is Type.ANY
+        is_atomic = schema.topology is ElementRelationship.ATOMIC or schema.type is Type.ANY
         return None if is_atomic and isinstance(value, dict | list) else value
     left: Any
     if schema.type is Type.LIST:

@@ -20,7 +20,7 @@ from fairlead.apiserver.patch.managedfields.path_element import (
     item_element,
     member_schema,
 )
-from fairlead.apiserver.schema.model import Schema, Topology, Type
+from fairlead.apiserver.schema.model import ElementRelationship, Schema, Type
 
 _NUMERIC: Final = (Type.INT32, Type.INT64, Type.NUMBER)
 _TEXTS: Final = (Type.STRING, Type.BYTES)
@@ -66,7 +66,7 @@ def _list_problems(schema: Schema, value: Any, path: str, *, may_repeat: bool) -
     seen: dict[str, None] = {}
     for index, item in enumerate(value):
         element = f"i:{index}"
-        if schema.topology is not Topology.ATOMIC:
+        if schema.topology is not ElementRelationship.ATOMIC:
             try:
                 element = item_element(schema, item)
             except ItemKeyError as cause:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairlead.apiserver.validation.meta.ip import written_ip, written_range
+from fairlead.apiserver.validation.meta.ip import parse_cidr, parse_ip
 
 Warnings = Iterator[str]
 
 
 def ip_warnings(field: str, text: str) -> Warnings:
     """An address in one of its other forms."""
-    found = written_ip(text)
+    found = parse_ip(text)
     if found is None:
         return
     if found.is_padded or found.mapped is not None:
@@ -27,7 +27,7 @@ def ip_warnings(field: str, text: str) -> Warnings:
 
 def cidr_warnings(field: str, text: str) -> Warnings:
     """A range that begins within itself, or is in one of its other forms."""
-    found = written_range(text)
+    found = parse_cidr(text)
     if found is None:
         return
     address, network = found.first.plain, found.network

@@ -1,4 +1,4 @@
-"""Whether expressions about requests can be asked: they compile, and come to what is wanted.
+"""Compiles and type-checks the CEL expressions of webhooks and admission policies.
 
 upstream: pkg/apis/admissionregistration/validation/validation.go,
 apiserver/pkg/admission/plugin/cel/{compile,composition}.go
@@ -6,17 +6,13 @@ apiserver/pkg/admission/plugin/cel/{compile,composition}.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
+
 from fairlead.api.text.text_cache import text_cache
-from fairlead.apiserver.validation.meta.field import Causes
-from fairlead.apiserver.validation.meta.field import invalid
+from fairlead.apiserver.validation.meta.field import Causes, invalid
 from fairlead.cel.check.object_types import ObjectTypes
-from fairlead.cel.check.types import DYN
-from fairlead.cel.check.types import CelType
-from fairlead.cel.check.types import parse_type
+from fairlead.cel.check.types import DYN, CelType, parse_type
 from fairlead.cel.compiler import compiled
 from fairlead.cel.error import ExpressionError
 from fairlead.cel.program import KEPT_CHARACTERS_MAX
@@ -90,8 +86,8 @@ _RIGHTS: Final = {
 
 
 @dataclass(slots=True)
-class Known:
-    """What the expressions of an object can name besides a request.
+class ExpressionVariables:
+    """The variables that an object's expressions may refer to besides the request.
 
     `variables` are those that a policy has named so far, None where there are none to name;
     `left` is how many characters may still be read.
@@ -103,31 +99,34 @@ class Known:
     variables: dict[str, CelType] | None = None
     left: list[int] = field(default_factory=lambda: [CHARACTERS_MAX])
 
-    def without_rights(self) -> Known:
-        """The same for expressions that cannot ask what else whoever asks may do."""
+    def without_rights(self) -> ExpressionVariables:
+        """The same environment without `authorizer`."""
         return replace(self, has_rights=False)
 
-    def of_mutations(self) -> Known:
-        """The same for expressions that make objects, or patches."""
+    def of_mutations(self) -> ExpressionVariables:
+        """The same environment for expressions that build objects or JSON patches."""
         return replace(self, makes_objects=True)
 
 
 def check_expression(
-    field: str, expression: str, wanted: tuple[str, ...] = (), known: Known | None = None
+    field: str,
+    expression: str,
+    wanted: tuple[str, ...] = (),
+    known: ExpressionVariables | None = None,
 ) -> Causes:
-    """An expression that comes to one of the types `wanted`, to anything where there are none."""
+    """An expression that must have one of the types `wanted`, or any type if none is given."""
     if not expression.strip():
         return
-    problem, made = _judged(expression, known or Known())
+    problem, made = _judged(expression, known or ExpressionVariables())
     if problem:
         yield invalid(field, expression, problem)
-    elif wanted and made.named not in wanted:
+    elif wanted and made.full_name not in wanted:
         which = wanted[0] if not wanted[1:] else f"one of [{' '.join(wanted)}]"
-        yield invalid(field, expression, f"must evaluate to {which} but got {made.named}")
+        yield invalid(field, expression, f"must evaluate to {which} but got {made.full_name}")
 
 
-def check_variable(field: str, name: str, expression: str, known: Known) -> Causes:
-    """A variable, which the expressions after it can name."""
+def check_variable(field: str, name: str, expression: str, known: ExpressionVariables) -> Causes:
+    """A variable definition; later expressions may refer to it."""
     problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
     if problem:
         yield invalid(field, expression, problem)
@@ -135,8 +134,8 @@ def check_variable(field: str, name: str, expression: str, known: Known) -> Caus
         known.variables[name] = made
 
 
-def _judged(expression: str, known: Known) -> tuple[str, CelType]:
-    """What is wrong with an expression, or the type that it comes to."""
+def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
+    """What is wrong with an expression, or its type."""
     known.left[0] -= len(expression) + _CHARACTERS_EACH
     if known.left[0] < 0:
         return (
@@ -147,8 +146,8 @@ def _judged(expression: str, known: Known) -> tuple[str, CelType]:
     return _read(expression, _named(known), named, makes_objects=known.makes_objects)
 
 
-def _named(known: Known) -> tuple[tuple[str, CelType], ...]:
-    """What can be named that cannot be named always."""
+def _named(known: ExpressionVariables) -> tuple[tuple[str, CelType], ...]:
+    """The variables that only some expressions may refer to."""
     params = {"params": DYN} if known.has_params else {}
     return tuple((params | (_RIGHTS if known.has_rights else {})).items())
 

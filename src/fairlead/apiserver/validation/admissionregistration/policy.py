@@ -1,4 +1,4 @@
-"""Policies of admission and their bindings: what they look at and what they then do.
+"""Admission policies (validating and mutating) and their bindings.
 
 upstream: pkg/apis/admissionregistration/validation/validation.go
 """
@@ -15,7 +15,7 @@ from fairlead.apiserver.validation.admissionregistration.expression import (
     PATCH,
     TEXT,
     TEXT_OR_NULL,
-    Known,
+    ExpressionVariables,
     check_expression,
     check_variable,
 )
@@ -44,7 +44,7 @@ from fairlead.apiserver.validation.meta.format import (
 )
 from fairlead.apiserver.validation.meta.selector import check_label_selector
 
-# How a policy changes objects, and which of its fields says so.
+# Patch types of mutating policies, and the field that each requires.
 PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 ACTIONS: Final = ("Audit", "Deny", "Warn")
 REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -64,7 +64,7 @@ def check_policy(obj: Json) -> Causes:
         yield from _check_parameter("spec.paramKind", spec["paramKind"])
     matching = spec.get("matchConstraints")
     yield from _check_constraints(matching)
-    known = Known(has_params=spec.get("paramKind") is not None)
+    known = ExpressionVariables(has_params=spec.get("paramKind") is not None)
     yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [], known)
     known.variables = {}
     yield from _check_variables(spec.get("variables") or [], known)
@@ -81,7 +81,7 @@ def _check_constraints(matching: Json | None) -> Causes:
         yield required("spec.matchConstraints.resourceRules")
 
 
-def _check_variables(variables: list[Json], known: Known) -> Causes:
+def _check_variables(variables: list[Json], known: ExpressionVariables) -> Causes:
     for index, variable in enumerate(variables):
         field, name = f"spec.variables[{index}]", variable.get("name", "")
         if not name.strip():
@@ -101,7 +101,7 @@ def check_mutating_policy(obj: Json) -> Causes:
     if spec.get("paramKind") is not None:
         yield from _check_parameter("spec.paramKind", spec["paramKind"])
     yield from _check_constraints(spec.get("matchConstraints"))
-    known = Known(has_params=spec.get("paramKind") is not None)
+    known = ExpressionVariables(has_params=spec.get("paramKind") is not None)
     yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [], known)
     known.variables = {}
     yield from _check_variables(spec.get("variables") or [], known)
@@ -116,7 +116,7 @@ def check_mutating_policy(obj: Json) -> Causes:
         yield from check_word("spec.reinvocationPolicy", again, REINVOCATIONS)
 
 
-def _check_mutation(field: str, mutation: Json, known: Known) -> Causes:
+def _check_mutation(field: str, mutation: Json, known: ExpressionVariables) -> Causes:
     type_ = mutation.get("patchType") or ""
     if not type_:
         yield required(f"{field}.patchType")
@@ -144,7 +144,7 @@ def check_mutating_bound(obj: Json) -> Causes:
     yield from _check_binding(obj["spec"])
 
 
-def _check_verdicts(rules: list[Json], notes: list[Json], known: Known) -> Causes:
+def _check_verdicts(rules: list[Json], notes: list[Json], known: ExpressionVariables) -> Causes:
     if not rules and not notes:
         yield required("spec.validations", _NOTHING)
         yield required("spec.auditAnnotations", _NOTHING)
@@ -158,7 +158,7 @@ def _check_verdicts(rules: list[Json], notes: list[Json], known: Known) -> Cause
         keys[note.get("key", "")] = None
 
 
-def _check_note(field: str, note: Json, known: Known) -> Causes:
+def _check_note(field: str, note: Json, known: ExpressionVariables) -> Causes:
     if not note.get("key"):
         yield required(f"{field}.key")
     else:
@@ -210,7 +210,7 @@ def _check_matching(field: str, matching: Json) -> Causes:
             yield from check_rule(where, rule)
 
 
-def _check_validation(field: str, rule: Json, known: Known) -> Causes:
+def _check_validation(field: str, rule: Json, known: ExpressionVariables) -> Causes:
     said, computed = rule.get("message", ""), rule.get("messageExpression", "")
     if not rule.get("expression", "").strip():
         yield required(f"{field}.expression", "expression is not specified")

@@ -1,4 +1,4 @@
-"""Webhooks of admission: what they look at, whom they ask, and how.
+"""Admission webhook configurations: rules, client, policies.
 
 upstream: pkg/apis/admissionregistration/validation/validation.go,
 apiserver/pkg/util/webhook/validation.go
@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.schema.facts import values_of
 from fairlead.apiserver.validation.admissionregistration.expression import (
     BOOLEAN,
-    Known,
+    ExpressionVariables,
     check_expression,
 )
 from fairlead.apiserver.validation.meta.field import (
@@ -51,7 +51,7 @@ _FORM: Final = "; desired format: https://host[/path]"
 
 
 def check_webhooks(obj: Json) -> Causes:
-    """A configuration of webhooks, mutating ones or validating ones."""
+    """A MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
     names: dict[str, None] = {}
     for index, hook in enumerate(obj.get("webhooks") or ()):
         field = f"webhooks[{index}]"
@@ -79,7 +79,7 @@ def _check_webhook(field: str, hook: Json) -> Causes:
 
 
 def check_word(field: str, word: str | None, known: tuple[str, ...]) -> Causes:
-    """A word, if there is one, must be one of those known."""
+    """A value that must be one of `known` if it is there."""
     if word is not None and word not in known:
         yield not_supported(field, word, known)
 
@@ -98,7 +98,7 @@ def _check_full_name(field: str, name: str) -> Causes:
 
 
 def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Causes:
-    """Versions of questions that can be read; a `bare` refusal does not say which there are."""
+    """Review versions, one of them supported; a `bare` refusal does not list those."""
     known = ", ".join(REVIEWS)
     if not versions:
         yield required(field, "" if bare else f"must specify one of {known}")
@@ -115,7 +115,7 @@ def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Cau
 
 
 def check_rule(field: str, rule: Json) -> Causes:
-    """What requests a webhook or policy is meant for."""
+    """A rule that selects requests by operation, group, version and resource."""
     operations = rule.get("operations") or []
     where = f"{field}.operations"
     if not operations:
@@ -172,7 +172,7 @@ def _check_wildcards(field: str, resources: list[str]) -> Causes:
 
 
 def check_client(field: str, client: Json) -> Causes:
-    """Whom to ask: a URL or a Service, one of the two."""
+    """The client configuration: exactly one of URL and Service."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         yield required(field, "exactly one of url or service is required")
@@ -201,7 +201,7 @@ def _check_url(field: str, text: str) -> Causes:
 
 
 def _not_url(text: str) -> str:
-    """Why a text cannot be read as a URL, in the words of upstream's language."""
+    """Why Go's net/url cannot parse a text, in its words."""
     if text.startswith(":"):
         why = "missing protocol scheme"
     elif "://" not in text:
@@ -212,7 +212,7 @@ def _not_url(text: str) -> str:
 
 
 def check_webhook_service(field: str, service: Json) -> Causes:
-    """A Service that answers reviews, of objects or of versions of them."""
+    """The Service that serves a webhook."""
     reference = "admissionregistration.v1.ServiceReference"
     yield from check_fields(field, reference, service, "name", "namespace", "port")
     path, where = service.get("path") or "", f"{field}.path"
@@ -230,9 +230,11 @@ def check_webhook_service(field: str, service: Json) -> Causes:
             yield invalid(where, path, f"segment[{index}]: {problem}")
 
 
-def check_conditions(field: str, conditions: list[Json], known: Known | None = None) -> Causes:
-    """Expressions that all must hold, each with a name of its own."""
-    known = known or Known()
+def check_conditions(
+    field: str, conditions: list[Json], known: ExpressionVariables | None = None
+) -> Causes:
+    """Match conditions: named CEL expressions that must all be true."""
+    known = known or ExpressionVariables()
     if len(conditions) > CONDITIONS_MAX:
         yield too_many(field, len(conditions), CONDITIONS_MAX)
     names: dict[str, None] = {}

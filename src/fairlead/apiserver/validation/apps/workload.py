@@ -74,7 +74,7 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def check_new_scheduled_workload(workload: Replicated) -> Causes:
-    """What scheduling asks of a new one besides."""
+    """What scheduling also requires of a new workload."""
     template = workload.spec.template
     yield from _check_selector(workload)
     yield from _check_runs_for_ever(template, _pods_maker(workload))
@@ -82,9 +82,9 @@ def check_new_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def _check_selector(workload: Replicated) -> Causes:
-    """A selector that is there, means something, and finds the template's pods.
+    """The selector is present, not empty, valid, and matches the template's labels.
 
-    Upstream has four copies of this rule; they differ in what they forgot.
+    Upstream has four copies of this rule, each of which leaves out something else.
     """
     selector = workload.spec.selector
     if selector is None and not isinstance(workload, DaemonSet):
@@ -102,7 +102,7 @@ def _check_selector(workload: Replicated) -> Causes:
 
 
 def _pods_maker(workload: Replicated) -> str:
-    """The kind whose rules for pods hold; a Deployment's pods are its ReplicaSet's."""
+    """The kind named in refusals: a Deployment's template is checked as its ReplicaSet's."""
     return "ReplicaSet" if isinstance(workload, Deployment) else type(workload).__name__
 
 
@@ -114,7 +114,7 @@ def check_scheduled_controller(controller: ReplicationController) -> Causes:
 
 
 def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
-    """What scheduling asks of a new one besides."""
+    """What scheduling also requires of a new one."""
     yield from _check_controller_selector(controller)
     yield from check_new_template(controller.spec.template)
 
@@ -142,7 +142,7 @@ def check_runnable_template(template: Json) -> Causes:
 
 
 def check_scheduled_template(template: Json) -> Causes:
-    """The pods that the template would make, as far as they can be made sense of."""
+    """What scheduling reads of a stored template."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         yield pod
@@ -152,14 +152,14 @@ def check_scheduled_template(template: Json) -> Causes:
 
 
 def check_new_template(template: Json) -> Causes:
-    """What scheduling asks of a new template besides."""
+    """What scheduling also requires of a new template."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_new_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
 def _check_runs_for_ever(template: Json, kind: str) -> Causes:
-    """Pods of most workloads have no end."""
+    """Pods of most workloads must restart always and have no deadline."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         return
@@ -172,7 +172,7 @@ def _check_runs_for_ever(template: Json, kind: str) -> Causes:
 
 
 def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
-    """A workload that does not find its own pods would make them for ever."""
+    """The selector must match the template: otherwise pods are created without end."""
     labels = _template_labels(template)
     if not selector_matches(selector, labels):
         yield invalid(f"{_TEMPLATE}.metadata.labels", labels or None, MISMATCH)
@@ -298,7 +298,7 @@ def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
 
 
 def _check_partition(field: str, rolling: Json) -> Causes:
-    """Which pods wait, and how many of the others may be missing at a time."""
+    """partition and maxUnavailable of a StatefulSet's rolling update."""
     strategy = "apps.v1.RollingUpdateStatefulSetStrategy"
     yield from check_fields(field, strategy, rolling, "partition")
     unavailable = rolling.get("maxUnavailable")
@@ -312,7 +312,7 @@ def _check_partition(field: str, rolling: Json) -> Causes:
 
 
 def _check_claimed_template(spec: Json) -> Causes:
-    """Pods of a StatefulSet also have a volume for each of its claims."""
+    """The template, with a volume for each of the StatefulSet's claim templates."""
     template = spec["template"]["spec"]
     claims = [one["metadata"].get("name") for one in spec.get("volumeClaimTemplates") or ()]
     claimed = [{"name": name, "emptyDir": {}} for name in claims]
@@ -323,7 +323,7 @@ def _check_claimed_template(spec: Json) -> Causes:
 
 
 def check_stateful_set_update(old: Json, new: Json) -> Causes:
-    """Little may change while pods hold what they have."""
+    """Only a few fields of a StatefulSet's spec can change."""
     before, after = (
         {key: value for key, value in obj["spec"].items() if key not in _CHANGEABLE}
         for obj in (old, new)
@@ -351,7 +351,7 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
 
 
 def _check_replacement(field: str, rolling: Json) -> Causes:
-    """On each node the old pod goes first, or the new one comes first; one of both."""
+    """Exactly one of maxUnavailable and maxSurge of a DaemonSet is above zero."""
     yield from _check_shares(field, rolling)
     for key in _SHARES:
         if rolling.get(key) is not None:

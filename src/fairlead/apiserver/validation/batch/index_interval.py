@@ -1,4 +1,4 @@
-"""Intervals of indexes as Jobs write them, `1,3-5,7`, and why a text is none of them.
+"""Parses intervals of completion indexes such as `1,3-5,7`.
 
 upstream: pkg/apis/batch/validation/validation.go:parseIndexInterval, validateIndexesFormat,
 validateFailedIndexesNotOverlapCompleted
@@ -20,11 +20,11 @@ _TWO_PARTS: Final = (
 
 
 class IndexTextError(ValueError):
-    """A text that names no indexes."""
+    """A text that is no list of index intervals."""
 
 
 def index_intervals(text: str, completions: int) -> list[Interval]:
-    """The first and last index of each interval; they ascend. Raises IndexTextError."""
+    """The first and last index of each interval, ascending. Raises IndexTextError."""
     made: list[Interval] = []
     for part in text.split(",") if text else ():
         low, high = _interval(part, completions)
@@ -35,7 +35,7 @@ def index_intervals(text: str, completions: int) -> list[Interval]:
 
 
 def shared_index(one: str, other: str, completions: int) -> int | None:
-    """An index that both texts name; what is no interval of them is passed over."""
+    """An index that both texts contain; malformed intervals are ignored."""
     mine, theirs = _readable(one, completions), _readable(other, completions)
     left, right = next(mine, None), next(theirs, None)
     while left and right:

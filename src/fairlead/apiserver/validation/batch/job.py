@@ -1,4 +1,4 @@
-"""Jobs and CronJobs: how many pods, when they have failed or done enough, and at which times.
+"""Jobs and CronJobs.
 
 upstream: pkg/apis/batch/validation/validation.go
 """
@@ -69,7 +69,7 @@ def check_scheduled_job(job: Job) -> Causes:
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
-    """What scheduling asks of a new one besides; the server makes its selector."""
+    """What scheduling also requires of a new one; the server generates its selector."""
     template = job.spec.template
     if template.get("spec", {}).get("restartPolicy", "Always") == "Always":
         yield required("spec.template.spec.restartPolicy", RESTART_POLICY_REQUIRED)
@@ -77,7 +77,7 @@ def check_new_scheduled_job(job: Job) -> Causes:
 
 
 def check_job_spec(field: str, spec: Json) -> Causes:
-    """The spec of a Job; `field` is where it stands."""
+    """The spec of a Job; `field` is its path."""
     yield from check_fields(field, "batch.v1.JobSpec", spec, *_NOT_NEGATIVE)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(f"{field}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
@@ -147,7 +147,7 @@ def _check_indexed(field: str, spec: Json) -> Causes:
 
 
 def check_new_cron_job(obj: Json) -> Causes:
-    """A new CronJob, whose Jobs get eleven more characters to their names."""
+    """A new CronJob; its name leaves room for the eleven characters that its Jobs' names add."""
     yield from check_cron_job(obj)
     name = obj["metadata"].get("name", "")
     if len(name) > NAME_MAX:

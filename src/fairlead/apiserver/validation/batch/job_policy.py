@@ -1,4 +1,4 @@
-"""Policies of Jobs: when pods that fail end them, and when some pods are enough.
+"""Pod failure policies and success policies of Jobs.
 
 upstream: pkg/apis/batch/validation/validation.go:validatePodFailurePolicy, validateSuccessPolicy
 """
@@ -37,7 +37,7 @@ EXIT_CODES_MAX: Final = 255
 
 
 def check_failure_policy(field: str, spec: Json) -> Causes:
-    """What pods that fail mean to a Job."""
+    """A pod failure policy."""
     rules = (spec.get("podFailurePolicy") or {}).get("rules") or []
     if len(rules) > RULES_MAX:
         yield too_many(f"{field}.rules", len(rules), RULES_MAX)
@@ -65,7 +65,7 @@ def _check_action(field: str, action: str, spec: Json) -> Causes:
 
 
 def _quoted(words: tuple[str, ...]) -> str:
-    """As Go shows a list of texts."""
+    """A list of texts as Go prints it."""
     return "[" + " ".join(f'"{word}"' for word in words) + "]"
 
 
@@ -113,12 +113,12 @@ def _check_conditions(field: str, conditions: list[Json]) -> Causes:
 
 
 def _bare(field: str, why: str) -> Cause:
-    """Without the value: upstream omits this one."""
+    """A refusal that does not show the value."""
     return Cause("FieldValueInvalid", f"Invalid value: {why}", field)
 
 
 def check_success_policy(field: str, spec: Json) -> Causes:
-    """Which pods are enough."""
+    """A success policy."""
     policy = spec.get("successPolicy")
     if policy is None:
         return

@@ -1,6 +1,6 @@
-"""What the status of a Job may become.
+"""Updates of a Job's status.
 
-Whoever writes it may leave a fault that was there already: most is asked only of what changes.
+Most rules apply only to what changes, so that a writer may leave an older fault in place.
 
 upstream: pkg/apis/batch/validation/validation.go:ValidateJobStatusUpdate,
 pkg/registry/batch/job/strategy.go:getStatusValidationOptions
@@ -30,8 +30,8 @@ _ENDS: Final = ("Complete", "Failed")
 _LASTING: Final = ("Failed", "Complete", "FailureTarget")
 
 
-class _Look:
-    """The status of a Job, and how it differs from the one before."""
+class _StatusChange:
+    """The old and the new status of a Job, and their differences."""
 
     def __init__(self, old: Json, new: Json) -> None:
         self.spec: Json = new["spec"]
@@ -48,7 +48,7 @@ class _Look:
         return self.is_finished != any(end in self.had for end in _ENDS)
 
     def changes(self, *names: str) -> bool:
-        """Whether one of these fields, or conditions, is other than before."""
+        """Whether one of these fields or conditions differs from before."""
         return any(
             (name in self.had) != (name in self.has)
             if name[0].isupper()
@@ -58,27 +58,27 @@ class _Look:
 
 
 def check_job_status(old: Json, new: Json) -> Causes:
-    """The status of `new`, a Job that was `old`."""
-    look = _Look(old, new)
+    """The status of `new`, which replaces `old`."""
+    change = _StatusChange(old, new)
     for name in _COUNTS:
-        yield from non_negative(f"status.{name}", look.after.get(name) or 0)
-    yield from _check_uncounted(look.after.get("uncountedTerminatedPods") or {})
-    yield from _check_ends(look)
-    yield from _check_times(look)
-    yield from _check_finished(look)
-    yield from _check_indexes(look)
-    yield from _check_pods(look)
-    yield from _check_success(look)
-    yield from _check_undone(look)
+        yield from non_negative(f"status.{name}", change.after.get(name) or 0)
+    yield from _check_uncounted(change.after.get("uncountedTerminatedPods") or {})
+    yield from _check_ends(change)
+    yield from _check_times(change)
+    yield from _check_finished(change)
+    yield from _check_indexes(change)
+    yield from _check_pods(change)
+    yield from _check_success(change)
+    yield from _check_undone(change)
 
 
 def _said(value: Any) -> Any:
-    """Nothing counted and nothing listed is as good as nothing."""
+    """`value`, with zero and empty lists as None."""
     return None if value in (0, [], {}) else value
 
 
 def _truths(status: Json) -> list[str]:
-    """The types of conditions that hold."""
+    """The types of conditions whose status is True."""
     conditions = status.get("conditions") or ()
     return [one.get("type", "") for one in conditions if one.get("status") == "True"]
 
@@ -99,65 +99,68 @@ def _check_uncounted(pods: Json) -> Causes:
             seen.add(uid)
 
 
-def _check_ends(look: _Look) -> Causes:
-    if "Complete" not in look.has:
+def _check_ends(change: _StatusChange) -> Causes:
+    if "Complete" not in change.has:
         return
-    if look.changes(*_ENDS) and "Failed" in look.has:
+    if change.changes(*_ENDS) and "Failed" in change.has:
         yield _conditions("cannot set Complete=True and Failed=true conditions")
-    if look.changes("Complete", "FailureTarget") and "FailureTarget" in look.has:
+    if change.changes("Complete", "FailureTarget") and "FailureTarget" in change.has:
         yield _conditions("cannot set Complete=True and FailureTarget=true conditions")
 
 
-def _check_times(look: _Look) -> Causes:
-    field, is_complete = "status.completionTime", "Complete" in look.has
-    start, end = look.after.get("startTime"), look.after.get("completionTime")
-    if look.changes("Complete", "completionTime"):
+def _check_times(change: _StatusChange) -> Causes:
+    field, is_complete = "status.completionTime", "Complete" in change.has
+    start, end = change.after.get("startTime"), change.after.get("completionTime")
+    if change.changes("Complete", "completionTime"):
         if end is not None and not is_complete:
             why = "cannot set completionTime when there is no Complete=True condition"
             yield invalid(field, end, why)
         if end is None and is_complete:
             yield required(field, "completionTime is required for Complete jobs")
     is_ordered = start is None or end is None or end >= start
-    if look.changes("startTime", "completionTime") and not is_ordered:
+    if change.changes("startTime", "completionTime") and not is_ordered:
         yield invalid(field, end, "completionTime cannot be set before startTime")
 
 
-def _check_finished(look: _Look) -> Causes:
-    if look.changes("Failed", "FailureTarget") and _lacks(look, "Failed", "FailureTarget"):
+def _check_finished(change: _StatusChange) -> Causes:
+    if change.changes("Failed", "FailureTarget") and _lacks(change, "Failed", "FailureTarget"):
         why = "cannot set Failed=True condition without the FailureTarget=true condition"
         yield _conditions(why)
-    if look.changes("Complete", "SuccessCriteriaMet") and _lacks(
-        look, "Complete", "SuccessCriteriaMet"
+    if change.changes("Complete", "SuccessCriteriaMet") and _lacks(
+        change, "Complete", "SuccessCriteriaMet"
     ):
         why = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
         yield _conditions(why)
-    if not look.is_finished:
+    if not change.is_finished:
         return
-    active, pods = look.after.get("active") or 0, look.after.get("uncountedTerminatedPods") or {}
-    if active > 0 and (look.finishes or look.changes("active")):
+    active, pods = (
+        change.after.get("active") or 0,
+        change.after.get("uncountedTerminatedPods") or {},
+    )
+    if active > 0 and (change.finishes or change.changes("active")):
         yield invalid("status.active", active, "active>0 is invalid for finished job")
-    if look.after.get("startTime") is None and (look.finishes or look.changes("startTime")):
+    if change.after.get("startTime") is None and (change.finishes or change.changes("startTime")):
         yield required("status.startTime", "startTime is required for finished job")
     is_counted = not pods.get("succeeded") and not pods.get("failed")
-    if not is_counted and (look.finishes or look.changes("uncountedTerminatedPods")):
+    if not is_counted and (change.finishes or change.changes("uncountedTerminatedPods")):
         why = "uncountedTerminatedPods needs to be empty for finished job"
         shown = {"Succeeded": pods.get("succeeded"), "Failed": pods.get("failed")}
         yield invalid("status.uncountedTerminatedPods", shown, why)
 
 
-def _lacks(look: _Look, end: str, reason: str) -> bool:
-    return end in look.has and reason not in look.has
+def _lacks(change: _StatusChange, end: str, reason: str) -> bool:
+    return end in change.has and reason not in change.has
 
 
-def _check_indexes(look: _Look) -> Causes:
-    done, failed = look.after.get("completedIndexes") or "", look.after.get("failedIndexes")
-    completions, per_index = look.spec.get("completions"), look.spec.get("backoffLimitPerIndex")
-    news_done, news_failed = look.changes("completedIndexes"), look.changes("failedIndexes")
+def _check_indexes(change: _StatusChange) -> Causes:
+    done, failed = change.after.get("completedIndexes") or "", change.after.get("failedIndexes")
+    completions, per_index = change.spec.get("completions"), change.spec.get("backoffLimitPerIndex")
+    news_done, news_failed = change.changes("completedIndexes"), change.changes("failedIndexes")
     if news_done and completions is not None:
         yield from _check_format("completedIndexes", done, completions)
     if news_failed and None not in (completions, per_index, failed):
         yield from _check_format("failedIndexes", failed or "", completions or 0)
-    if news_done and done and look.spec.get("completionMode") != "Indexed":
+    if news_done and done and change.spec.get("completionMode") != "Indexed":
         why = "cannot set non-empty completedIndexes when non-indexed completion mode"
         yield invalid("status.completedIndexes", done, why)
     if news_failed and failed is not None and per_index is None:
@@ -181,50 +184,50 @@ def _check_overlap(done: str, failed: str, completions: int) -> Causes:
         yield invalid("status.failedIndexes", failed, why)
 
 
-def _check_pods(look: _Look) -> Causes:
-    ending, ready = look.after.get("terminating") or 0, look.after.get("ready") or 0
-    if look.is_finished and ending > 0 and (look.finishes or look.changes("terminating")):
+def _check_pods(change: _StatusChange) -> Causes:
+    ending, ready = change.after.get("terminating") or 0, change.after.get("ready") or 0
+    if change.is_finished and ending > 0 and (change.finishes or change.changes("terminating")):
         yield invalid("status.terminating", ending, "terminating>0 is invalid for finished job")
-    if look.changes("ready", "active") and ready > (look.after.get("active") or 0):
+    if change.changes("ready", "active") and ready > (change.after.get("active") or 0):
         yield invalid("status.ready", ready, "cannot set more ready pods than active")
 
 
-def _check_success(look: _Look) -> Causes:
-    if "SuccessCriteriaMet" in look.has:
-        if "Failed" in look.has:
+def _check_success(change: _StatusChange) -> Causes:
+    if "SuccessCriteriaMet" in change.has:
+        if "Failed" in change.has:
             yield _conditions("cannot set SuccessCriteriaMet=True and Failed=true conditions")
-        if "FailureTarget" in look.has:
+        if "FailureTarget" in change.has:
             why = "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"
             yield _conditions(why)
-    elif look.spec.get("successPolicy") is not None and "Complete" in look.has:
+    elif change.spec.get("successPolicy") is not None and "Complete" in change.has:
         why = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
         yield _conditions(why)
 
 
-def _check_undone(look: _Look) -> Causes:
+def _check_undone(change: _StatusChange) -> Causes:
     for kind in _LASTING:
-        if kind in look.had and kind not in look.has:
+        if kind in change.had and kind not in change.has:
             yield _conditions(f"cannot disable the terminal {kind}=True condition")
-    spec = look.spec
+    spec = change.spec
     is_elastic = spec.get("completionMode") == "Indexed" and (
         spec.get("completions") == spec.get("parallelism")
     )
     for name in ("failed", *(() if is_elastic else ("succeeded",))):
-        count = look.after.get(name) or 0
-        if count < (look.before.get(name) or 0):
+        count = change.after.get(name) or 0
+        if count < (change.before.get(name) or 0):
             yield invalid(f"status.{name}", count, f"cannot decrease the {name} counter")
-    had, has = look.before.get("completionTime"), look.after.get("completionTime")
+    had, has = change.before.get("completionTime"), change.after.get("completionTime")
     if None not in (had, has) and had != has:
         yield invalid("status.completionTime", has, "completionTime cannot be mutated")
-    is_started = look.before.get("startTime") is not None and not spec.get("suspend")
-    if is_started and look.changes("startTime"):
+    is_started = change.before.get("startTime") is not None and not spec.get("suspend")
+    if is_started and change.changes("startTime"):
         yield required("status.startTime", "startTime cannot be removed for unsuspended job")
-    if "SuccessCriteriaMet" in look.had and "SuccessCriteriaMet" not in look.has:
+    if "SuccessCriteriaMet" in change.had and "SuccessCriteriaMet" not in change.has:
         yield _conditions("cannot disable the SuccessCriteriaMet=True condition")
-    if "Complete" in look.had and _lately(look, "SuccessCriteriaMet"):
+    if "Complete" in change.had and _lately(change, "SuccessCriteriaMet"):
         why = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
         yield _conditions(why)
 
 
-def _lately(look: _Look, kind: str) -> bool:
-    return kind in look.has and kind not in look.had
+def _lately(change: _StatusChange, kind: str) -> bool:
+    return kind in change.has and kind not in change.had

@@ -1,4 +1,4 @@
-"""What a Job began, it ends: what of it never changes.
+"""Updates of Jobs: immutable fields, and the template of a suspended Job.
 
 upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
 """
@@ -15,7 +15,7 @@ from fairlead.apiserver.validation.meta.field import Causes, invalid, required
 from fairlead.apiserver.validation.meta.format import IMMUTABLE, check_unchanged, label_selector
 
 IN_TANDEM: Final = "can only be modified in tandem with spec.parallelism"
-# What of a Job never changes, and what upstream calls the type of it.
+# Immutable fields of a Job's spec, and the types as which refusals print them.
 _FIXED_OF_JOB: Final = (
     ("completionMode", ""),
     ("podFailurePolicy", "batch.v1.PodFailurePolicy"),
@@ -26,7 +26,7 @@ _FIXED_OF_JOB: Final = (
 
 
 def check_job_selector(spec: Json) -> Causes:
-    """A Job finds the pods that it makes."""
+    """The selector matches the template's labels."""
     selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
     if selector is None:
         yield required("spec.selector")
@@ -35,7 +35,7 @@ def check_job_selector(spec: Json) -> Causes:
 
 
 def check_job_update(old: Json, new: Json) -> Causes:
-    """What a Job began, it ends."""
+    """What may not change in a Job."""
     # upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
     before, after = old["spec"], new["spec"]
     wrong = list(check_job_selector(after))
@@ -62,7 +62,7 @@ def _check_completions(before: Json, after: Json) -> Causes:
 
 
 def _with_directions(was: Json, shall: Json) -> Json:
-    """`was`, the template of a Job that waits, with where the pods of `shall` may go."""
+    """`was`, the template of a suspended Job, with the scheduling directives of `shall`."""
     # upstream: validation.go:validatePodTemplateUpdate
     spec, wanted = dict(was["spec"]), shall["spec"]
     for key in ("nodeSelector", "tolerations", "schedulingGates"):

@@ -1,4 +1,4 @@
-"""CronJobs' schedules: five fields of numbers, names, ranges and steps, in some time zone.
+"""Cron expressions and time zones.
 
 upstream: github.com/robfig/cron/v3/parser.go, pkg/apis/batch/validation/validation.go
 """
@@ -19,7 +19,7 @@ _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _AMOUNT: Final = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
 _UNITS: Final = ("ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h")
 _NUMBER_MAX: Final = 1_000_000  # far beyond any field's bounds
-# Bounds of each field, and its names.
+# Bounds of each field, and the names of its values.
 _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
     (0, 59, {}),
     (0, 23, {}),
@@ -30,7 +30,7 @@ _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
 
 
 def schedule_problem(text: str) -> str:
-    """Why `text` is no schedule; "" if it is one."""
+    """Why `text` is no cron expression; "" if it is one."""
     if text.startswith("@"):
         if text.startswith("@every "):
             problem = _duration_problem(text.removeprefix("@every "))
@@ -49,7 +49,7 @@ def schedule_problem(text: str) -> str:
 
 
 def _duration_problem(text: str) -> str:
-    """Why `text` is no duration as Go writes it, such as `1h30m`; "" if it is one."""
+    """Why `text` is no Go duration such as `1h30m`; "" if it is one."""
     # Go: time/format.go:ParseDuration
     amounts = text[1:] if text[:1] in ("-", "+") else text
     if amounts == "0":
@@ -67,7 +67,7 @@ def _duration_problem(text: str) -> str:
 
 
 def time_zone_problem(name: str) -> str:
-    """Why nothing can be scheduled in the time zone `name`; "" if it is one."""
+    """Why `name` is no time zone; "" if it is one."""
     # upstream: pkg/apis/batch/validation/validation.go:validateTimeZone
     if not name:
         return "timeZone must be nil or non-empty string"

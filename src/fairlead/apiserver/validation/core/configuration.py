@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets: their keys, their size, and that some never change.
+"""ConfigMaps and Secrets: keys, size, immutability.
 
 upstream: pkg/apis/core/validation/validation.go:Validate{ConfigMap,Secret}{,Update}
 """
@@ -73,7 +73,7 @@ def _check_secret_type(obj: Json, data: Json) -> Causes:
 
 
 def _check_json(field: str, content: bytes) -> Causes:
-    """What stands in a secret is not shown."""
+    """The content of a secret is not shown in the refusal."""
     try:
         parse_json(content)
     except JsonError as cause:

@@ -1,4 +1,4 @@
-"""Endpoints and EndpointSlices: where a Service leads.
+"""Endpoints and EndpointSlices.
 
 upstream: pkg/apis/core/validation/validation.go:validateEndpointSubsets,
 pkg/apis/discovery/validation/validation.go
@@ -37,7 +37,7 @@ _LISTS: Final = ("addresses", "notReadyAddresses")
 
 
 def check_endpoints(obj: Json) -> Causes:
-    """Endpoints, the older form."""
+    """An Endpoints object."""
     for index, subset in enumerate(obj.get("subsets") or ()):
         field = f"subsets[{index}]"
         if not any(subset.get(key) for key in _LISTS):
@@ -106,7 +106,7 @@ def _check_slice_address(field: str, type_: str, address: str) -> Causes:
 
 
 def _check_place(field: str, endpoint: Json) -> Causes:
-    """On which node the endpoint is, what it is called there, and whom it should serve."""
+    """Node, topology, host name and zone hints of an endpoint."""
     yield from check_fields(field, "discovery.v1.Endpoint", endpoint, "nodeName")
     topology = endpoint.get("deprecatedTopology") or {}
     if len(topology) > TOPOLOGY_MAX:

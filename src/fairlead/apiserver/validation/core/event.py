@@ -1,4 +1,4 @@
-"""Events: they stand where their object stands; the newer ones say more.
+"""Events of the core group and of events.k8s.io.
 
 upstream: pkg/apis/core/validation/events.go
 """
@@ -19,7 +19,10 @@ _NEVER: Final = "needs to be unset"
 
 
 def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
-    """An event of the core group, or a changed one of the other; `controller` is who reports it."""
+    """An event of the core group, or a changed one of the other.
+
+    `controller` is the name of the field that says who reports it.
+    """
     if obj.get("eventTime") is None:
         yield from _check_place(obj, ("default", ""))
     else:
@@ -47,7 +50,7 @@ def check_new_event(obj: Json) -> Causes:
 
 
 def _check_place(obj: Json, for_cluster: tuple[str, ...]) -> Causes:
-    """An event about nothing in a namespace stands in the default one."""
+    """An event is in the namespace of its object, or in a default one."""
     place = obj["metadata"].get("namespace", "")
     theirs = (obj.get("involvedObject") or {}).get("namespace", "")
     if (theirs and theirs != place) or (not theirs and place not in for_cluster):

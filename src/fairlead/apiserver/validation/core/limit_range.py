@@ -1,4 +1,4 @@
-"""LimitRanges: bounds that leave room between them.
+"""LimitRanges.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateLimitRange
 """
@@ -124,7 +124,7 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
 
 
 def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
-    """What cannot be over-committed is requested as it is limited."""
+    """Resources that cannot be over-committed have equal defaults for requests and limits."""
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:
         return

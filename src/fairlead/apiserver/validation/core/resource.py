@@ -1,4 +1,4 @@
-"""Resources: quantities that are quantities, not negative, and no more than their limits.
+"""Resource names, quantities, requests and limits.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateContainerResourceRequirements,
 validateContainerResourceName, ValidateResourceQuantityValue
@@ -39,7 +39,7 @@ NOT_A_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREA
 
 
 def quantity_or_none(text: QuantityText) -> Quantity | None:
-    """`text` as a quantity, None when it is none (which is reported where it stands)."""
+    """`text` as a quantity; None if it is malformed, which is reported elsewhere."""
     try:
         return parse_quantity(text)
     except QuantityError:
@@ -47,7 +47,7 @@ def quantity_or_none(text: QuantityText) -> Quantity | None:
 
 
 def check_quantities(field: str, resources: ResourceList, *, child: str = "[{}]") -> Causes:
-    """Every amount of a list of resources; `child` is how the field of one is written."""
+    """All amounts of a resource list; `child` is the pattern of a field's path."""
     for name, text in resources.items():
         yield from check_quantity(field + child.format(name), name, text)
 
@@ -80,7 +80,7 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
 
 
 def _check_pages(field: str, name: str, text: QuantityText) -> Causes:
-    """Huge pages come whole."""
+    """Hugepage amounts are multiples of the page size."""
     # upstream: validateResourceQuantityHugePageValue there
     if not name.startswith(HUGEPAGES_PREFIX):
         return
@@ -94,7 +94,7 @@ def _check_pages(field: str, name: str, text: QuantityText) -> Causes:
 
 
 def check_pod_level(field: str, spec: PodSpec, requirements: ResourceRequirements) -> Causes:
-    """requests and limits of a pod as a whole, of which only some resources have."""
+    """Pod-level requests and limits, which only some resources have."""
     if requirements.claims:
         yield forbidden(f"{field}.claims", "claims cannot be set for Resources at pod-level")
     for part, resources in (("limits", requirements.limits), ("requests", requirements.requests)):
@@ -110,7 +110,7 @@ def check_pod_level(field: str, spec: PodSpec, requirements: ResourceRequirement
 
 
 def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequirements) -> Causes:
-    """A pod as a whole asks for what its containers ask for, and no container may have more."""
+    """Pod-level requests cover the containers' sum; pod-level limits cover each container's."""
     # upstream: validatePodResourceConsistency there
     try:
         alone = replace(spec, resources=None, overhead={})
@@ -137,7 +137,7 @@ def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequireme
 
 
 def check_within_limits(field: str, requirements: ResourceRequirements) -> Causes:
-    """No request beyond its limit; what cannot be over-committed is requested as limited."""
+    """No request exceeds its limit; they are equal where over-commitment is impossible."""
     for name, text in requirements.requests.items():
         limit_text = requirements.limits.get(name)
         request = quantity_or_none(text)
@@ -155,7 +155,7 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
 
 
 def check_resource_name(field: str, name: str) -> Causes:
-    """The name of a resource anywhere."""
+    """A resource name in any place."""
     # upstream: validateResourceName there
     problems = label_key_problems(name)
     for problem in problems:
@@ -166,7 +166,7 @@ def check_resource_name(field: str, name: str) -> Causes:
 
 
 def check_container_resource(field: str, name: str) -> Causes:
-    """The name of a resource that containers can have."""
+    """A resource name in a container's requests or limits."""
     yield from check_resource_name(field, name)
     if "/" not in name:
         if name not in STANDARD and not name.startswith(HUGEPAGES_PREFIX):
@@ -200,10 +200,10 @@ _STANDARD_ELSEWHERE: Final = frozenset(
 
 
 def _is_integral(name: str) -> bool:
-    """Whether half a unit of the resource makes no sense."""
+    """Whether amounts of the resource must be integers."""
     return not is_native_resource(name) or name in ("pods", "services", "resourcequotas")
 
 
 def may_be_overcommitted(name: str) -> bool:
-    """Whether more of it can be promised than there is."""
+    """Whether requests and limits of the resource may differ."""
     return is_native_resource(name) and not name.startswith(HUGEPAGES_PREFIX)

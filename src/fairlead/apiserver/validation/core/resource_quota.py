@@ -1,4 +1,4 @@
-"""ResourceQuotas: what is limited, and for which objects.
+"""ResourceQuotas.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateResourceQuotaSpec,
 pkg/apis/core/helper/helpers.go
@@ -58,14 +58,14 @@ def check_quota(obj: Json) -> Causes:
 
 
 def check_limits(field: str, limits: Json) -> Causes:
-    """Amounts of what a quota can limit."""
+    """Names and amounts of quota resources."""
     for name, text in limits.items():
         yield from _check_name(f"{field}[{name}]", name)
         yield from check_amount(f"{field}[{name}]", name, text)
 
 
 def check_quota_update(old: Json, new: Json) -> Causes:
-    """Which objects are limited never changes."""
+    """The scopes of a quota never change."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     had, wants = before.get("scopes") or [], after.get("scopes") or []
     if sorted(had) != sorted(wants):
@@ -73,7 +73,7 @@ def check_quota_update(old: Json, new: Json) -> Causes:
 
 
 def check_amount(field: str, name: str, text: str) -> Causes:
-    """An amount of a resource; what is counted comes whole."""
+    """An amount of a quota resource."""
     quantity = parse_quantity(text)
     if quantity.nano < 0:
         yield invalid(field, canonical(quantity), "must be greater than or equal to 0")
@@ -112,7 +112,7 @@ def _check_scopes(spec: Json) -> Causes:
 
 
 def _beyond(scope: str, spec: Json) -> Iterator[str]:
-    """What is limited though it cannot be counted for those objects alone."""
+    """The resources that a quota with this scope cannot limit."""
     # upstream: IsResourceQuotaScopeValidForResource there
     match scope:
         case "BestEffort":

@@ -70,12 +70,12 @@ def check_service(obj: Json) -> Causes:
 
 
 def is_headless(spec: Json) -> bool:
-    """Whether the service has no address and wants none."""
+    """Whether the service is headless (clusterIP: None)."""
     return _sent_ips(spec) == [NONE]
 
 
 def _sent_ips(spec: Json) -> list[str]:
-    """What is sent in the old field counts as the first of the new one."""
+    """The cluster IPs, where a sole clusterIP counts as the first of clusterIPs."""
     # upstream: pkg/registry/core/service/strategy.go:NormalizeClusterIPs
     return spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
 
@@ -88,7 +88,7 @@ def _check_topology(annotations: Json) -> Causes:
 
 
 def _check_name(spec: Json) -> Causes:
-    """What has an address is not merely a name, and what is one has none."""
+    """ExternalName services have a name and no addresses."""
     type_ = spec.get("type", "")
     if type_ in _OUTWARD and is_headless(spec):
         why = f"may not be set to 'None' for {type_} services"
@@ -143,7 +143,7 @@ def _check_affinity(spec: Json) -> Causes:
 
 
 def check_cluster_ips(spec: Json) -> Causes:
-    """Addresses inside, and the families that they belong to."""
+    """Cluster IPs, IP families and the family policy."""
     # upstream: ValidateServiceClusterIPsRelatedFields there
     if spec.get("type") == EXTERNAL_NAME:
         return
@@ -216,7 +216,7 @@ def _check_repeated(ports: list[Json]) -> Causes:
 
 
 def _check_balancing(obj: Json, spec: Json, type_: str) -> Causes:
-    """What only balanced services have."""
+    """Fields that only LoadBalancer services have."""
     yield from _check_source_ranges(obj, spec, type_)
     if spec.get("allocateLoadBalancerNodePorts") is not None and type_ != BALANCED:
         yield forbidden("spec.allocateLoadBalancerNodePorts", ONLY_BALANCED)
@@ -261,7 +261,7 @@ def _check_policies(spec: Json, type_: str) -> Causes:
 
 
 def check_service_update(old: Json, new: Json) -> Causes:
-    """The address stays while the Service has one."""
+    """What may not change in a Service."""
     before, after = old["spec"], new["spec"]
     if before.get("type") == "ExternalName" or after.get("type") == "ExternalName":
         return
@@ -279,6 +279,6 @@ def check_service_update(old: Json, new: Json) -> Causes:
 
 
 def _health_port(spec: Json) -> int | None:
-    """Where others ask for the health of a Service; None if nobody needs to."""
+    """The health check node port; None for services that have none."""
     is_asked = spec.get("type") == BALANCED and spec.get("externalTrafficPolicy") == "Local"
     return spec.get("healthCheckNodePort", 0) if is_asked else None

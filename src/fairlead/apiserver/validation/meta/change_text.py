@@ -1,4 +1,4 @@
-"""What changed between two values, as refusals show it: a unified diff of their JSON.
+"""Diffs of two values as refusals of updates print them.
 
 upstream: staging/src/k8s.io/apimachinery/pkg/util/diff/diff.go:Diff
 """
@@ -19,12 +19,12 @@ _BYTES_MAX = 128 << 10  # a comparison's time grows with their square
 
 
 def internal_of(definition: str, value: Any) -> Any:
-    """`value`, JSON of a type such as `core.v1.PodSpec`, as upstream's internal type prints it."""
+    """`value`, of a type such as `core.v1.PodSpec`, as upstream's internal type prints it."""
     return as_internal(_schema(definition), value)
 
 
 def change_text(before: Any, after: Any) -> str:
-    """The lines that differ, with some around them; nothing in front, a line's end behind."""
+    """A unified diff of the JSON of both values, without the header."""
     if max(len(encode(before)), len(encode(after))) > _BYTES_MAX:
         return "(more than a refusal can show)"
     lines = list(unified_diff(_lines(before), _lines(after), n=_CONTEXT_LINES))

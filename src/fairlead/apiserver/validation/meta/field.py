@@ -1,4 +1,4 @@
-"""What can be wrong with a field, in upstream's words.
+"""Field errors in upstream's words.
 
 upstream: apimachinery/pkg/util/validation/field/errors.go
 """
@@ -19,10 +19,10 @@ CAUSE_CHARACTERS_MIN: Final = 100
 
 
 def bounded(causes: Causes) -> Iterator[Cause]:
-    """The first of `causes`: no more than a client might read.
+    """The first of `causes`, up to a total length.
 
-    A long key is named in whatever is wrong below it, a long choice in each thing that is not of
-    it; told in full, that takes the square of what was sent.
+    Each cause repeats the path of its field, so the complete text could grow with the square of
+    the request.
     """
     characters = 0
     for cause in causes:
@@ -33,28 +33,28 @@ def bounded(causes: Causes) -> Iterator[Cause]:
 
 
 def invalid(field: str, value: Any, why: str = "") -> Cause:
-    """The value breaks a rule."""
+    """A value that breaks a rule."""
     return Cause("FieldValueInvalid", field_problem.invalid(value, why), field)
 
 
 def required(field: str, why: str = "") -> Cause:
-    """The value is missing."""
+    """A missing value."""
     return Cause("FieldValueRequired", field_problem.required(why), field)
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
-    """The value is none of those there are."""
+    """A value that is not one of `supported`."""
     message = field_problem.not_supported(value, supported)
     return Cause("FieldValueNotSupported", message, field)
 
 
 def duplicate(field: str, value: Any) -> Cause:
-    """The value is there already."""
+    """A value that is there already."""
     return Cause("FieldValueDuplicate", field_problem.duplicate(value), field)
 
 
 def forbidden(field: str, why: str) -> Cause:
-    """There may be no such value here."""
+    """A value that is not allowed here."""
     return Cause("FieldValueForbidden", field_problem.forbidden(why), field)
 
 
@@ -65,7 +65,7 @@ def non_negative(field: str, value: int) -> Causes:
 
 
 def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
-    """The places of those JSON values that are like one before them."""
+    """The indexes of JSON values that equal an earlier one; takes linear time."""
     indexes: list[int] = []
     seen: set[str | bytes] = set()
     for index, item in enumerate(items):

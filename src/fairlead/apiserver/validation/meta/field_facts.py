@@ -1,4 +1,4 @@
-"""Checks of single fields by their facts, in the words that upstream uses for built-in types.
+"""Checks single fields by their facts, in upstream's words for built-in types.
 
 A group's code names the fields where upstream looks at them, because kubectl prints causes in
 that order; the facts themselves are rows of `schema/data/facts`.
@@ -50,7 +50,7 @@ def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
 
 
 def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
-    """What is wrong with the value of one field at path `field`."""
+    """What is wrong with the value of the field at path `field`."""
     if facts.is_zero and value is None:
         value = 0
     if value is None or (value == "" and not facts.checks_empty):

@@ -1,4 +1,4 @@
-"""Forms of single values that several kinds share, and why a text is not of one.
+"""Formats of single values: names, labels, ports, paths, percentages.
 
 upstream: apimachinery/pkg/util/validation/{validation,ip}.go,
 pkg/apis/core/validation/validation.go
@@ -88,7 +88,7 @@ def dns_label_problems(name: str) -> tuple[str, ...]:
 
 
 def dns_subdomain_problems(name: str) -> tuple[str, ...]:
-    """Why `name` is no DNS subdomain; a length is said to be in characters here."""
+    """Why `name` is no DNS subdomain."""
     problems = subdomain_problems(name)
     if not problems:
         return ()
@@ -97,13 +97,13 @@ def dns_subdomain_problems(name: str) -> tuple[str, ...]:
 
 
 def dns_1035_problems(name: str) -> tuple[str, ...]:
-    """Why `name` is no DNS label of the older kind (RFC 1035), which begins with a letter."""
+    """Why `name` is no DNS-1035 label, which begins with a letter."""
     problems = _too_long(name, DNS_LABEL_MAX)
     return problems if _DNS_1035.fullmatch(name) else (*problems, _DNS_1035_RULE)
 
 
 def path_segment_problems(name: str) -> tuple[str, ...]:
-    """Why `name` cannot stand in a URL; all that many kinds ask of a name."""
+    """Why `name` cannot be a segment of a URL's path."""
     # upstream: apimachinery/pkg/api/validation/path/name.go:IsValidPathSegmentName
     if name in (".", ".."):
         return (f"may not be '{name}'",)
@@ -117,29 +117,29 @@ def _too_long(text: str, bytes_max: int) -> tuple[str, ...]:
 
 
 def too_long(field: str, bytes_max: int) -> Cause:
-    """There is more of it than fits; the value is not shown."""
+    """A value that is too long."""
     return Cause("FieldValueTooLong", f"Too long: may not be more than {bytes_max} bytes", field)
 
 
 def not_found(field: str, value: str) -> Cause:
-    """The name of something that is not there."""
+    """A reference to something that does not exist."""
     return Cause("FieldValueNotFound", f'Not found: "{value}"', field)
 
 
 def check_one_of(field: str, value: str, known: Iterable[str]) -> Causes:
-    """One of some words; nothing is none of them."""
+    """A value that must be one of `known`."""
     if value not in known:
         yield not_supported(field, value, known)
 
 
 def check_at_least(field: str, value: int | None, least: int) -> Causes:
-    """A number, if there is one, from `least` on."""
+    """A number, if present, that must be at least `least`."""
     if value is not None and value < least:
         yield invalid(field, value, f"must be greater than or equal to {least}")
 
 
 def check_unchanged(field: str, old: Any, new: Any, shape: str = "") -> Causes:
-    """What is said once is said for ever; nothing and an empty list or map are the same.
+    """An immutable field; an absent value equals an empty list or map.
 
     `shape` names the type of an object, or of a list's items, that upstream shows as its own.
     """
@@ -161,13 +161,13 @@ def shown_as(shape: str, value: Any) -> Any:
 
 
 def check_port_number(field: str, number: int) -> Causes:
-    """A port."""
+    """A port number."""
     if not 1 <= number <= PORT_MAX:
         yield invalid(field, number, f"must be between 1 and {PORT_MAX}, inclusive")
 
 
 def port_name_problems(name: str) -> tuple[str, ...]:
-    """Why `name` is no name of a port (RFC 6335)."""
+    """Why `name` is no port name (RFC 6335)."""
     # upstream: validation.go:IsValidPortName
     problems = []
     if len(name.encode()) > 15:
@@ -214,14 +214,14 @@ def config_key_problems(key: str) -> tuple[str, ...]:
 
 
 def label_selector(selector: Json | None) -> LabelSelector | None:
-    """A selector as the rules read it; of nothing, nothing."""
+    """The typed view of a label selector; None for None."""
     if selector is None:
         return None
     return decode_as(ReplicaSet, {"spec": {"selector": selector}}).spec.selector
 
 
 def node_selector(selector: Json) -> NodeSelector:
-    """A selector of nodes as the rules read it."""
+    """The typed view of a node selector."""
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     selector = {"nodeSelectorTerms": selector.get("nodeSelectorTerms") or []}
     spec = {"affinity": {"nodeAffinity": {required: selector}}}
@@ -236,7 +236,7 @@ def node_selector(selector: Json) -> NodeSelector:
 
 
 def check_share(field: str, amount: int | str) -> Causes:
-    """A number of something, or a percentage of it up to all."""
+    """A non-negative number or a percentage."""
     if isinstance(amount, int):
         yield from check_at_least(field, amount, 0)
     elif not _PERCENT.fullmatch(amount):
@@ -244,7 +244,7 @@ def check_share(field: str, amount: int | str) -> Causes:
 
 
 def check_not_beyond_all(field: str, amount: int | str) -> Causes:
-    """A percentage is one of something that there is."""
+    """A percentage of at most 100%."""
     if (
         isinstance(amount, str)
         and _PERCENT.fullmatch(amount)
@@ -254,36 +254,36 @@ def check_not_beyond_all(field: str, amount: int | str) -> Causes:
 
 
 def is_nothing(amount: int | str | None) -> bool:
-    """Whether an amount or a percentage comes to nothing."""
+    """Whether a number or percentage is zero or absent."""
     return amount in (0, "0%", None)
 
 
 def check_subdomain(field: str, text: str) -> Causes:
-    """A name like a host's."""
+    """A DNS subdomain."""
     for problem in dns_subdomain_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_dns_label(field: str, text: str) -> Causes:
-    """A name without dots."""
+    """A DNS label."""
     for problem in dns_label_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_qualified_name(field: str, text: str) -> Causes:
-    """A name that may have a domain in front."""
+    """A qualified name, such as a label key."""
     for problem in label_key_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_label_value(field: str, text: str) -> Causes:
-    """A text that could be the value of a label."""
+    """A label value."""
     for problem in label_value_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_domain_name(field: str, text: str) -> Causes:
-    """A name like a host's in a domain."""
+    """A fully qualified domain name."""
     # upstream: apimachinery/pkg/util/validation/validation.go:IsFullyQualifiedDomainName
     if not text:
         yield required(field)
@@ -303,7 +303,7 @@ def check_domain_name(field: str, text: str) -> Causes:
 
 
 def check_not_special(field: str, text: str) -> Causes:
-    """An address that means the same on every node."""
+    """An IP address that is not loopback, link-local or unspecified."""
     # upstream: pkg/apis/core/validation/validation.go:ValidateEndpointIP
     try:
         address = ipaddress.ip_address(text)
@@ -316,12 +316,12 @@ def check_not_special(field: str, text: str) -> Causes:
 
 
 def too_many(field: str, count: int, most: int) -> Cause:
-    """There are more than there may be."""
+    """A list that has too many items."""
     return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {most} items", field)
 
 
 def check_domain_path(field: str, path: str) -> Causes:
-    """A path behind a domain, such as `acme.io/foo`."""
+    """A domain-prefixed path such as `acme.io/foo`."""
     # upstream: apimachinery/pkg/util/validation/validation.go:IsDomainPrefixedPath
     host, _, rest = path.partition("/")
     if not path:
@@ -336,13 +336,13 @@ def check_domain_path(field: str, path: str) -> Causes:
 
 
 def check_backsteps(field: str, path: str) -> Causes:
-    """A path does not lead upwards."""
+    """A path without `..`."""
     if ".." in path.split("/"):
         yield invalid(field, path, "must not contain '..'")
 
 
 def check_local_path(field: str, path: str) -> Causes:
-    """A path leads downwards from where it stands."""
+    """A relative path without `..`."""
     if path.startswith("/"):
         yield invalid(field, path, "must be a relative path")
     yield from check_backsteps(field, path)

@@ -1,4 +1,4 @@
-"""What never changes of an object that exists, kind by kind.
+"""Immutable fields, kind by kind.
 
 upstream: Validate…Update of pkg/apis/*/validation/validation.go
 """
@@ -15,8 +15,8 @@ from fairlead.apiserver.validation.meta.format import IMMUTABLE, check_unchanged
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
-    """A field: where it stands, as what its value is shown, and how a change is refused.
+class ImmutableField:
+    """An immutable field and how a change of it is refused.
 
     `shape` names the internal type of an object; `field` is what upstream calls the field where
     that is something else. With `forbids` the words are all, without the value.
@@ -29,71 +29,78 @@ class Fixed:
     forbids: bool = False
 
 
-def _forbidden(name: str) -> Fixed:
-    return Fixed(name, words=f"updates to {name} are forbidden.", forbids=True)
+def _forbidden(name: str) -> ImmutableField:
+    return ImmutableField(name, words=f"updates to {name} are forbidden.", forbids=True)
 
 
-_ROLE: Final = (Fixed("roleRef", "rbac.v1.RoleRef", words="cannot change roleRef"),)
+_ROLE: Final = (ImmutableField("roleRef", "rbac.v1.RoleRef", words="cannot change roleRef"),)
 _EVENT: Final = (
-    Fixed("involvedObject", "core.v1.ObjectReference"),
-    Fixed("reason"),
-    Fixed("message"),
-    Fixed("source", "core.v1.EventSource"),
-    Fixed("firstTimestamp"),
-    Fixed("lastTimestamp"),
-    Fixed("count"),
-    Fixed("reason"),  # upstream looks twice
-    Fixed("type"),
-    Fixed("eventTime"),
-    Fixed("action"),
-    Fixed("related", "core.v1.ObjectReference"),
-    Fixed("reportingComponent", field="reportingController"),
-    Fixed("reportingInstance"),
+    ImmutableField("involvedObject", "core.v1.ObjectReference"),
+    ImmutableField("reason"),
+    ImmutableField("message"),
+    ImmutableField("source", "core.v1.EventSource"),
+    ImmutableField("firstTimestamp"),
+    ImmutableField("lastTimestamp"),
+    ImmutableField("count"),
+    ImmutableField("reason"),  # upstream looks twice
+    ImmutableField("type"),
+    ImmutableField("eventTime"),
+    ImmutableField("action"),
+    ImmutableField("related", "core.v1.ObjectReference"),
+    ImmutableField("reportingComponent", field="reportingController"),
+    ImmutableField("reportingInstance"),
 )
-_FIXED: Final[Mapping[str, tuple[Fixed, ...]]] = {
-    "secrets": (Fixed("type"),),
+_FIXED: Final[Mapping[str, tuple[ImmutableField, ...]]] = {
+    "secrets": (ImmutableField("type"),),
     "events": _EVENT,
-    "deployments.apps": (Fixed("spec.selector"),),
-    "replicasets.apps": (Fixed("spec.selector"),),
-    "daemonsets.apps": (Fixed("spec.selector"),),
+    "deployments.apps": (ImmutableField("spec.selector"),),
+    "replicasets.apps": (ImmutableField("spec.selector"),),
+    "daemonsets.apps": (ImmutableField("spec.selector"),),
     "storageclasses.storage.k8s.io": (
-        Fixed("parameters"),
-        Fixed("provisioner"),
-        Fixed("reclaimPolicy"),
-        Fixed("volumeBindingMode"),
+        ImmutableField("parameters"),
+        ImmutableField("provisioner"),
+        ImmutableField("reclaimPolicy"),
+        ImmutableField("volumeBindingMode"),
     ),
     "volumeattributesclasses.storage.k8s.io": (_forbidden("driverName"), _forbidden("parameters")),
-    "volumeattachments.storage.k8s.io": (Fixed("spec", "storage.v1.VolumeAttachmentSpec"),),
-    "csidrivers.storage.k8s.io": (
-        Fixed("spec.attachRequired", field="spec.attachedRequired"),
-        Fixed("spec.volumeLifecycleModes"),
+    "volumeattachments.storage.k8s.io": (
+        ImmutableField("spec", "storage.v1.VolumeAttachmentSpec"),
     ),
-    "csistoragecapacities.storage.k8s.io": (Fixed("nodeTopology"), Fixed("storageClassName")),
-    "endpointslices.discovery.k8s.io": (Fixed("addressType"),),
-    "ingressclasses.networking.k8s.io": (Fixed("spec.controller"),),
-    "ipaddresses.networking.k8s.io": (Fixed("spec.parentRef", "networking.v1.ParentReference"),),
-    "runtimeclasses.node.k8s.io": (Fixed("handler"),),
+    "csidrivers.storage.k8s.io": (
+        ImmutableField("spec.attachRequired", field="spec.attachedRequired"),
+        ImmutableField("spec.volumeLifecycleModes"),
+    ),
+    "csistoragecapacities.storage.k8s.io": (
+        ImmutableField("nodeTopology"),
+        ImmutableField("storageClassName"),
+    ),
+    "endpointslices.discovery.k8s.io": (ImmutableField("addressType"),),
+    "ingressclasses.networking.k8s.io": (ImmutableField("spec.controller"),),
+    "ipaddresses.networking.k8s.io": (
+        ImmutableField("spec.parentRef", "networking.v1.ParentReference"),
+    ),
+    "runtimeclasses.node.k8s.io": (ImmutableField("handler"),),
     "rolebindings.rbac.authorization.k8s.io": _ROLE,
     "clusterrolebindings.rbac.authorization.k8s.io": _ROLE,
-    "resourceclaims.resource.k8s.io": (Fixed("spec", "resource.v1.ResourceClaimSpec"),),
+    "resourceclaims.resource.k8s.io": (ImmutableField("spec", "resource.v1.ResourceClaimSpec"),),
     "resourceclaimtemplates.resource.k8s.io": (
-        Fixed("spec", "resource.v1.ResourceClaimTemplateSpec"),
+        ImmutableField("spec", "resource.v1.ResourceClaimTemplateSpec"),
     ),
     "resourceslices.resource.k8s.io": (
-        Fixed("spec.pool.name"),
-        Fixed("spec.driver"),
-        Fixed("spec.nodeName"),
+        ImmutableField("spec.pool.name"),
+        ImmutableField("spec.driver"),
+        ImmutableField("spec.nodeName"),
     ),
 }
 
 
-def check_fixed(resource: str, old: Json, new: Json) -> Causes:
-    """What `new`, an object of `resource`, has otherwise than `old` and may not."""
+def check_immutable(resource: str, old: Json, new: Json) -> Causes:
+    """Changes of immutable fields between `old` and `new`."""
     for one in _FIXED.get(resource, ()):
         yield from _check(one, _value(old, one.path), _value(new, one.path))
 
 
-def _check(one: Fixed, before: Any, after: Any) -> Causes:
+def _check(one: ImmutableField, before: Any, after: Any) -> Causes:
     wrong = list(check_unchanged(one.path, before, after))
     if not wrong:
         return

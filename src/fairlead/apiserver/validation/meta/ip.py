@@ -1,8 +1,7 @@
-"""Addresses and ranges of addresses: what is one, in which forms, and what is said of others.
+"""IP addresses and CIDRs, in legacy and canonical form.
 
-What upstream's older reader takes and its newer one does not is refused with a reason of its own:
-zeros before a number, IPv4 addresses in an IPv6 form, ranges that begin within themselves. Fields
-that are newer want the shortest form besides.
+Legacy fields refuse with a reason of its own what only Go's old parser accepts: leading zeros,
+IPv4-mapped IPv6 addresses, CIDRs with host bits. Newer fields also require the canonical form.
 
 upstream: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net/parse.go
 """
@@ -34,79 +33,79 @@ _MAPPED_BITS: Final = 96
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """An address as somebody wrote it; `is_padded`: with zeros that only the older reader takes."""
+class ParsedIP:
+    """An address as written; `is_padded` if it has leading zeros, as Go's old parser accepts."""
 
     address: Address
     is_padded: bool
 
     @property
     def mapped(self) -> IPv4Address | None:
-        """The IPv4 address that an IPv6 form stands for."""
+        """The IPv4 address of an IPv4-mapped IPv6 address, else None."""
         return self.address.ipv4_mapped if isinstance(self.address, IPv6Address) else None
 
     @property
     def plain(self) -> Address:
-        """The address as the language prints it."""
+        """The address as Go prints it."""
         return self.mapped or self.address
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenRange:
-    """A range as somebody wrote it: an address in it, and how many bits count."""
+class ParsedCIDR:
+    """A CIDR as written: an address and a prefix length."""
 
-    first: Written
+    first: ParsedIP
     bits: int
     is_padded: bool
 
     @property
     def network(self) -> str:
-        """The range as the language prints it."""
+        """The CIDR as Go prints it."""
         network = ip_network((self.first.address, self.bits), strict=False)
-        begin = Written(network.network_address, is_padded=False)
+        begin = ParsedIP(network.network_address, is_padded=False)
         if begin.mapped is not None and self.bits >= _MAPPED_BITS:
             return f"{begin.mapped}/{self.bits - _MAPPED_BITS}"
         return str(network)
 
     @property
     def begins_within(self) -> bool:
-        """Whether its address is not its first one."""
+        """Whether host bits are set."""
         network = ip_network((self.first.address, self.bits), strict=False)
         return network.network_address != self.first.address
 
 
-def written_ip(text: str) -> Written | None:
-    """`text` as the older reader takes it, None for what is no address."""
+def parse_ip(text: str) -> ParsedIP | None:
+    """`text` as Go's old parser reads it; None if it is no address."""
     if "%" in text:  # a zone
         return None
     if _IPV4.fullmatch(text):
         plain = _OCTET.sub("", text)
-        return _written(IPv4Address, plain, is_padded=plain != text)
+        return _parsed(IPv4Address, plain, is_padded=plain != text)
     plain = _GROUP.sub("", _OCTET_OF_6.sub("", text)) if ":" in text else text
-    return _written(IPv6Address, plain, is_padded=plain != text)
+    return _parsed(IPv6Address, plain, is_padded=plain != text)
 
 
-def written_range(text: str) -> WrittenRange | None:
-    """`text` as the older reader takes it, None for what is no range."""
+def parse_cidr(text: str) -> ParsedCIDR | None:
+    """`text` as Go's old parser reads it; None if it is no CIDR."""
     address, slash, mask = text.partition("/")
-    first = written_ip(address) if slash else None
+    first = parse_ip(address) if slash else None
     if first is None or not _NUMBER.fullmatch(mask):
         return None
     digits = mask.lstrip("0") or "0"
     if len(digits) > len("128") or int(digits) > first.address.max_prefixlen:
         return None
-    return WrittenRange(first, int(digits), first.is_padded or digits != mask)
+    return ParsedCIDR(first, int(digits), first.is_padded or digits != mask)
 
 
 def is_ip(text: str) -> bool:
-    """Whether it is an address of either family."""
-    return written_ip(text) is not None
+    """Whether `text` is an IPv4 or IPv6 address."""
+    return parse_ip(text) is not None
 
 
 def check_ip(field: str, text: str) -> Causes:
-    """An address of either family."""
+    """An IPv4 or IPv6 address."""
     # upstream: ip.go:IsValidIPForLegacyField
-    found = written_ip(text)
+    found = parse_ip(text)
     if found is None:
         yield invalid(field, text, NO_IP)
     elif found.is_padded:
@@ -116,19 +115,19 @@ def check_ip(field: str, text: str) -> Causes:
 
 
 def check_strict_ip(field: str, text: str) -> Causes:
-    """An address in its shortest form."""
+    """An address in canonical form."""
     # upstream: ip.go:IsValidIP
     problems = tuple(check_ip(field, text))
     yield from problems
-    found = written_ip(text)
+    found = parse_ip(text)
     if not problems and found is not None and str(found.address) != text:
         yield invalid(field, text, f'must be in canonical form ("{found.address}")')
 
 
 def check_cidr(field: str, text: str) -> Causes:
-    """A range of addresses."""
+    """A CIDR."""
     # upstream: ip.go:IsValidCIDRForLegacyField
-    found = written_range(text)
+    found = parse_cidr(text)
     if found is None:
         yield invalid(field, text, NO_CIDR)
     elif found.is_padded:
@@ -140,19 +139,19 @@ def check_cidr(field: str, text: str) -> Causes:
 
 
 def check_strict_cidr(field: str, text: str) -> Causes:
-    """A range in its shortest form."""
+    """A CIDR in canonical form."""
     # upstream: ip.go:IsValidCIDR
     problems = tuple(check_cidr(field, text))
     yield from problems
-    found = written_range(text)
+    found = parse_cidr(text)
     if not problems and found is not None and found.network != text:
         yield invalid(field, text, f'must be in canonical form ("{found.network}")')
 
 
-def _written(
+def _parsed(
     family: type[IPv4Address | IPv6Address], text: str, *, is_padded: bool
-) -> Written | None:
+) -> ParsedIP | None:
     try:
-        return Written(family(text), is_padded)
+        return ParsedIP(family(text), is_padded)
     except ValueError:
         return None

@@ -1,4 +1,4 @@
-"""Names, labels and the rest of metadata.
+"""ObjectMeta: names, labels, annotations, owners, finalizers.
 
 upstream: apimachinery/pkg/api/validation/{generic,objectmeta}.go, and each kind's name rule
 """
@@ -100,7 +100,7 @@ _NAME_RULES: Final[Mapping[str, NameRule]] = {
 
 
 def name_rule(kind: Kind) -> NameRule:
-    """What the kind asks of a name."""
+    """The name rule of a kind."""
     # upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go has one for all
     otherwise = dns_subdomain_problems if kind.is_custom else path_segment_problems
     return _NAME_RULES.get(kind.resource, otherwise)
@@ -123,14 +123,14 @@ def check_metadata(kind: Kind, meta: ObjectMeta) -> Causes:
 
 
 def check_owner_ids(meta: ObjectMeta) -> Causes:
-    """What nobody could tell the owner of an object by; all that is asked of a stored one."""
+    """Owner references of stored objects have uids."""
     for owner in meta.owner_references:
         if not owner.uid:
             yield invalid("metadata.ownerReferences.uid", "", "must not be empty")
 
 
 def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
-    """Keys and values; upstream names the map, not the key."""
+    """Label keys and values; `field` is the path of the map."""
     for key, value in labels.items():
         for problem in label_key_problems(key):
             yield invalid(field, key, problem)
@@ -139,7 +139,7 @@ def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
 
 
 def check_timestamp(field: str, text: str) -> Causes:
-    """An instant, if there is one."""
+    """A timestamp, if there is one."""
     if text:
         try:
             parse_timestamp(text)
@@ -150,12 +150,12 @@ def check_timestamp(field: str, text: str) -> Causes:
 _UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
 STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
-# Groups and kinds that do not ask what Kubernetes' own kinds ask of finalizers.
+# Groups and kinds that accept unqualified finalizers.
 _ANY_FINALIZER: Final = (
     "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io",
     "coordination.k8s.io", "events.k8s.io", "events", "poddisruptionbudgets.policy",
 )  # fmt: skip
-# Kinds whose changes are not looked at as new objects are: only what changes may not break is.
+# Kinds whose updated metadata is not validated as that of a new object.
 # upstream: ValidateUpdate of pkg/registry/*/*/strategy.go
 _NOT_AS_NEW: Final = (
     "resourcequotas", "endpoints", "podtemplates", "events", "events.events.k8s.io",
@@ -165,7 +165,7 @@ _NOT_AS_NEW: Final = (
     "deviceclasses.resource.k8s.io", "resourceclaims.resource.k8s.io",
     "resourceclaimtemplates.resource.k8s.io", "resourceslices.resource.k8s.io",
 )  # fmt: skip
-# Kinds that look at what a change made as at a new object, and not at what it changed.
+# Kinds whose updates check metadata only as that of a new object.
 _AS_NEW_ONLY: Final = (
     "persistentvolumes", "limitranges", "endpointslices.discovery.k8s.io",
     "csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io", "poddisruptionbudgets.policy",
@@ -176,7 +176,7 @@ _IMMUTABLE_KEYS: Final = ("name", "namespace", "uid")  # the server sets the oth
 
 
 def check_generate_name(kind: Kind, meta: Json) -> Causes:
-    """The beginning of a name, which a suffix follows."""
+    """generateName."""
     beginning = meta.get("generateName", "")
     if beginning:
         # upstream: apimachinery/pkg/api/validation/generic.go:maskTrailingDash, which takes two
@@ -187,13 +187,13 @@ def check_generate_name(kind: Kind, meta: Json) -> Causes:
 
 
 def check_generation(kind: Kind, meta: Json) -> Causes:
-    """How often an object was changed, where a client may say it."""
+    """The generation, for kinds whose generation clients may set."""
     if not kind.has_generation:  # the server counts those of the others itself
         yield from non_negative("metadata.generation", meta.get("generation") or 0)
 
 
 def check_rest(kind: Kind, meta: Json) -> Causes:
-    """Annotations, owners and finalizers, as a new object's are looked at."""
+    """Annotations, owners and finalizers of a new object."""
     finalizers = meta.get("finalizers") or []
     yield from _check_details(meta)
     yield from _check_finalizers(finalizers)
@@ -221,7 +221,7 @@ def _check_finalizers(finalizers: list[str]) -> Causes:
 
 
 def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
-    """Finalizers of a namespace's content: the causes do not say which of them it is."""
+    """spec.finalizers of a Namespace; upstream's causes do not say which one is wrong."""
     # upstream: pkg/apis/core/validation/validation.go:validateFinalizerName
     for name in names or ():
         for problem in label_key_problems(name):
@@ -231,7 +231,7 @@ def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
 
 
 def check_annotation_keys(field: str, annotations: Json) -> Causes:
-    """Annotations whose keys are keys, and which are not too many; `field` is where they stand."""
+    """Annotation keys and the total size; `field` is the path of the map."""
     size = 0
     for key, value in annotations.items():
         size += len(key.encode()) + len(value.encode())
@@ -271,14 +271,14 @@ def _check_owner(field: str, owner: Json) -> Causes:
 
 
 def times_as_new(kind: Kind) -> int:
-    """How many times a change of such an object is looked at as a new object is."""
+    """How often upstream validates the metadata of an updated object as new."""
     if kind.is_custom or kind.resource in _NOT_AS_NEW:
         return 0
     return 2 if kind.resource in _AS_NEW_TWICE else 1
 
 
 def check_metadata_update(kind: Kind, old: Json, new: Json) -> Causes:
-    """What the server gave an object, it keeps; everything is looked at more than once."""
+    """Updates of metadata: name, namespace and uid never change; upstream checks most twice."""
     # upstream: apiserver/pkg/registry/rest/update.go:validateCommonFields, and the kind's own
     before, after = old["metadata"], new["metadata"]
     yield from check_labels("metadata.labels", after.get("labels") or {})

@@ -1,4 +1,4 @@
-"""Selectors over labels and over nodes.
+"""Label selectors and node selectors.
 
 upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateLabelSelector,
 pkg/apis/core/validation/validation.go:ValidateNodeSelector, ValidateNodeFieldSelectorRequirement
@@ -25,7 +25,7 @@ UNKNOWN_OPERATOR: Final = "not a valid selector operator"
 
 
 def check_label_selector(field: str, selector: LabelSelector | None) -> Causes:
-    """A selector over the labels of pods or namespaces."""
+    """A label selector."""
     if selector is None:
         return
     yield from check_labels(f"{field}.matchLabels", selector.match_labels)
@@ -35,7 +35,7 @@ def check_label_selector(field: str, selector: LabelSelector | None) -> Causes:
 
 
 def check_node_selector(field: str, selector: NodeSelector) -> Causes:
-    """The terms of which a node must satisfy one."""
+    """A node selector."""
     terms = f"{field}.nodeSelectorTerms"
     if not selector.node_selector_terms:
         yield required(terms, "must have at least one node selector term")
@@ -44,7 +44,7 @@ def check_node_selector(field: str, selector: NodeSelector) -> Causes:
 
 
 def check_node_selector_term(field: str, term: NodeSelectorTerm, *, strict: bool = True) -> Causes:
-    """Requirements on a node's labels and fields; unless `strict`, values may be of any form."""
+    """A node selector term; unless `strict`, label values are not checked."""
     for index, requirement in enumerate(term.match_expressions):
         at = f"{field}.matchExpressions[{index}]"
         yield from _check_requirement(at, requirement, may_compare=True, strict=strict)
@@ -59,7 +59,7 @@ def _check_requirement(
     may_compare: bool,
     strict: bool = True,
 ) -> Causes:
-    """On labels; only those of nodes can be compared as numbers."""
+    """A requirement on labels; `may_compare` allows Gt and Lt."""
     match requirement.operator:
         case "In" | "NotIn":
             if not requirement.values:
@@ -83,7 +83,7 @@ def _check_requirement(
 
 
 def _check_node_field(field: str, requirement: NodeSelectorRequirement) -> Causes:
-    """Only the name of the node can be asked for, one at a time."""
+    """A requirement on metadata.name, the only node field that can be selected."""
     match requirement.operator:
         case "In" | "NotIn":
             if len(requirement.values) != 1:

@@ -1,4 +1,4 @@
-"""Ingresses, their classes, and network policies.
+"""Ingresses, IngressClasses and NetworkPolicies.
 
 upstream: pkg/apis/networking/validation/validation.go
 """
@@ -45,7 +45,7 @@ _WILDCARD_RULE: Final = (
 
 
 def check_new_ingress(ingress: Json) -> Causes:
-    """A new Ingress names its class once."""
+    """A new Ingress, whose class annotation and field must agree."""
     yield from check_ingress(ingress)
     named = (ingress["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
     wanted = ingress["spec"].get("ingressClassName")
@@ -55,7 +55,7 @@ def check_new_ingress(ingress: Json) -> Causes:
 
 
 def check_ingress(ingress: Json) -> Causes:
-    """An Ingress leads somewhere."""
+    """An Ingress."""
     spec = ingress["spec"]
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     if not rules and backend is None:

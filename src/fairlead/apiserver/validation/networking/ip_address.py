@@ -1,4 +1,4 @@
-"""IPAddresses and ServiceCIDRs: who has an address, and from where addresses come.
+"""IPAddresses and ServiceCIDRs.
 
 upstream: pkg/apis/networking/validation/validation.go:ValidateIPAddress, ValidateServiceCIDR
 """
@@ -23,7 +23,7 @@ _TWO_FAMILIES: Final = (
 
 
 def check_ip_address(obj: Json) -> Causes:
-    """An IPAddress, which is called like it, in the shortest form."""
+    """An IPAddress, whose name is the address in canonical form."""
     yield from check_strict_ip("metadata.name", obj["metadata"].get("name", ""))
     parent = (obj.get("spec") or {}).get("parentRef")
     if parent is None:
@@ -45,7 +45,7 @@ def _check_parent(field: str, parent: Json) -> Causes:
 
 
 def check_service_cidr(obj: Json) -> Causes:
-    """A ServiceCIDR: a range, or one of each family."""
+    """A ServiceCIDR: one CIDR, or one of each family."""
     spec = obj.get("spec") or {}
     ranges = spec.get("cidrs") or []
     if not ranges:
@@ -60,7 +60,7 @@ def check_service_cidr(obj: Json) -> Causes:
 
 
 def check_service_cidr_update(old: Json, new: Json) -> Causes:
-    """A range stays, but one of the other family may come after it."""
+    """A CIDR never changes; one of the other family can be added."""
     # upstream: validation.go:ValidateServiceCIDRUpdate
     had, has = ((one.get("spec") or {}).get("cidrs") or [] for one in (old, new))
     if len(had) > len(has) or len(has) - len(had) > 1:

@@ -1,4 +1,4 @@
-"""Expressions that select devices: whether they can be compiled, and say yes or no.
+"""CEL selectors of devices.
 
 upstream: dynamic-resource-allocation/cel/compile.go:CompileCELExpression,
 pkg/apis/resource/validation/validation.go:validateCELSelector
@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import Final
+
 from fairlead.api.json import Json
-from fairlead.apiserver.validation.meta.field import Causes
-from fairlead.apiserver.validation.meta.field import forbidden
-from fairlead.apiserver.validation.meta.field import invalid
-from fairlead.apiserver.validation.meta.field import required
-from fairlead.apiserver.validation.meta.format import too_long
-from fairlead.apiserver.validation.meta.format import too_many
+from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
+from fairlead.apiserver.validation.meta.format import too_long, too_many
 from fairlead.cel.cost.expression_estimate import estimated_cost
-from fairlead.cel.device import device_size
-from fairlead.cel.device import read_selector
+from fairlead.cel.device import device_size, read_selector
 from fairlead.cel.error import ExpressionError
 
 LENGTH_MAX: Final = 10 * 1024
@@ -27,7 +23,7 @@ COST_MAX: Final = 1_000_000
 
 
 def check_selectors(field: str, selectors: list[Json]) -> Causes:
-    """What a request, or a class, asks of a device."""
+    """The device selectors of a request or class."""
     for index, selector in enumerate(selectors):
         where = f"{field}[{index}].cel"
         if selector.get("cel") is None:
@@ -51,7 +47,7 @@ def _check_expression(field: str, expression: str) -> Causes:
 
 @lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)
 def _judged(expression: str) -> tuple[str, int]:
-    """Why an expression is none, or what it may cost."""
+    """Why an expression does not compile, or its estimated cost."""
     try:
         asked = read_selector(expression)
     except ExpressionError as cause:

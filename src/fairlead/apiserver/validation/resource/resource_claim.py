@@ -1,4 +1,4 @@
-"""Claims of devices: what they ask for, and the classes that they name.
+"""ResourceClaims, their templates, and DeviceClasses.
 
 upstream: pkg/apis/resource/validation/validation.go:ValidateResourceClaim, ValidateDeviceClass
 """
@@ -67,7 +67,7 @@ def _check_devices(field: str, devices: Json) -> Causes:
 
 
 def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Causes]) -> Causes:
-    """Each of a list's items, and that they have names of their own."""
+    """All items of a list, which have unique names."""
     names = [one.get("name", "") for one in items]
     again = repeated_indexes(names)
     for index, (name, one) in enumerate(zip(names, items, strict=True)):
@@ -79,7 +79,7 @@ def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Cau
 
 
 def known_requests(requests: list[Json]) -> set[str]:
-    """What the requests of a claim can be called, and their alternatives."""
+    """The names of all requests and subrequests of a claim."""
     known = set()
     for request in requests:
         name = request.get("name", "")
@@ -134,7 +134,7 @@ def _check_toleration(field: str, toleration: Json) -> Causes:
 
 
 def check_reference(field: str, name: str, known: AbstractSet[str]) -> Causes:
-    """The name of a request, out of those that are `known`."""
+    """A reference to one of the `known` requests."""
     parts = name.split("/")
     if len(parts) > 2:
         yield invalid(field, name, _REFERENCE)

@@ -1,7 +1,6 @@
-"""What a ResourceClaim got, and who uses it.
+"""Updates of a ResourceClaim's status: allocation, consumers, devices.
 
-What was allocated once stays, or goes as a whole; only who has something can be told apart from
-others who have it.
+An allocation is immutable, but can be removed as a whole.
 
 upstream: pkg/apis/resource/validation/validation.go:ValidateResourceClaimStatusUpdate
 """
@@ -36,7 +35,7 @@ _LATE: Final = (
 
 
 def check_claim_status(old: Json, new: Json) -> Causes:
-    """The status of `new`, a claim that was `old`."""
+    """The status of `new`, which replaces `old`."""
     before, after = old.get("status") or {}, new.get("status") or {}
     reserved = after.get("reservedFor") or []
     yield from _check_users(reserved)

@@ -1,4 +1,4 @@
-"""Devices: what nodes offer of them.
+"""ResourceSlices.
 
 upstream: pkg/apis/resource/validation/validation.go
 """
@@ -68,7 +68,7 @@ def check_slice(obj: Json) -> Causes:
 
 
 def check_driver(field: str, name: str) -> Causes:
-    """The name of a driver of devices."""
+    """The name of a DRA driver."""
     if not name:
         yield required(field)
         return
@@ -78,7 +78,7 @@ def check_driver(field: str, name: str) -> Causes:
 
 
 def check_pool_name(field: str, name: str) -> Causes:
-    """The name of a pool of devices."""
+    """The name of a device pool."""
     if not name:
         yield required(field)
         return
@@ -95,7 +95,7 @@ def _check_pool(field: str, pool: Json) -> Causes:
 
 
 def _check_place(spec: Json) -> Causes:
-    """From where the devices can be reached."""
+    """The nodes from which the devices are available."""
     if spec.get("nodeName"):
         yield from check_subdomain("spec.nodeName", spec["nodeName"])
     selector = spec.get("nodeSelector")
@@ -135,7 +135,7 @@ def _check_device(field: str, device: Json) -> Causes:
 
 
 def check_label(field: str, name: str) -> Causes:
-    """A name that is a label."""
+    """A required DNS label."""
     if not name:
         yield required(field)
     else:

@@ -1,4 +1,4 @@
-"""What storage drivers say of themselves, of nodes and of volumes.
+"""CSI drivers, nodes and capacities, volume attachments, VolumeAttributesClasses.
 
 upstream: pkg/apis/storage/validation/validation.go
 """
@@ -39,7 +39,7 @@ _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persisten
 
 
 def check_node(obj: Json) -> Causes:
-    """A CSINode: each driver once, with the name that it has for the node."""
+    """A CSINode."""
     names: dict[str, None] = {}
     for index, driver in enumerate((obj.get("spec") or {}).get("drivers") or ()):
         field = f"spec.drivers[{index}]"
@@ -131,7 +131,7 @@ def check_attachment(obj: Json) -> Causes:
 
 
 def check_new_attachment(obj: Json) -> Causes:
-    """A new one, whose names have to be good, too."""
+    """A new VolumeAttachment."""
     yield from check_attachment(obj)
     yield from check_driver_name("spec.attacher", obj["spec"].get("attacher", ""))
     named = (obj["spec"].get("source") or {}).get("persistentVolumeName")
@@ -140,7 +140,7 @@ def check_new_attachment(obj: Json) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """A driver that a CSINode has stays as it is, but for how many volumes it takes."""
+    """Drivers of a CSINode never change, except for their allocatable count."""
     had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
     for before in had:
         for after in wants:

@@ -11,7 +11,7 @@ from fairlead.apiserver.validation.admissionregistration.expression import (
     PATCH,
     TEXT,
     TEXT_OR_NULL,
-    Known,
+    ExpressionVariables,
     check_expression,
     check_variable,
 )
@@ -19,7 +19,7 @@ from fairlead.apiserver.validation.admissionregistration.expression import (
 
 def said(expression, wanted=BOOLEAN, known=None):
     """What is said, without the expression and the picture of its place."""
-    known = known or Known(has_params=True, variables={})
+    known = known or ExpressionVariables(has_params=True, variables={})
     for name, text in (("sum", "object.x + 1"), ("list", "[1, 2]"), ("text", "'a'")):
         list(check_variable("v", name, text, known))
     found = [cause.message for cause in check_expression("f", expression, wanted, known)]
@@ -104,19 +104,21 @@ def test_what_cannot_be_asked(expression, wanted, why):
     ],
 )
 def test_what_mutations_make(expression, wanted, why):
-    found = said(expression, wanted, Known(variables={}).of_mutations())
+    found = said(expression, wanted, ExpressionVariables(variables={}).of_mutations())
     assert found == why
 
 
 def test_params_and_rights_are_known_where_there_are_some():
     undeclared = compiled("1:1: undeclared reference to 'params' (in container '')")
-    assert said("params.a == 1", known=Known()) == undeclared
-    (why,) = said("authorizer.path('/').check('get').allowed()", known=Known(has_rights=False))
+    assert said("params.a == 1", known=ExpressionVariables()) == undeclared
+    (why,) = said(
+        "authorizer.path('/').check('get').allowed()", known=ExpressionVariables(has_rights=False)
+    )
     assert "undeclared reference to 'authorizer'" in why
 
 
 def test_all_expressions_of_an_object_may_be_so_long():
-    known = Known(left=[10_000])
+    known = ExpressionVariables(left=[10_000])
     long = f"object.x == '{'a' * 400}'"
     assert said(long, known=known) == []
     assert known.left[0] < 10_000

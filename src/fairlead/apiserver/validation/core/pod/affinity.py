@@ -1,4 +1,4 @@
-"""spec.affinity: preferences for nodes, and for the company of other pods.
+"""Node affinity, pod affinity and pod anti-affinity.
 
 upstream: pkg/apis/core/validation/validation.go:validateAffinity
 """
@@ -43,7 +43,7 @@ def _check_node_affinity(field: str, affinity: NodeAffinity) -> Causes:
     for index, term in enumerate(preferred):
         where = f"{field}.{_PREFERRED}[{index}]"
         yield from _check_weight(f"{where}.weight", term.weight)
-        # upstream lets any value of a label pass here
+        # Upstream accepts any label value here.
         yield from check_node_selector_term(f"{where}.preference", term.preference, strict=False)
 
 
@@ -77,7 +77,7 @@ def _check_term(field: str, term: PodAffinityTerm) -> Causes:
 
 
 def _check_keys(field: str, term: PodAffinityTerm) -> Causes:
-    """Keys of labels whose values are the incoming pod's own, or just not those."""
+    """matchLabelKeys and mismatchLabelKeys."""
     # upstream: validateMatchLabelKeysAndMismatchLabelKeys there
     for name, keys in (
         ("matchLabelKeys", term.match_label_keys),

@@ -1,4 +1,4 @@
-"""Annotations of pods that mean something: what came before there were fields.
+"""Annotations of pods that upstream interprets.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpecificAnnotations,
 validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate
@@ -23,7 +23,7 @@ _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def check_annotations(field: str, pod: Json) -> Causes:
-    """The annotations of a pod or of a template; `field` is where they stand."""
+    """The annotations of a pod or pod template; `field` is their path."""
     annotations = (pod.get("metadata") or {}).get("annotations") or {}
     spec = pod["spec"]
     if MIRROR in annotations and not spec.get("nodeName"):

@@ -153,7 +153,7 @@ def _check_host_ports(field: str, container: Json, taken: dict[str, None]) -> Ca
 
 
 def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Causes:
-    """Devices of the pod that a container uses."""
+    """Names of the pod's resource claims that a container uses."""
     # upstream: validateResourceClaimNames there
     seen: Counter[str] = Counter()
     shown = ", ".join(sorted(known)[:_CLAIMS_SHOWN_MAX]) if claims else ""
@@ -177,7 +177,10 @@ def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Caus
 
 
 def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Causes:
-    """`seen` are uses so far: `name` or `name/request`, and how many requests `name/` has."""
+    """A claim that a container uses, wholly or by request.
+
+    `seen` counts the uses so far under `name`, `name/request`, and all requests under `name/`.
+    """
     key = f"{name}/{request}" if request else name
     if request:
         yield from check_dns_label(f"{field}.request", request)

@@ -43,7 +43,7 @@ _CPU_DIVISORS: Final = ("1m", "1")
 _BYTE_DIVISORS: Final = (
     "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
 )  # fmt: skip
-# What a resource is called where its divisor makes no sense.
+# Names of resources in refusals of divisors.
 _DIVIDED: Final = {
     "cpu": "cpu",
     "memory": "memory",
@@ -112,7 +112,7 @@ def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = 
 
 
 def check_resource_reference(field: str, reference: Json, *, of_volume: bool) -> Causes:
-    """What a container of the pod asks for or may have, in some unit."""
+    """A reference to requests or limits of a container, with a divisor."""
     # upstream: validateContainerResourceFieldSelector there
     resource = reference.get("resource", "")
     if of_volume and not reference.get("containerName"):

@@ -1,4 +1,4 @@
-"""Probes and hooks of containers, and what they do.
+"""Probes and lifecycle hooks of containers.
 
 upstream: pkg/apis/core/validation/validation.go:validateProbe, validateHandler, validateLifecycle
 """
@@ -34,7 +34,7 @@ _HEADER_RULE: Final = (
 
 
 def check_probes(field: str, container: Json, grace_period_s: int | None) -> Causes:
-    """The hooks and probes of a container of a pod with that grace period."""
+    """All hooks and probes of a container."""
     lifecycle = container.get("lifecycle") or {}
     for key in HOOKS:
         if lifecycle.get(key) is not None:
@@ -59,7 +59,7 @@ def _check_probe(field: str, probe: Json) -> Causes:
 def _check_handler(
     field: str, handler: Json, known: tuple[str, ...], grace_period_s: int | None
 ) -> Causes:
-    """What a probe or a hook does: one thing."""
+    """The action of a probe or hook: exactly one."""
     stated = [key for key in known if handler.get(key) is not None]
     for key in stated[:1]:
         yield from _check_action(f"{field}.{key}", key, handler[key], grace_period_s)

@@ -1,4 +1,4 @@
-"""What the processes of containers may do, and as whom.
+"""Security contexts of pods and containers.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateSecurityContext,
 validatePodSpecSecurityContext
@@ -30,7 +30,7 @@ SPEC_KIB_MAX: Final = 64
 _SEGMENT: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL_FORM: Final = rf"({_SEGMENT}[\./])*{_SEGMENT}"
 _SYSCTL: Final = re.compile(_SYSCTL_FORM)
-# Which of them belong to a namespace that pods can share with their host.
+# Sysctls of namespaces that a pod may share with its host.
 _HOST_SYSCTLS: Final = (
     ("hostNetwork", ("net.", "net/")),
     ("hostIPC", ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")),
@@ -41,7 +41,7 @@ _CONTEXT: Final = (
     "seccompProfile", "appArmorProfile",
 )  # fmt: skip
 _CHAPS: Final = {"seLinuxOptions": "SELinuxOptions"}
-# What only Linux knows, in the order in which upstream looks for it.
+# Fields that exist on Linux only, in upstream's order.
 _LINUX_OF_POD: Final = (
     "securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID",
     "hostIPC", "securityContext.seccompProfile", "securityContext.fsGroup",
@@ -186,7 +186,7 @@ def _check_windows(field: str, options: Json | None) -> Causes:
 
 
 def check_system(field: str, spec: Json) -> Causes:
-    """A pod does not ask one operating system for what only the other has."""
+    """A pod with spec.os uses no field of the other operating system."""
     match (spec.get("os") or {}).get("name"):
         case "linux":
             yield from _check_linux(field, spec)

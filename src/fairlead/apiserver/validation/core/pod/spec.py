@@ -111,7 +111,7 @@ def check_scheduled_pod(pod: Pod) -> Causes:
 
 
 def check_changed_pod(pod: Pod) -> Causes:
-    """What an updated pod must keep to; most of its spec cannot change."""
+    """What holds for an updated pod."""
     yield from check_scheduled_pod(pod)
     yield from check_new_scheduled_spec("spec", pod.spec)
     yield from check_runnable_spec("spec", pod.spec)
@@ -216,7 +216,7 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """What scheduling asks of a new pod's spec besides."""
+    """What scheduling also requires of a new pod's spec."""
     names: dict[str, None] = {}
     yield from check_names(f"{field}.containers", spec.containers, names)
     yield from check_names(f"{field}.initContainers", spec.init_containers, names)
@@ -320,7 +320,7 @@ def _check_system(field: str, spec: Json) -> Causes:
 
 
 def _check_own_users(field: str, spec: Json) -> Causes:
-    """A pod with users of its own shares nothing else with its host."""
+    """A pod in a user namespace shares no other namespace with its host."""
     for key, shown in _HOST_SPACES:
         if spec.get(key):
             yield forbidden(f"{field}.{shown}", "when `hostUsers` is false")

@@ -1,7 +1,7 @@
-"""What a pod's status may become.
+"""Updates of a pod's status.
 
-It is written thousands of times a second, so only what is new is read; `CHECKED_FIELDS` are those
-that need no look at their form besides.
+A simulation writes thousands per second, so only the new fields are checked. A write that touches
+only `CHECKED_FIELDS` needs no typed view of the pod.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodStatusUpdate
 """
@@ -23,7 +23,7 @@ ALREADY_BOUND: Final = "may not be set on pods that are already bound to a node"
 
 
 def check_pod_status(spec: Json, fields: Mapping[str, Any]) -> Causes:
-    """`fields` that are about to be merged into the status of a pod with that `spec`."""
+    """What is wrong with `fields`, to be merged into the status of a pod with that `spec`."""
     phase = fields.get("phase")
     if phase is not None and phase not in PHASES:
         yield not_supported("status.phase", phase, PHASES)

@@ -1,4 +1,4 @@
-"""What may change in a pod that exists: little, because it may be running.
+"""Updates of pods, their ephemeral containers and their resources.
 
 Images, a deadline that is new or nearer, and more tolerations. Scheduling gates may only be taken
 off; while there are some, the pod may still be told more narrowly where to go.
@@ -41,7 +41,7 @@ _DEADLINE_S_MAX: Final = 2**31 - 1
 
 
 def check_pod_update(old: Json, new: Json) -> Causes:
-    """The specs of `new`, a whole pod as JSON, against those of `old`."""
+    """What may not change between the specs of `old` and `new`."""
     before, after = old.get("spec", {}), new.get("spec", {})
     if before == after:
         return
@@ -78,7 +78,7 @@ def _check_deadline(before: Json, after: Json) -> Causes:
 
 
 def _check_tolerations(before: Json, after: Json) -> Causes:
-    """Every toleration there was is still there, its seconds aside."""
+    """Tolerations may be added; of an existing one only tolerationSeconds may change."""
     kept = {_lasting(one) for one in after.get("tolerations", ())}
     for toleration in before.get("tolerations", ()):
         if _lasting(toleration) not in kept:
@@ -91,7 +91,7 @@ def _lasting(toleration: Json) -> str | bytes:
 
 
 def _check_gates(before: Json, after: Json) -> Causes:
-    """No gate comes once the pod exists."""
+    """Scheduling gates can only be removed."""
     had = {gate["name"] for gate in before.get("schedulingGates", ())}
     for index, gate in enumerate(after.get("schedulingGates", ())):
         if gate["name"] not in had:
@@ -107,7 +107,7 @@ def _check_node_selector(before: Json, after: Json) -> Causes:
 
 
 def _check_node_affinity(before: Json, after: Json) -> Causes:
-    """Terms that are there may only get narrower."""
+    """Required terms can only be narrowed."""
     # upstream: validation.go:validateNodeAffinityMutation
     field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     had, wants = _required_terms(before), _required_terms(after)
@@ -139,7 +139,7 @@ def _is_narrower(term: Json, wanted: Json) -> bool:
 
 
 def _with_changeable(before: Json, after: Json) -> Json:
-    """`after` with what may change as it was."""
+    """`after` with the mutable fields taken from `before`."""
     fixed = _as_before(before, after, _CHANGEABLE)
     for key in _IMAGES:
         if key in after:
@@ -152,7 +152,7 @@ def _with_changeable(before: Json, after: Json) -> Json:
 
 
 def _without_directions(before: Json, fixed: Json) -> Json:
-    """`fixed` with what a pod that waits at a gate may still be told as it was."""
+    """`fixed` with the scheduling directives of a gated pod taken from `before`."""
     fixed = _as_before(before, fixed, ("nodeSelector",))
     had, wants = before.get("affinity") or {}, fixed.get("affinity") or {}
     if had.get("nodeAffinity") == wants.get("nodeAffinity"):
@@ -187,7 +187,7 @@ _AMOUNTS: Final = ("requests", "limits")
 
 
 def check_debugging(old: Json, new: Json) -> Causes:
-    """Containers to debug `new`, a pod, with; those of `old` stay as they are."""
+    """Ephemeral containers: new ones are valid, existing ones unchanged."""
     yield from _check_debuggers(new["spec"])
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("", "static pods do not support ephemeral containers")
@@ -258,7 +258,7 @@ def _check_fit(field: str, container: Json) -> Causes:
 
 
 def check_resize(old: Json, new: Json) -> Causes:
-    """The resources of the containers of `new`, a pod, against those of `old`."""
+    """A resize of the containers of `old` to those of `new`."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("", "static pods cannot be resized")
         return
@@ -280,7 +280,7 @@ def check_resize(old: Json, new: Json) -> Causes:
 
 
 def _check_kept(field: str, had: Json, wants: Json) -> Causes:
-    """What was asked for may become more or less, but not nothing."""
+    """Requests and limits can change but not be removed."""
     for key in _AMOUNTS:
         before = (had.get("resources") or {}).get(key) or {}
         after = (wants.get("resources") or {}).get(key) or {}
@@ -289,7 +289,7 @@ def _check_kept(field: str, had: Json, wants: Json) -> Causes:
 
 
 def _incompressible(spec: Json) -> list[Json]:
-    """The resources of all containers but for what may change."""
+    """The resources of all containers without cpu and memory."""
     return [
         {
             "claims": resources.get("claims"),

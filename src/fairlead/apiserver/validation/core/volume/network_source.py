@@ -1,4 +1,4 @@
-"""Volumes that are elsewhere: disks of clouds, files and blocks of other machines.
+"""Volume sources outside of the node: cloud disks, network file systems, block devices.
 
 upstream: pkg/apis/core/validation/validation.go:validate*VolumeSource
 """
@@ -31,7 +31,7 @@ _HOST_AND_PORT: Final = "must be a host:port pair or multiple pairs separated by
 
 
 def disk(name: str, shown: str = "") -> Check:
-    """A disk that is named by `name`; `shown` is what PersistentVolumes call the source."""
+    """A disk identified by field `name`; PersistentVolumes call the source `shown`."""
 
     def check(field: str, source: Json) -> Causes:
         where = f"{field.rpartition('.')[0]}.{shown}" if shown else field
@@ -45,14 +45,14 @@ def disk(name: str, shown: str = "") -> Check:
 
 
 def check_nfs(field: str, source: Json) -> Causes:
-    """A folder of an NFS server."""
+    """An NFS volume."""
     path = source.get("path", "")
     if not path.startswith("/"):
         yield invalid(f"{field}.path", path, "must be an absolute path")
 
 
 def check_iscsi(field: str, source: Json) -> Causes:
-    """A disk by iSCSI."""
+    """An iSCSI volume."""
     if source.get("iqn"):
         yield from _check_initiator(f"{field}.iqn", source["iqn"])
     yield from check_fields(field, "core.v1.ISCSIVolumeSource", source, "lun")
@@ -73,7 +73,7 @@ def _check_initiator(field: str, name: str) -> Causes:
 
 
 def check_flocker(field: str, source: Json) -> Causes:
-    """A dataset of Flocker."""
+    """A Flocker volume."""
     name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
     if not name and not uuid:
         yield required(field, "one of datasetName and datasetUUID is required")
@@ -85,7 +85,7 @@ def check_flocker(field: str, source: Json) -> Causes:
 
 
 def cinder(*, is_persistent: bool) -> Check:
-    """A disk of OpenStack."""
+    """An OpenStack Cinder volume."""
 
     def check(field: str, source: Json) -> Causes:
         yield from _check_secret_reference(field, source, is_persistent=is_persistent)
@@ -101,7 +101,7 @@ def _check_secret_reference(field: str, source: Json, *, is_persistent: bool) ->
 
 
 def check_quobyte(field: str, source: Json) -> Causes:
-    """A volume of Quobyte."""
+    """A Quobyte volume."""
     registry = source.get("registry", "")
     if not registry:
         yield required(f"{field}.registry", _HOST_AND_PORT)
@@ -117,7 +117,7 @@ def check_quobyte(field: str, source: Json) -> Causes:
 
 
 def check_fibre(field: str, source: Json) -> Causes:
-    """A disk by Fibre Channel."""
+    """A Fibre Channel volume."""
     names, ids = source.get("targetWWNs") or [], source.get("wwids") or []
     where = f"{field}.targetWWNs"
     if not names and not ids:
@@ -133,7 +133,7 @@ def check_fibre(field: str, source: Json) -> Causes:
 
 
 def check_flex(field: str, source: Json) -> Causes:
-    """A volume that a driver mounts."""
+    """A FlexVolume."""
     for key in source.get("options") or {}:
         domain = key.partition("/")[0]
         if f".{domain.lower()}".endswith(_RESERVED):
@@ -142,7 +142,7 @@ def check_flex(field: str, source: Json) -> Causes:
 
 
 def check_azure_disk(field: str, source: Json) -> Causes:
-    """A disk of Azure."""
+    """An Azure disk."""
     yield from check_fields(field, "core.v1.AzureDiskVolumeSource", source, "cachingMode", "kind")
     type_, uri = source.get("kind"), source.get("diskURI", "")
     if type_ == "Managed" and not uri.startswith("/subscriptions/"):
@@ -152,7 +152,7 @@ def check_azure_disk(field: str, source: Json) -> Causes:
 
 
 def storage_os(*, is_persistent: bool) -> Check:
-    """A volume of StorageOS."""
+    """A StorageOS volume."""
 
     def check(field: str, source: Json) -> Causes:
         for key in ("volumeName", "volumeNamespace"):
@@ -164,7 +164,7 @@ def storage_os(*, is_persistent: bool) -> Check:
 
 
 def check_persistent_gluster(field: str, source: Json) -> Causes:
-    """A volume of Gluster, whose endpoints may be elsewhere."""
+    """A Glusterfs PersistentVolume, whose endpoints may be in another namespace."""
     namespace = source.get("endpointsNamespace")
     if namespace == "":
         why = "if the endpointnamespace is set, it must be a valid namespace name"
@@ -174,6 +174,6 @@ def check_persistent_gluster(field: str, source: Json) -> Causes:
 
 
 def check_persistent_azure_file(field: str, source: Json) -> Causes:
-    """A share of Azure, whose secret may be elsewhere."""
+    """An Azure file PersistentVolume, whose secret may be in another namespace."""
     if source.get("secretNamespace") == "":
         yield required(f"{field}.secretNamespace")

@@ -1,4 +1,4 @@
-"""Claims, volumes and their classes.
+"""PersistentVolumeClaims, PersistentVolumes and StorageClasses.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePersistentVolume{,Claim}Spec,
 pkg/apis/storage/validation/validation.go
@@ -60,7 +60,7 @@ def check_claim(obj: Json) -> Causes:
 
 
 def check_claim_update(old: Json, new: Json) -> Causes:
-    """A claim may only grow, and only once it is bound; its volume may be named once."""
+    """What may not change in a claim: it can grow once bound, and its volume can be set once."""
     # upstream: validation.go:ValidatePersistentVolumeClaimUpdate
     before, after = dict(old["spec"]), dict(new["spec"])
     wanted_class = after.get("volumeAttributesClassName")
@@ -125,7 +125,7 @@ def check_volume(obj: Json) -> Causes:
 
 
 def check_inline_volume(field: str, spec: Json) -> Causes:
-    """A volume that stands inside of its attachment; `field` is where."""
+    """The inline volume of a VolumeAttachment; `field` is its path."""
     why = "may not be specified in the context of inline volumes"
     for key in ("claimRef", "capacity"):
         if spec.get(key):
@@ -171,7 +171,7 @@ def _check_affinity(field: str, affinity: Json) -> Causes:
 
 
 def _check_attributes(field: str, spec: Json) -> Causes:
-    """A volume whose class of attributes may change has a driver that can change them."""
+    """A volumeAttributesClassName requires a CSI volume."""
     name = spec.get("volumeAttributesClassName")
     if name is None:
         return
@@ -185,7 +185,7 @@ def _check_attributes(field: str, spec: Json) -> Causes:
 
 
 def _source(spec: Json) -> Json:
-    """Where the data are."""
+    """The volume source of a PersistentVolume's spec."""
     return {key: value for key, value in spec.items() if key not in _NOT_SOURCE}
 
 
@@ -196,7 +196,7 @@ def _shown_source(spec: Json) -> Json:
 
 
 def _unexpanded(old: Json, new: Json) -> Json:
-    """`new` without the secret to grow with, if it is the first that is named."""
+    """`new` without controllerExpandSecretRef if `old` had none: it can be set once."""
     had, wants = old["spec"].get("csi"), new["spec"].get("csi")
     if had is None or wants is None or had.get(_GROWN_WITH) is not None:
         return new
@@ -205,7 +205,7 @@ def _unexpanded(old: Json, new: Json) -> Json:
 
 
 def check_volume_update(old: Json, new: Json) -> Causes:
-    """Data do not move."""
+    """The source of a PersistentVolume never changes."""
     before, after = (_shown_source(obj["spec"]) for obj in (old, _unexpanded(old, new)))
     if before != after:
         why = f"{VOLUME_IS_FIXED}\n{change_text(before, after)}"
@@ -235,8 +235,8 @@ def check_storage_class(obj: Json) -> Causes:
 
 
 def check_parameters(field: str, parameters: Json) -> Causes:
-    """What a driver is told."""
-    # validateParameters in pkg/apis/storage/validation/validation.go
+    """Parameters for a driver."""
+    # upstream: pkg/apis/storage/validation/validation.go:validateParameters
     if len(parameters) > PARAMETERS_MAX:
         text = f"Too long: may not be more than {PARAMETERS_MAX} bytes"
         yield Cause("FieldValueTooLong", text, "Provisioner Parameters exceeded max allowed")
@@ -250,7 +250,7 @@ def check_parameters(field: str, parameters: Json) -> Causes:
 
 
 def _check_topologies(field: str, terms: list[Json]) -> Causes:
-    """Where volumes may be made: no place is named twice."""
+    """allowedTopologies, without duplicates."""
     # upstream: validateAllowedTopologies, ValidateTopologySelectorTerm
     seen: set[str | bytes] = set()
     for place, term in enumerate(terms):

@@ -1,4 +1,4 @@
-"""Files that a volume is made of: keys of ConfigMaps and Secrets, the pod's own fields, tokens.
+"""Volumes of files: ConfigMap, Secret, downward API and projected volumes.
 
 upstream: pkg/apis/core/validation/validation.go:validateKeyToPath, validateDownwardAPIVolumeFile,
 validateProjectionSources
@@ -34,7 +34,7 @@ _TWICE: Final = "conflicting duplicate paths"
 
 
 def _check_file_path(field: str, path: str) -> Causes:
-    """A path that nobody takes for one of those that kubelets make for themselves."""
+    """A relative path that does not begin with `..`, as kubelets' own files do."""
     if not path:
         yield required(field)
     yield from check_local_path(field, path)
@@ -48,7 +48,7 @@ def _check_mode(field: str, mode: int | None) -> Causes:
 
 
 def check_keyed_files(field: str, source: Json) -> Causes:
-    """Which keys become files, and which bits they have."""
+    """The items and file modes of a ConfigMap or Secret volume."""
     yield from _check_mode(f"{field}.defaultMode", source.get("defaultMode"))
     yield from _check_items(field, source)
 
@@ -62,7 +62,7 @@ def _check_items(field: str, source: Json) -> Causes:
 
 
 def check_downward(field: str, source: Json) -> Causes:
-    """What a pod may read about itself."""
+    """A downward API volume."""
     yield from _check_mode(f"{field}.defaultMode", source.get("defaultMode"))
     for item in source.get("items") or ():
         yield from _check_downward_file(field, item)  # upstream does not say which
@@ -84,7 +84,7 @@ def _check_downward_file(field: str, item: Json) -> Causes:
 
 
 def check_projected(field: str, projected: Json) -> Causes:
-    """Several sources in one directory, no file of which is written twice."""
+    """A projected volume: several sources without conflicting paths."""
     yield from _check_mode(f"{field}.defaultMode", projected.get("defaultMode"))
     paths: dict[str, None] = {}
     for index, source in enumerate(projected.get("sources") or ()):
@@ -120,7 +120,7 @@ def _check_projection(field: str, where: str, key: str, source: Json) -> Causes:
 
 
 def check_token_life(field: str, life_s: int) -> Causes:
-    """How long the token of an account is good."""
+    """The lifetime of a service account token."""
     if life_s < TOKEN_LIFE_MIN_S:
         yield invalid(field, life_s, "may not specify a duration less than 10 minutes")
     if life_s > TOKEN_LIFE_MAX_S:
@@ -148,7 +148,7 @@ def _check_trust(field: str, source: Json) -> Causes:
 
 
 def _written(key: str, source: Json) -> Iterator[tuple[str, str]]:
-    """The files that a source writes, and what is shown where another did so before."""
+    """The paths that a source writes, each with the value that a refusal shows."""
     if key == "clusterTrustBundle":
         yield source.get("path", ""), source.get("path", "")
     for item in source.get("items") or ():

@@ -1,4 +1,4 @@
-"""Where the data of a volume are: what each kind of source asks for.
+"""Volume sources of pods and PersistentVolumes.
 
 Pods and PersistentVolumes know mostly the same sources; `check_inline` is for pods,
 `check_persistent` for PersistentVolumes, whose secrets also have a namespace.
@@ -55,7 +55,7 @@ Check = Callable[[str, Json], Causes]
 
 DRIVER_LENGTH_MAX: Final = 63
 TOO_MANY: Final = "may not specify more than 1 volume type"
-# In upstream's order: the first source counts, those after it are too many.
+# In upstream's order: the first source is checked, further ones are refused.
 INLINE: Final = (
     "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs",
     "iscsi", "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte",
@@ -68,17 +68,17 @@ PERSISTENT: Final = (
     "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume",
     "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi",
 )  # fmt: skip
-# Under which names upstream refuses those that are too many.
+# The names that upstream misspells when it refuses a further source.
 _MISSPELT: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
 
 def check_inline(field: str, volume: Json) -> Causes:
-    """The one source of a pod's volume."""
+    """A pod's volume has exactly one valid source."""
     yield from _check_sources(field, volume, "Volume", INLINE, _INLINE_RULES)
 
 
 def check_persistent(field: str, spec: Json) -> Causes:
-    """The one source of a PersistentVolume."""
+    """A PersistentVolume has exactly one valid source."""
     yield from _check_sources(field, spec, "PersistentVolumeSpec", PERSISTENT, _PERSISTENT_RULES)
 
 

@@ -1,4 +1,4 @@
-"""Volumes of pods, and where containers mount them.
+"""Volumes of pods, volume mounts and volume devices.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateVolumes, ValidateVolumeMounts,
 ValidateVolumeDevices
@@ -40,7 +40,7 @@ _BLOCK_ONLY: Final = (
 
 
 def check_volumes(field: str, volumes: list[Json], pod_name: str = "") -> Causes:
-    """The volumes of a pod; `pod_name` is empty where it is not yet known."""
+    """The volumes of a pod; `pod_name` is empty for templates."""
     names: dict[str, None] = {}
     for index, volume in enumerate(volumes):
         where = f"{field}[{index}]"
@@ -57,7 +57,7 @@ def check_volumes(field: str, volumes: list[Json], pod_name: str = "") -> Causes
 
 
 def mountable(volumes: list[Json]) -> dict[str, Json]:
-    """The volumes that make sense, by name; only these can be mounted."""
+    """The valid volumes by name; only these can be mounted."""
     sound: dict[str, Json] = {}
     for volume in volumes:
         name = volume.get("name", "")
@@ -68,7 +68,7 @@ def mountable(volumes: list[Json]) -> dict[str, Json]:
 
 
 def _is_sound(volume: Json) -> bool:
-    """Whether nothing is wrong with the source; pods alike have the same ones, but for names."""
+    """Whether the source is valid; cached, because similar pods have equal sources."""
     text = _encode({key: value for key, value in volume.items() if key != "name"})
     return len(text) <= SOURCE_BYTES_MAX and _is_known_sound(text)
 
@@ -96,7 +96,7 @@ def _check_source(field: str, volume: Json, pod_name: str) -> Causes:
 
 
 def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Causes:
-    """Where a container mounts volumes that its pod has."""
+    """Volume mounts of a container."""
     paths: dict[str, None] = {}
     devices = container.get("volumeDevices") or ()
     for index, mount in enumerate(container.get("volumeMounts") or ()):
@@ -121,7 +121,7 @@ def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Ca
 
 
 def _check_below(field: str, where: str, mount: Json, volume: Json) -> Causes:
-    """A path that does not lead out of its volume."""
+    """subPath and subPathExpr, which stay inside the volume."""
     stated = [key for key in ("subPath", "subPathExpr") if mount.get(key)]
     if volume.get("image") is not None:
         for key in stated:
@@ -152,7 +152,7 @@ def _check_propagation(field: str, container: Json, mount: Json) -> Causes:
 
 
 def check_devices(field: str, container: Json, volumes: Mapping[str, Json]) -> Causes:
-    """Where a container finds volumes as raw devices."""
+    """Volume devices of a container."""
     names: dict[str, None] = {}
     paths: dict[str, None] = {}
     mounts = container.get("volumeMounts") or []
