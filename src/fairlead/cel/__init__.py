@@ -1,7 +1,14 @@
-"""Kubernetes' own functions for CEL expressions: rules of custom resources, selectors of devices.
+"""The Common Expression Language (CEL) as Kubernetes uses it.
 
-`library` declares them all to the CEL implementation; the other modules say what they do. A value
-that CEL has no type for is a map with one key that says what it is.
+    text -> syntax -> tree -> check -> types -> cost          is it valid, and may it be stored?
+                      tree -> interpreter -> closures         what does it say of these values?
 
-upstream: apiserver/pkg/cel/library
+`compiler` does the first for the API server's validation, `program` the second. `library` has the
+functions, `value` the types of values, `error` the messages. Every step is upstream's: the same
+types, the same estimates, the same cost units at run time, the same words.
+
+It imports `fairlead.api` and nothing above it. Functions that need more than their arguments are
+given to `CelEnvironment` by those who have it, as the API server does with `authorizer`.
+
+upstream: github.com/google/cel-go, apiserver/pkg/cel
 """

@@ -1,4 +1,4 @@
-"""The language of CEL expressions about devices.
+"""CEL expressions that select devices: their variable, and the sizes of its parts.
 
 They know a `device` with these fields, the functions of `library`, and `cel.bind`.
 
@@ -23,7 +23,7 @@ _FIELDS: Final = {
     "attributes": "map(string, map(string, any))",
     "capacity": "map(string, map(string, kubernetes.Quantity))",
 }
-# How large something may be: maps, their keys, and what is in them.
+# The greatest sizes of maps, their keys and their values.
 _SIZES: Final = {
     (): 0,
     ("driver",): 63,
@@ -49,13 +49,13 @@ def device_environment() -> CelEnvironment:
 
 
 def read_selector(expression: str) -> Checked:
-    """What an expression about a device is. Raises ExpressionError."""
+    """Compiles an expression about a device. Raises ExpressionError."""
     fields = {_DEVICE: {name: parse_type(type_) for name, type_ in _FIELDS.items()}}
     return compiled(expression, {"device": CelType(_DEVICE)}, fields, has_bindings=True)
 
 
 def device_size(path: tuple[str, ...]) -> Estimate | None:
-    """How large the part of a device at a path may be."""
+    """The size of the part of a device at a path, for the cost estimate."""
     if path[0] != "device":
         return None
     steps = path[1:]

@@ -1,4 +1,4 @@
-"""What is wrong with an expression, or with its evaluation, in the words of upstream's compiler.
+"""Errors of expressions and of their evaluation, in cel-go's words.
 
 upstream: cel-go's common/{error,errors}.go, common/types/err.go, cel/program.go
 """

@@ -1,10 +1,11 @@
-"""Programs: expressions that are compiled once and evaluated about many values.
+"""Programs: expressions that are compiled once and evaluated with many values.
 
-    language = CelEnvironment({"self"})
-    program = language.program("self.replicas <= 5")
+    environment = CelEnvironment({"self"})
+    program = environment.program("self.replicas <= 5")
     program.evaluate({"self": {"replicas": 3}}, CostBudget()).value     True
 
-What one evaluation may cost, and all those about one object together, is limited (`tracker`).
+The cost of one evaluation, and of all evaluations for one object, is limited (`runtime_cost`).
+Types of variables are not declared here: what may be stored has been checked by `compiler`.
 
 upstream: cel-go's cel/{env,program}.go, apiserver/pkg/apis/cel/config.go
 """
@@ -42,7 +43,7 @@ OUT_OF_BUDGET: Final = (
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """What an expression evaluates to, or the problem in place of a value."""
+    """The value of an expression, or the error message in its place."""
 
     value: Any = None
     problem: str = ""
@@ -62,7 +63,7 @@ class Program:
     slots: int
 
     def evaluate(self, known: Mapping[str, Any], budget: CostBudget) -> EvaluationResult:
-        """What it comes to about these values. Raises OutOfBudgetError.
+        """Evaluates the expression with these variables. Raises OutOfBudgetError.
 
         An evaluation that would exceed what is left of the budget ends there.
         """

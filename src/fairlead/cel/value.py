@@ -100,12 +100,12 @@ class TypeValue:
 
 
 class DefaultMap(dict[str, Any]):
-    """A map in which every key is found; `default` is the value of those that it does not have."""
+    """A map with a default: every key is found."""
 
     __slots__ = ("default",)
 
     def __init__(self, entries: dict[str, Any], default: Any) -> None:
-        """`entries` are those that it has."""
+        """`default` is the value of all other keys."""
         super().__init__(entries)
         self.default = default
 
@@ -200,7 +200,7 @@ _INSTANT: Final = re.compile(
 
 
 def timestamp_of(text: str) -> Timestamp:
-    """The instant that a text says. Raises ValueError."""
+    """Parses a timestamp, as Go's time.RFC3339 does. Raises ValueError."""
     matched = _INSTANT.fullmatch(text)
     if matched is None:
         raise ValueError(text)
@@ -225,7 +225,7 @@ _PART: Final = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII
 
 
 def duration_of(text: str) -> Duration:
-    """The duration that a text says, as Go's time.ParseDuration reads it. Raises ValueError."""
+    """Parses a duration, as Go's time.ParseDuration does. Raises ValueError."""
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":

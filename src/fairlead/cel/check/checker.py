@@ -1,7 +1,8 @@
-"""Checking: what type_ each part of an expression is of, and what is wrong with it.
+"""Checks types: finds the type of each node, the overloads it may call, and type errors.
 
-The library can check expressions too, but it knows no types made of fields, and what upstream tells
-of an expression are its types. What is found here also says what an expression may cost.
+A call is well typed if its arguments fit one overload of its function. Arguments whose type is
+known only at run time fit several; then the result is their common type, or dyn. The overloads
+found here are also what the cost estimate goes by.
 
 upstream: cel-go's checker/checker.go, errors.go
 """
@@ -66,7 +67,10 @@ _OPTIONAL_FIELD: Final = "_?._"
 
 @dataclass(slots=True)
 class Checked:
-    """What an expression comes to: `types` and the overloads that are called, by nodes."""
+    """A checked expression: the type and the possible overloads of each node, by its id.
+
+    `problems` are type errors, each with the place of a character; `variables` are those it names.
+    """
 
     root: Node
     types: dict[int, CelType]
@@ -76,15 +80,14 @@ class Checked:
 
     @property
     def type_(self) -> CelType:
-        """What the whole comes to."""
+        """The type of the whole expression."""
         return self.types[self.root.id]
 
 
 def checked(tree: Tree, variables: Mapping[str, CelType], fields: Fields) -> Checked:
-    """The types of all parts of an expression over `variables`.
+    """Checks an expression over `variables`; `fields` are those of the structures among the types.
 
-    `fields` are those of the types that are structures. Problems have the place of their
-    character, in order.
+    Problems are ordered by their places.
     """
     checker = _Checker(tree, dict(variables), fields)
     checker.check(tree.root)
@@ -106,11 +109,11 @@ class _Checker:
     scope: dict[str, CelType] = field(default_factory=dict)
 
     def check(self, node: Node) -> CelType:
-        """The type_ of `node`, whose parts are checked before."""
-        type_ = self.types[node.id] = self._kind(node)
+        """The type of a node; its parts are checked first."""
+        type_ = self.types[node.id] = self._type(node)
         return type_
 
-    def _kind(self, node: Node) -> CelType:
+    def _type(self, node: Node) -> CelType:
         match node:
             case Literal():
                 return CelType(node.type_name)
@@ -157,7 +160,7 @@ class _Checker:
         return BOOL if node.is_test else self.bound.filled(type_)
 
     def _field(self, node: Node, operand: Node, name: str, *, is_optional: bool = False) -> CelType:
-        """The type_ of a field of `operand`."""
+        """The type of a field of `operand`."""
         whole, was_optional = unwrapped(self.bound.filled(self.check(operand)))
         found = DYN
         if whole.name == "map":
@@ -209,7 +212,7 @@ class _Checker:
     def _resolved(
         self, node: Call, name: str, given: Sequence[Node], *, is_member: bool = False
     ) -> CelType:
-        """What a call of `name` comes to."""
+        """The result type of a call of `name`."""
         if name in _LOGICAL:
             return self._logical(node)
         types = [self.types[one.id] for one in given]
@@ -230,7 +233,7 @@ class _Checker:
         return result
 
     def _fitting(self, one: Signature, types: list[CelType]) -> CelType | None:
-        """What an overload gives for these types, None where it takes others."""
+        """The result type of an overload for these arguments; None if they do not fit."""
         taken, result = _instance(one, self.bound)
         return self.bound.filled(result) if self.bound.fit(types, taken) else None
 
@@ -266,7 +269,7 @@ class _Checker:
         return inner
 
     def _joined(self, before: CelType | None, type_: CelType) -> CelType:
-        """What two items of the same list are both."""
+        """The type of a list whose items have these two types."""
         if before is None:
             return type_
         return most_general(before, type_) if self.bound.fit([before], [type_]) else DYN
@@ -313,7 +316,7 @@ class _Checker:
             return self.bound.filled(self.check(node.result))
 
     def _names(self, node: Comprehension, ranged: CelType) -> dict[str, CelType]:
-        """What the variables of a loop over `ranged` are."""
+        """The types of the variables of a loop over `ranged`."""
         if ranged.name == "list":
             first, second = (INT if node.second else ranged.parameters[0]), ranged.parameters[0]
         elif ranged.name == "map":
@@ -343,16 +346,16 @@ class _Checker:
 
 
 def _instance(one: Signature, bound: TypeSubstitution) -> tuple[list[CelType], CelType]:
-    """A signature with parameters of its own."""
+    """The types of an overload, with new names for its type parameters."""
     fresh: dict[CelType, CelType] = {}
     for type_ in (*one.taken, one.result):
-        _name_anew(type_, fresh, bound)
+        _rename(type_, fresh, bound)
     renamed = TypeSubstitution(fresh)
     return [renamed.filled(type_) for type_ in one.taken], renamed.filled(one.result)
 
 
-def _name_anew(type_: CelType, fresh: dict[CelType, CelType], bound: TypeSubstitution) -> None:
+def _rename(type_: CelType, fresh: dict[CelType, CelType], bound: TypeSubstitution) -> None:
     if type_.is_type_parameter and type_ not in fresh:
         fresh[type_] = bound.fresh()
     for inner in type_.parameters:
-        _name_anew(inner, fresh, bound)
+        _rename(inner, fresh, bound)

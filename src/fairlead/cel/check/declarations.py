@@ -286,7 +286,7 @@ url: string_to_url(string) $URL
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One overload of a function."""
+    """An overload of a function, for the checker."""
 
     id: str
     taken: tuple[CelType, ...]
@@ -296,7 +296,7 @@ class Signature:
 
 @cache
 def signatures() -> dict[str, tuple[Signature, ...]]:
-    """All of them by the names of the functions."""
+    """The overloads of all functions, by name."""
     found: dict[str, tuple[Signature, ...]] = {}
     for name, text in _LINE.findall(_LANGUAGE + _KUBERNETES):
         own, is_member = name.removeprefix("."), name.startswith(".")

@@ -1,4 +1,4 @@
-"""The types of what mutations make: objects with any fields, and operations of JSON patches.
+"""The object types of mutations: `Object` and its fields, and operations of JSON patches.
 
     Object{spec: Object.spec{replicas: 3}}
     JSONPatch{op: "remove", path: "/spec"}

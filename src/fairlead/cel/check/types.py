@@ -1,7 +1,13 @@
-"""CelType: the type of an expression, and which types go together.
+"""The types of expressions, and which can stand for which.
 
-A type_ is written as CEL's checker prints it: `list(int)`, `map(string, dyn)`, `optional_type(A)`.
-Single capital letters, and names that begin with `_var`, are parameters.
+A type is written as the checker prints it: `list(int)`, `map(string, dyn)`, `optional_type(A)`.
+Single capital letters, and names that begin with `_var`, are type parameters, as `A` in the
+declaration of `_==_(A, A)`. Worked example: `[1] == dyn(x)`
+
+    list(int) for A     A is free; A := list(int)
+    dyn       for A     A is list(int); dyn fits; the more general of both is dyn; A := dyn
+
+so the call is well typed. With `'a'` for `dyn(x)`, string does not fit list(int): no overload.
 
 upstream: cel-go's checker/types.go, common/types/types.go
 """
@@ -23,7 +29,7 @@ _LONG: Final = {
     "duration": "google.protobuf.Duration",
 }
 _NULLABLE: Final = frozenset({"optional_type", "timestamp", "duration", "null_type"})
-# Kinds that are no structures although they have no parameters.
+# Types without parameters that are no structures.
 _PLAIN: Final = frozenset(
     {"any", "bool", "bytes", "double", "duration", "dyn", "error", "int", "list", "map", "net.CIDR"}
     | {"net.IP", "null_type", "string", "timestamp", "type", "uint"}
@@ -32,19 +38,19 @@ _PLAIN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CelType:
-    """A type by its name and the types that it is made of."""
+    """A type: its name and the parameters of lists, maps, optional values and types."""
 
     name: str
     parameters: tuple[CelType, ...] = ()
 
     @property
     def is_type_parameter(self) -> bool:
-        """Whether it stands for any type_."""
+        """Whether it is a parameter, which any type may replace."""
         return _PARAMETER.fullmatch(self.name) is not None
 
     @property
     def is_open(self) -> bool:
-        """Whether anything goes with it."""
+        """Whether it is known only at run time, so that it fits every type."""
         return self.name in ("dyn", "any", "error")
 
     @property
@@ -54,12 +60,12 @@ class CelType:
 
     @property
     def may_be_null(self) -> bool:
-        """Whether null is one."""
+        """Whether null is a value of it."""
         return self.name in _NULLABLE or self.name.startswith("net.") or self.is_structure
 
     @property
     def full_name(self) -> str:
-        """As results are named: with the whole names of times."""
+        """The name in messages about results, where times have their full names."""
         return _written(
             self, _LONG.get(self.name, self.name), [one.full_name for one in self.parameters]
         )
@@ -100,17 +106,17 @@ def optional_of(value: CelType) -> CelType:
 
 @lru_cache(maxsize=512)
 def parse_type(text: str) -> CelType:
-    """The type_ that is written so."""
+    """Reads a type: `map(string, list(int))`."""
     return _read(iter(_TOKEN.findall(text)))[0]
 
 
 def parse_types(text: str) -> tuple[CelType, ...]:
-    """Several, with commas between them."""
+    """Reads types with commas between them."""
     return parse_type(f"all({text})").parameters if text else ()
 
 
 def _read(tokens: Iterator[str]) -> tuple[CelType, str]:
-    """A type_, and what comes after it."""
+    """A type, and the token after it."""
     name, after = next(tokens), next(tokens, "")
     if after != "(":
         return CelType(name), after
@@ -122,15 +128,15 @@ def _read(tokens: Iterator[str]) -> tuple[CelType, str]:
 
 
 def unwrapped(type_: CelType) -> tuple[CelType, bool]:
-    """What an optional type_ is of, and whether it is one."""
+    """The type in an optional type, and whether it is one."""
     return (type_.parameters[0], True) if type_.name == "optional_type" else (type_, False)
 
 
 class TypeSubstitution:
-    """What parameters have been found to stand for."""
+    """The types that stand for type parameters, as far as they are known."""
 
     def __init__(self, known: dict[CelType, CelType] | None = None) -> None:
-        """Begin with those that are known."""
+        """`known` are the types of some parameters."""
         self._known = dict(known or {})
         self._made = 0
 
@@ -140,7 +146,7 @@ class TypeSubstitution:
         return CelType(f"_var{self._made - 1}")
 
     def fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
-        """Whether each of `given` can stand for its one of `wanted`; if so, remember how."""
+        """Whether each given type fits the wanted one; if all do, the parameters are bound."""
         before = dict(self._known)
         if len(given) == len(wanted) and all(map(self._fits, given, wanted)):
             return True
@@ -148,7 +154,7 @@ class TypeSubstitution:
         return False
 
     def filled(self, type_: CelType, *, is_final: bool = False) -> CelType:
-        """`type_` with what its parameters stand for; in the end unknown ones are anything."""
+        """A type with its parameters replaced; if `is_final`, unknown ones become dyn."""
         found = self._known.get(type_)
         if found is not None:
             return self.filled(found, is_final=is_final)
@@ -180,7 +186,7 @@ class TypeSubstitution:
         return all(map(self._fits, one.parameters, other.parameters))
 
     def _substitutes(self, type_: CelType, parameter: CelType) -> tuple[bool, bool]:
-        """Whether a parameter can stand for `type_`, and whether it stood for something."""
+        """Whether a type fits a parameter, and whether the parameter was bound before."""
         if type_ == parameter:
             return True, True
         known = self._known.get(parameter)
@@ -208,11 +214,11 @@ class TypeSubstitution:
 
 
 def most_general(one: CelType, other: CelType) -> CelType:
-    """The one of two types, which go together, that says less."""
-    return one if _says_less(one, other) else other
+    """The more general of two types that fit each other."""
+    return one if _is_more_general(one, other) else other
 
 
-def _says_less(one: CelType, other: CelType) -> bool:
+def _is_more_general(one: CelType, other: CelType) -> bool:
     if one.name in ("dyn", "any") or one.is_type_parameter:
         return True
     if other.name in ("dyn", "any") or other.is_type_parameter:
@@ -221,4 +227,4 @@ def _says_less(one: CelType, other: CelType) -> bool:
         return False
     if one.name == "type":
         return True
-    return all(map(_says_less, one.parameters, other.parameters))
+    return all(map(_is_more_general, one.parameters, other.parameters))

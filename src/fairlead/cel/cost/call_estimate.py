@@ -28,7 +28,7 @@ Result = tuple[Estimate, Estimate | None]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What a call is about: its path from a variable, if it has one, its type_ and size."""
+    """An argument, or the target, of a call."""
 
     path: tuple[str, ...]
     type_: CelType
@@ -38,21 +38,21 @@ class Operand:
 
     @property
     def size(self) -> Estimate:
-        """How large it may be."""
+        """Its size, unknown if nothing limits it."""
         if self.known_size is not None:
             return self.known_size
         return (self.size_of(self.path) if self.path else None) or UNKNOWN
 
     @property
     def item(self) -> tuple[CelType, Estimate] | None:
-        """Of what type_ its items are, and how large; None where it has none."""
+        """The type and the size of its items; None if it has none."""
         if not self.type_.parameters:
             return None
         told = self.size_of((*self.path, "@items")) if self.path else None
         return self.type_.parameters[0], told or UNKNOWN
 
     def number(self, otherwise: int) -> int:
-        """The number that is written there."""
+        """The number, if it is a literal; else `otherwise`."""
         node = self.node
         is_number = isinstance(node, Literal) and node.type_name == "int" and node.value >= 0
         return node.value if is_number and isinstance(node, Literal) else otherwise
@@ -85,7 +85,7 @@ def _sorting(overload: str) -> str:
 
 
 def _own_size(every: list[Operand]) -> Estimate | None:
-    """What it costs to compare two values of Kubernetes' own types; None for others."""
+    """The cost of comparing two values of a Kubernetes type; None for other types."""
     one, other = every[0].type_, every[1].type_
     if one != other:
         return None
@@ -137,7 +137,7 @@ def _replace(every: list[Operand]) -> Result:
 
 
 def _longest(size: Estimate, old: Estimate, new: Estimate) -> tuple[int, int]:
-    """How often at most something is replaced, and how much is left of the text."""
+    """How often a text is replaced at most, and the size of what remains beside it."""
     if old.low == 0:
         return min(size.high + 1, ENDLESS), size.high
     if new.high <= old.low:
@@ -202,7 +202,7 @@ def _squared(whole: Estimate, type_: str) -> Result:
     return _listed(whole.times(whole), 2 + TRAVERSAL if type_ in ("string", "bytes") else 2)
 
 
-def _kind_of_items(one: Operand) -> str:
+def _item_type_name(one: Operand) -> str:
     return one.type_.parameters[0].name if one.type_.parameters else ""
 
 
@@ -297,9 +297,9 @@ _LISTS: Final[dict[str, Callable[[list[Operand]], Result]]] = {
     "lists_range": lambda every: _listed(fixed(every[0].number(ENDLESS))),
     "list_reverse": lambda every: _listed(every[0].size),
     **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
-    "list_distinct": lambda every: _squared(every[0].size, _kind_of_items(every[0])),
-    "sort": lambda every: _squared(every[0].size, _kind_of_items(every[0])),
-    "sort by": lambda every: _squared(every[1].size, _kind_of_items(every[1])),
+    "list_distinct": lambda every: _squared(every[0].size, _item_type_name(every[0])),
+    "sort": lambda every: _squared(every[0].size, _item_type_name(every[0])),
+    "sort by": lambda every: _squared(every[1].size, _item_type_name(every[1])),
     **dict.fromkeys(("list_sets_contains_list", "list_sets_intersects_list"), _sets),
     "list_sets_equivalent_list": lambda every: _sets(every, 2),
 }

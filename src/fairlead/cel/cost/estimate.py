@@ -1,6 +1,6 @@
-"""Estimate: from how little to how much something may be, a size or a cost.
+"""Ranges of sizes and costs.
 
-The greatest number stands for no bound, and stays what it is.
+The greatest number means that there is no limit; adding to it or multiplying it leaves it as it is.
 
 upstream: cel-go's checker/cost.go, common/cost
 """
@@ -14,30 +14,30 @@ ENDLESS: Final = (1 << 64) - 1
 
 
 class Estimate(NamedTuple):
-    """At least `low`, at most `high`."""
+    """A size or a cost that is at least `low` and at most `high`."""
 
     low: int
     high: int
 
     def plus(self, other: Estimate) -> Estimate:
-        """Both, one after the other."""
+        """The sum of both."""
         return Estimate(_kept(self.low + other.low), _kept(self.high + other.high))
 
     def times(self, other: Estimate) -> Estimate:
-        """One for each of the other."""
+        """The product of both."""
         return Estimate(_kept(self.low * other.low), _kept(self.high * other.high))
 
     def scaled(self, factor: float) -> Estimate:
-        """So much for each, rounded up."""
+        """A multiple, rounded up."""
         return Estimate(_scaled(self.low, factor), _scaled(self.high, factor))
 
     def union(self, other: Estimate) -> Estimate:
-        """Either of them."""
+        """The range that includes both."""
         return Estimate(min(self.low, other.low), max(self.high, other.high))
 
 
 def fixed(number: int) -> Estimate:
-    """Exactly so much."""
+    """A known number."""
     return Estimate(number, number)
 
 

@@ -1,7 +1,16 @@
-"""Estimate: what an expression may cost, from what is known of the sizes of its values.
+"""Estimates the cost of an expression from the possible sizes of its values.
 
-A unit is what it takes to say a name or to compare two numbers. Of a value that can be reached from
-a variable `SizeOf` tells how large it may be: by its path, `self`, `items`, `@items`, `name`.
+`SizeOf` returns the size of the value at a path from a variable: `self`, `items`, `@items`, `name`
+is the name of any item of `self.items`. Worked example: `self.names.all(n, n == 'web-1')`, where
+names have at most 20 characters and there are at most 5 of them.
+
+    self.names                    2         a variable and a field
+    each round, 0 to 5 times:
+      @not_strictly_false(@result)  2       the loop's condition: a variable and a call
+      @result && …                  1 .. 3  the left side, then perhaps the right one:
+        n == 'web-1'                     2  a variable; ceil(0.1 * 5), for the shorter text
+    @result                       1         the result
+                                  3 .. 28   that is 2 + 0 * 3 + 1 and 2 + 5 * 5 + 1
 
 upstream: cel-go's checker/cost.go
 """
@@ -37,7 +46,7 @@ _ACCUMULATOR: Final = "@result"
 
 @dataclass(frozen=True, slots=True)
 class _Within:
-    """The sizes of what is in a list (whose keys are places) or in a map."""
+    """The sizes of the keys and items of a list or a map; the keys of a list are its indexes."""
 
     is_list: bool
     key: Estimate
@@ -51,7 +60,7 @@ class _Within:
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """A variable of a loop."""
+    """A variable of a loop: the path of what it stands for, and its sizes."""
 
     path: Path
     size: Estimate | None = None
@@ -59,7 +68,7 @@ class _Local:
 
 
 def estimated_cost(checked: Checked, size_of: SizeOf) -> Estimate:
-    """What an expression may cost, in units."""
+    """The least and the greatest cost of an expression."""
     return _Estimate(checked, size_of).cost(checked.root)
 
 
@@ -73,7 +82,7 @@ class _Estimate:
     locals: dict[str, list[_Local]] = field(default_factory=dict)
 
     def cost(self, node: Node) -> Estimate:
-        """What `node` costs with its parts."""
+        """The cost of a node and its parts."""
         match node:
             case Literal():
                 return NOTHING
@@ -99,7 +108,7 @@ class _Estimate:
         cost = self.cost(node.operand)
         if node.is_test:
             return cost
-        whole = self._kind(node.operand)
+        whole = self._type(node.operand)
         self.paths[node.id] = (*self._path(node.operand), node.field)
         is_looked_up = whole.name == "map" or whole.is_structure or whole.is_type_parameter
         return cost.plus(ONE) if is_looked_up else cost
@@ -130,7 +139,7 @@ class _Estimate:
         return before.plus(total)
 
     def _indexed(self, node: Call, overload: str, size: Estimate | None) -> Estimate | None:
-        """The size of what an index gives, where `node` is one."""
+        """The size of the item, if the node is an index; else `size`."""
         if overload not in ("index_list", "index_map"):
             return size
         whole = node.arguments[0]
@@ -147,7 +156,7 @@ class _Estimate:
         arguments: list[Operand],
         costs: list[Estimate],
     ) -> tuple[Estimate, Estimate | None]:
-        """What a call of `overload` costs, and how large its result may be."""
+        """The cost of a call of one overload, and the size of its result if it is known."""
         if overload in ("logical_or", "logical_and"):
             return Estimate(costs[0].low, costs[0].plus(costs[1]).high), None
         if overload == "conditional":
@@ -221,9 +230,9 @@ class _Estimate:
         return cost
 
     def _push_names(self, node: Comprehension) -> tuple[str, ...]:
-        """Identifier what a loop goes over; gives the names."""
+        """Declares the variables of a loop; returns their names."""
         within, path = self._within(node.range), self._path(node.range)
-        is_list = within.is_list if within else self._kind(node.range).name == "list"
+        is_list = within.is_list if within else self._type(node.range).name == "list"
         keys = within.key if within else None
         values = within.value if within else None
         if not node.second:
@@ -248,7 +257,7 @@ class _Estimate:
     def _local_of(self, node: Node) -> _Local | None:
         return self._local(node.name) if isinstance(node, Identifier) else None
 
-    def _kind(self, node: Node) -> CelType:
+    def _type(self, node: Node) -> CelType:
         return self.checked.types.get(node.id, DYN)
 
     def _path(self, node: Node) -> Path:
@@ -259,13 +268,13 @@ class _Estimate:
         path = self._path(node)
         if path and path[0] == _ACCUMULATOR:
             path = ()
-        return Operand(path, self._kind(node), self._size(node), node, self.size_of)
+        return Operand(path, self._type(node), self._size(node), node, self.size_of)
 
     def _any_size(self, node: Node) -> Estimate:
         return self._size(node) or UNKNOWN
 
     def _size(self, node: Node) -> Estimate | None:
-        """How large the value of `node` may be, None where nothing is known of it."""
+        """The size of a node's value; None if nothing is known of it."""
         found = self.sizes.get(node.id) or _written_size(node)
         if found is not None:
             return found
@@ -274,7 +283,7 @@ class _Estimate:
         if told is not None:
             self.sizes[node.id] = told
             return told
-        if _is_scalar(self._kind(node)):
+        if _is_scalar(self._type(node)):
             return ONE
         local = self._local_of(node)
         return local.size if local else None
@@ -311,7 +320,7 @@ def _is_scalar(type_: CelType) -> bool:
 
 
 def _written_size(node: Node) -> Estimate | None:
-    """The size of a constant, a list or a map that is written out."""
+    """The size of a literal."""
     match node:
         case Literal(value=str() | bytes() as value):
             return fixed(len(value))

@@ -1,4 +1,4 @@
-"""`"%s has %d".format([name, count])`: values as texts.
+"""Formats texts: `"%s has %d".format([name, count])`.
 
     %s any value   %d a whole number   %f %.2f %e a number   %b %o %x %X a number in another base
 

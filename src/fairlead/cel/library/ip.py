@@ -46,14 +46,14 @@ class IP:
 
 @dataclass(frozen=True, slots=True)
 class CIDR:
-    """A range of addresses, by one of them and the length of what they have in common."""
+    """A range of addresses: one of them and the length of the common prefix."""
 
     interface: Interface
     type_name: ClassVar[str] = "net.CIDR"
 
     @property
     def size(self) -> int:
-        """How many bytes the common part has."""
+        """How many bytes the prefix has."""
         return ceil(self.interface.network.prefixlen / 8)
 
 
@@ -129,7 +129,7 @@ def _is_local_multicast(address: Address) -> bool:
 
 
 def _is_global(address: Address) -> bool:
-    """Addresses of private networks are global to Go."""
+    """As Go's IsGlobalUnicast: addresses of private networks are included."""
     return not (
         address.is_unspecified
         or address.is_loopback

@@ -32,7 +32,7 @@ _FOUND_STEPS: Final = 150  # for each match of many
 
 
 def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
-    """A pattern that is to be matched with a text. Raises ValueError if it is none.
+    """Compiles a pattern that is to be matched with a text. Raises ValueError.
 
     At worst a match tries each state of the pattern at each character; upstream takes a pattern to
     have as many states as a quarter of its length, whatever it repeats.
@@ -47,7 +47,7 @@ def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
 
 @text_cache(maxsize=_PATTERNS_CACHED_MAX, characters_max=_CACHED_CHARACTERS_MAX)
 def _read(pattern: str) -> tuple[int, Any]:
-    """How many states a pattern has at most, and the pattern, or why it is none."""
+    """How many states a pattern has at most, and the pattern or what is wrong with it."""
     try:
         return _states_of(pattern), compiled_pattern(pattern)
     except ValueError as cause:
@@ -55,13 +55,13 @@ def _read(pattern: str) -> tuple[int, Any]:
 
 
 def pattern_problem(said: str) -> str:
-    """Why a text is no pattern: the words of RE2 in those of Go's library."""
+    """Go's message for a wrong pattern, from RE2's."""
     what, _, where = said.partition(": ")
     return f"error parsing regexp: {_MESSAGES.get(what, what)}: `{where}`"
 
 
 def _states_of(pattern: str) -> int:
-    """How many states a pattern has at most: what is repeated counts so often."""
+    """How many states a pattern has at most; `a{9}` counts nine times."""
     times = 1
     for low, high in _REPEATED.findall(pattern):
         times *= max(int((high or low or "1")[:6]), 1)

@@ -20,14 +20,14 @@ _FORM: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_LABELS}))?(?:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Semver:
-    """A version by the key that versions sort by; what stands after `+` is no part of it."""
+    """A version, as the key that versions sort by; build metadata is not part of it."""
 
     key: tuple[Any, ...]
     type_name: ClassVar[str] = "kubernetes.Semver"
 
 
 def version_value(text: str) -> Semver:
-    """The version that a text says. Raises ValueError."""
+    """Parses a version. Raises ValueError."""
     return Semver(_version_key(text))
 
 
@@ -45,7 +45,7 @@ def _version_key(text: str) -> tuple[Any, ...]:
 
 
 def _no_version(text: str) -> str:
-    """Why a text is none."""
+    """Why a text is not a semantic version."""
     parts = text.split(".", 2)
     if len(parts) < 3:
         return "No Major.Minor.Patch elements found"
@@ -60,7 +60,7 @@ def _no_version(text: str) -> str:
 
 
 def loose_version(text: str) -> str:
-    """A semantic version of what is nearly one: `v01.2`. Raises ValueError.
+    """Completes a version that is nearly semantic: `v01.2` to `1.2.0`. Raises ValueError.
 
     upstream: apiserver/pkg/cel/library/semverlib.go:normalizeAndParse
     """
@@ -71,7 +71,7 @@ def loose_version(text: str) -> str:
 
 
 def _number(part: str) -> str:
-    """A part of a version without zeros before its digits."""
+    """A part of a version without leading zeros."""
     if len(part) < 2:
         return part
     rest = part.lstrip("0")

@@ -147,7 +147,7 @@ def to_timestamp(value: Any) -> Timestamp:
 
 
 def _local(value: Timestamp, zone: str) -> datetime:
-    """An instant in a zone: a name of the time zone database, or an offset as `-07:30`."""
+    """A timestamp in a time zone: a name like `Europe/Paris`, or an offset like `-07:30`."""
     at, matched = value.as_datetime, _OFFSET.fullmatch(zone)
     if matched is None:
         try:

@@ -22,7 +22,7 @@ _CODE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def uri_problem(text: str) -> str:
-    """Why a text is no URL; nothing where it is one."""
+    """Why a text is not a URL; "" if it is one."""
     try:
         _parts(text)
     except ValueError as cause:
@@ -43,7 +43,7 @@ def _parts(text: str) -> tuple[str, str, str, str]:
 
 
 def _no_url(text: str) -> str:
-    """Why a text is no URL, as far as it is told apart here."""
+    """The message of Go's parser, for the cases that are told apart here."""
     why = "invalid URI for request" if text else "empty url"
     if _CONTROL.search(text) and " " not in text:
         why = "net/url: invalid control character in URL"
@@ -55,7 +55,7 @@ def _no_url(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class URL:
-    """A URL by its text, which has been found to be one."""
+    """A URL, as its text; `url()` has parsed it."""
 
     text: str
     type_name: ClassVar[str] = "kubernetes.URL"

@@ -64,6 +64,7 @@ _ORDER: Final = (
 _NAMED_KINDS: Final = frozenset({FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ESCAPED, END})
 _LITERALS: Final = frozenset({"true", "false", "null", FLOAT, INT, UINT, STRING, BYTES})
 _OPERAND: Final = _LITERALS | {"[", "{", "(", ".", "-", "!", IDENTIFIER}
+_LOGICAL: Final = ("&&", "||")
 _RELATIONS: Final = frozenset({"<", "<=", ">=", ">", "==", "!=", "in"})
 _PRODUCTS, _SUMS = frozenset({"*", "/", "%"}), frozenset({"+", "-"})
 # What may follow an operand, whatever surrounds it.
@@ -72,7 +73,7 @@ _RESERVED: Final = frozenset(
     {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop"}
     | {"package", "namespace", "return", "var", "void", "while"}
 )
-_FLAT_LIMIT: Final = "expression recursion limit exceeded"
+_TOO_DEEP: Final = "expression recursion limit exceeded"
 
 
 class _StopParsingError(Exception):
@@ -92,7 +93,7 @@ def parsed(expression: str, *, has_bindings: bool = True) -> Tree:
     try:
         root = parser.whole()
     except (RecursionError, _TooDeepError):
-        raise _without_place(f"{_FLAT_LIMIT}: {DEPTH_MAX}") from None
+        raise _without_place(f"{_TOO_DEEP}: {DEPTH_MAX}") from None
     if root is None or parser.problems:
         problems = sorted(parser.problems, key=lambda problem: problem[0])
         raise ExpressionError(shown_problems(expression, problems))
@@ -205,31 +206,28 @@ class _Parser:
         self._depth -= 1
         return node
 
-    def _binary(self, level: int, also: tuple[str, ...] = ()) -> Node:
-        """Operators of `_LEVELS[level]` and those that bind more closely.
+    def _binary(self, loosest: int, also: tuple[str, ...] = ()) -> Node:
+        """Operators of level `loosest` and those that bind more closely.
 
         Chains of `&&` and of `||` become balanced trees; others lean to the left.
         """
-        if level == len(_LEVELS):
-            return self._unary(also)
-        operators = _LEVELS[level]
-        node = self._binary(level + 1, also)
-        if self._kind not in operators:
-            return node
-        if level < 2:
-            return self._logical(node, level)
-        before = self._depth
-        while self._kind in operators:
+        node, before = self._unary(also), self._depth
+        while True:
+            level = _LEVELS.get(self._kind, -1)
+            if level < loosest:
+                self._depth = before
+                return node
+            if self._kind in _LOGICAL:
+                node = self._logical(node, level)
+                continue
             self._descend()
             token = self._next()
             function = "@in" if token.kind == "in" else f"_{token.kind}_"
             node = self.factory.call(token.start, function, node, self._binary(level + 1))
-        self._depth = before
-        return node
 
     def _logical(self, first: Node, level: int) -> Node:
-        (kind,) = _LEVELS[level]
-        terms, places = [first], []
+        """A chain of `&&`, or of `||`."""
+        kind, terms, places = self._kind, [first], []
         while self._kind == kind:
             places.append(self._next().start)
             terms.append(self._binary(level + 1))
@@ -508,8 +506,14 @@ class _Parser:
         return self.factory.literal(token.start, kind, value)
 
 
-# From the loosest operators to those that bind most closely.
-_LEVELS: Final = (frozenset({"||"}), frozenset({"&&"}), _RELATIONS, _SUMS, _PRODUCTS)
+# How closely operators bind, from the loosest.
+_LEVELS: Final = {
+    "||": 0,
+    "&&": 1,
+    **dict.fromkeys(_RELATIONS, 2),
+    **dict.fromkeys(_SUMS, 3),
+    **dict.fromkeys(_PRODUCTS, 4),
+}
 
 
 def _name_of(token: LexicalToken) -> str:
