@@ -1,7 +1,7 @@
-"""Tables: objects as kubectl prints them, one row each.
+"""Table printers: what `kubectl get` shows of each kind.
 
-A printer is the columns of a kind and the cells of one of its objects. Printers read stored JSON,
-at any state of completeness: a bookmark is printed as an object of which nothing is known.
+A printer has the columns of a kind, and computes the cells of one object. Printers read stored JSON
+that may be incomplete: a watch bookmark prints as an object without fields.
 
 upstream: pkg/printers/internalversion/printers.go
 """

@@ -1,4 +1,4 @@
-"""How long ago: `5s`, `3m20s`, `2d4h`, and `<unknown>` of what has no time.
+"""Human-readable durations: `5s`, `3m20s`, `2d4h`, `<unknown>`.
 
 upstream: apimachinery/pkg/util/duration/duration.go:HumanDuration
 """
@@ -17,9 +17,9 @@ _YEAR_S: Final = 365 * _DAY_S
 
 
 def human_duration(duration: int) -> str:
-    """`duration` in ns, in fewer digits the longer it is."""
-    seconds = _whole(duration, NANOSECONDS_PER_SECOND)
-    # Clocks of machines differ a little.
+    """`duration` in ns, with fewer digits the longer it is."""
+    seconds = _truncated_division(duration, NANOSECONDS_PER_SECOND)
+    # Tolerates one second of clock skew.
     if seconds < -1:
         return "<invalid>"
     if duration < 0:
@@ -27,44 +27,44 @@ def human_duration(duration: int) -> str:
     if seconds < 2 * _MINUTE_S:
         return f"{seconds}s"
     if seconds < 10 * _MINUTE_S:
-        return _two(seconds, _MINUTE_S, "m", 1, "s")
+        return _two_units(seconds, _MINUTE_S, "m", 1, "s")
     if seconds < 3 * _HOUR_S:
         return f"{seconds // _MINUTE_S}m"
     if seconds < 8 * _HOUR_S:
-        return _two(seconds, _HOUR_S, "h", _MINUTE_S, "m")
+        return _two_units(seconds, _HOUR_S, "h", _MINUTE_S, "m")
     if seconds < 2 * _DAY_S:
         return f"{seconds // _HOUR_S}h"
     return _days(seconds)
 
 
 def age(text: Any, now: int) -> str:
-    """How long before `now` (ns since 1970) the timestamp `text` was."""
+    """The time from the timestamp `text` until `now` (ns since 1970)."""
     if not text:
         return UNKNOWN
     return human_duration(now - parse_timestamp(str(text)))
 
 
 def age_of(obj: dict[str, Any], now: int) -> str:
-    """How long before `now` an object was created."""
+    """The time since an object was created."""
     return age(obj.get("metadata", {}).get("creationTimestamp"), now)
 
 
-def _whole(amount: int, unit: int) -> int:
-    """`amount` in whole units, cut off towards zero as Go's int() does."""
+def _truncated_division(amount: int, unit: int) -> int:
+    """`amount` in whole units, truncated towards zero as Go's int() does."""
     return -(-amount // unit) if amount < 0 else amount // unit
 
 
 def _days(seconds: int) -> str:
     if seconds < 8 * _DAY_S:
-        return _two(seconds, _DAY_S, "d", _HOUR_S, "h")
+        return _two_units(seconds, _DAY_S, "d", _HOUR_S, "h")
     if seconds < 2 * _YEAR_S:
         return f"{seconds // _DAY_S}d"
     if seconds < 8 * _YEAR_S:
-        return _two(seconds, _YEAR_S, "y", _DAY_S, "d")
+        return _two_units(seconds, _YEAR_S, "y", _DAY_S, "d")
     return f"{seconds // _YEAR_S}y"
 
 
-def _two(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:
-    """Two units, the smaller one only where it is not zero."""
+def _two_units(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:
+    """Two units; the smaller one is left out if it is zero."""
     rest = seconds % large // small
     return f"{seconds // large}{large_name}" + (f"{rest}{small_name}" if rest else "")

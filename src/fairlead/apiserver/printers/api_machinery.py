@@ -1,4 +1,4 @@
-"""Rows of what governs the API itself: roles, webhooks, policies, flows, API services.
+"""Rows of RBAC, admission, flow control and API registration kinds.
 
 upstream: pkg/printers/internalversion/printers.go:printRoleBinding, printFlowSchema, ... and
 kube-aggregator/pkg/registry/apiservice/etcd/etcd.go:ConvertToTable
@@ -48,23 +48,23 @@ def _policy(obj: Json, rules: int, now: int) -> list[Cell]:
 def _policy_binding(obj: Json, now: int) -> list[Cell]:
     param, shown = mapping(obj, "spec", "paramRef"), UNSET
     if param.get("name"):
-        # Whether the parameter is one of a namespace nobody can tell from here.
+        # The binding does not say whether the parameter kind is namespaced.
         shown = f"{text(param, 'namespace') or '*'}/{text(param, 'name')}"
     elif param.get("selector") is not None:
-        shown = _shown_selector(param["selector"])
+        shown = _go_selector(param["selector"])
     return [name_of(obj), text(obj, "spec", "policyName"), shown, age_of(obj, now)]
 
 
-def _shown_selector(selector: Json) -> str:
-    """A selector as upstream's language prints it."""
-    chosen = mapping(selector, "matchLabels")
-    named = "".join(f"{key}: {chosen[key]}," for key in sorted(chosen))
-    terms = "".join(map(_shown_requirement, items(selector, "matchExpressions")))
+def _go_selector(selector: Json) -> str:
+    """A selector as Go prints it."""
+    match_labels = mapping(selector, "matchLabels")
+    named = "".join(f"{key}: {match_labels[key]}," for key in sorted(match_labels))
+    terms = "".join(map(_go_requirement, items(selector, "matchExpressions")))
     fields = f"MatchLabels:map[string]string{{{named}}},MatchExpressions:[]"
     return f"&LabelSelector{{{fields}LabelSelectorRequirement{{{terms}}},}}"
 
 
-def _shown_requirement(term: Json) -> str:
+def _go_requirement(term: Json) -> str:
     values = " ".join(map(str, items(term, "values")))
     fields = f"Key:{text(term, 'key')},Operator:{text(term, 'operator')},Values:[{values}],"
     return f"LabelSelectorRequirement{{{fields}}},"
@@ -87,13 +87,13 @@ def _flow_schema(obj: Json, now: int) -> list[Cell]:
 
 
 def _by_precedence(obj: Json) -> tuple[int, str]:
-    """Schemas are listed as they are tried."""
+    """Sorts FlowSchemas in their matching order."""
     # upstream: pkg/printers/internalversion/printers.go:printFlowSchemaList
     return number(obj, "spec", "matchingPrecedence"), name_of(obj)
 
 
 def _priority_level(obj: Json, now: int) -> list[Cell]:
-    """What is exempt shows no shares, though it may have some."""
+    """An exempt level does not show its shares."""
     spec = mapping(obj, "spec")
     queuing = mapping(spec, "limited", "limitResponse", "queuing")
     values = (
@@ -108,8 +108,8 @@ def _priority_level(obj: Json, now: int) -> list[Cell]:
 
 def _api_service(obj: Json, now: int) -> list[Cell]:
     service = at(obj, "spec", "service")
-    place = f"{text(service, 'namespace')}/{text(service, 'name')}" if service else "Local"
-    return [name_of(obj), place, _availability(obj), age_of(obj, now)]
+    service_text = f"{text(service, 'namespace')}/{text(service, 'name')}" if service else "Local"
+    return [name_of(obj), service_text, _availability(obj), age_of(obj, now)]
 
 
 def _availability(obj: Json) -> str:

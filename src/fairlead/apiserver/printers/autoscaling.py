@@ -1,4 +1,4 @@
-"""A HorizontalPodAutoscaler's row, in its v2 form.
+"""The row of a HorizontalPodAutoscaler, in its v2 form.
 
 upstream: pkg/printers/internalversion/printers.go:printHorizontalPodAutoscaler, formatHPAMetrics
 """
@@ -23,12 +23,12 @@ _SOURCES: Final = {
 
 
 def _cells(obj: Json, now: int) -> list[Cell]:
-    target, least = mapping(obj, "spec", "scaleTargetRef"), at(obj, "spec", "minReplicas")
+    target, minimum = mapping(obj, "spec", "scaleTargetRef"), at(obj, "spec", "minReplicas")
     return [
         name_of(obj),
         f"{text(target, 'kind')}/{text(target, 'name')}",
         _metrics(items(obj, "spec", "metrics"), items(obj, "status", "currentMetrics")),
-        UNSET if least is None else str(least),
+        UNSET if minimum is None else str(minimum),
         number(obj, "spec", "maxReplicas"),
         number(obj, "status", "currentReplicas"),
         age_of(obj, now),
@@ -70,8 +70,11 @@ def _metric(spec: Json, status: Json) -> str:
 def _of_resource(target: Json, current: Json) -> str:
     if "averageValue" in target:
         return f"{text(current, 'averageValue') or UNKNOWN}/{target['averageValue']}"
-    used, wanted = current.get("averageUtilization"), target.get("averageUtilization")
-    return f"{_percent(used, UNKNOWN)}/{_percent(wanted, '<auto>')}"
+    utilization, target_utilization = (
+        current.get("averageUtilization"),
+        target.get("averageUtilization"),
+    )
+    return f"{_percent(utilization, UNKNOWN)}/{_percent(target_utilization, '<auto>')}"
 
 
 def _percent(value: object, otherwise: str) -> str:

@@ -1,4 +1,4 @@
-"""What stands at the head of a table.
+"""Columns and printers of tables.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:TableColumnDefinition
 """
@@ -22,7 +22,7 @@ _SPEC: Final = re.compile(r"(?P<name>[^/:*]+)(?::(?P<type>\w+))?(?:/(?P<format>\
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; `priority` 0 is always shown, 1 only by `kubectl get -o wide`."""
+    """A column; with `priority` 1 it is only shown by `kubectl get -o wide`."""
 
     name: str
     type: str = "string"
@@ -31,7 +31,7 @@ class Column:
     description: str = ""
 
     def definition(self) -> Json:
-        """As clients get it."""
+        """The TableColumnDefinition."""
         return {
             "name": self.name,
             "type": self.type,
@@ -45,9 +45,9 @@ class Column:
 class Printer:
     """How a kind is printed; `cells` takes an object and the time, in ns since 1970.
 
-    `conditions` says of which state a row is, for clients that dim or hide some. Rows come by
-    `order`, None for the order of the list. A table of nothing has not even an empty list of rows
-    where it `is_bare`.
+    `conditions` returns the row's conditions, by which clients can hide rows. Rows are sorted by
+    `order`; None keeps the order of the list. If `is_bare`, an empty table has null instead of an
+    empty list of rows.
     """
 
     columns: tuple[Column, ...]
@@ -65,7 +65,7 @@ def printer(
     is_bare: bool = False,
     order: Order | None = None,
 ) -> Printer:
-    """A printer whose columns are written as `Name/name, Desired:integer, Node*` (wide)."""
+    """A printer with columns written as `Name/name, Desired:integer, Node*` (`*`: wide output)."""
     columns = tuple(_column(spec.strip()) for spec in specs.split(","))
     return Printer(columns, cells, conditions, is_bare, order)
 

@@ -1,4 +1,4 @@
-"""Rows of nodes, namespaces, events and what pods are configured with.
+"""Rows of nodes, namespaces, events, and the core kinds that pods are configured with.
 
 upstream: pkg/printers/internalversion/printers.go:printNode, printEvent, ...
 """
@@ -157,11 +157,11 @@ def _runtime_class(obj: Json, now: int) -> list[Cell]:
 
 
 def _disruption_budget(obj: Json, now: int) -> list[Cell]:
-    least, most = at(obj, "spec", "minAvailable"), at(obj, "spec", "maxUnavailable")
+    minimum, maximum = at(obj, "spec", "minAvailable"), at(obj, "spec", "maxUnavailable")
     return [
         name_of(obj),
-        "N/A" if least is None else str(least),
-        "N/A" if most is None else str(most),
+        "N/A" if minimum is None else str(minimum),
+        "N/A" if maximum is None else str(maximum),
         number(obj, "status", "disruptionsAllowed"),
         age_of(obj, now),
     ]

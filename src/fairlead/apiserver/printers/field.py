@@ -1,4 +1,4 @@
-"""Reading what may not be there: nothing in a printed object is certain to exist."""
+"""Accessors for fields of printed objects, which may all be missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MORE_MAX: Final = 3
 
 
 def at(obj: Any, *path: str) -> Any:
-    """The value at `path`, None when it is not there."""
+    """The value at `path`; None if it is missing."""
     for key in path:
         if not isinstance(obj, dict):
             return None
@@ -22,25 +22,25 @@ def at(obj: Any, *path: str) -> Any:
 
 
 def text(obj: Any, *path: str) -> str:
-    """The value at `path` as text, "" when it is not there."""
+    """The value at `path` as text; "" if it is missing."""
     value = at(obj, *path)
     return "" if value is None else str(value)
 
 
 def number(obj: Any, *path: str) -> int:
-    """The number at `path`, 0 when it is not there."""
+    """The number at `path`; 0 if it is missing."""
     value = at(obj, *path)
     return value if isinstance(value, int) else 0
 
 
 def items(obj: Any, *path: str) -> list[Any]:
-    """The list at `path`, empty when it is not there."""
+    """The list at `path`; empty if it is missing."""
     value = at(obj, *path)
     return value if isinstance(value, list) else []
 
 
 def mapping(obj: Any, *path: str) -> Json:
-    """The map at `path`, empty when it is not there."""
+    """The map at `path`; empty if it is missing."""
     value = at(obj, *path)
     return value if isinstance(value, dict) else {}
 
@@ -51,7 +51,7 @@ def name_of(obj: Json) -> str:
 
 
 def has_condition(obj: Json, kind: str) -> bool:
-    """Whether the condition of type `kind` is there and true."""
+    """Whether the condition of type `kind` is True."""
     return any(
         condition.get("type") == kind and condition.get("status") == "True"
         for condition in items(obj, "status", "conditions")
@@ -65,7 +65,7 @@ def labels(values: Json) -> str:
 
 
 def selector_text(selector: Json | None) -> str:
-    """`a=b,c in (d,e),!f`, "" for one that selects nothing in particular."""
+    """`a=b,c in (d,e),!f`; "" for an empty selector."""
     # upstream: apimachinery/pkg/labels/selector.go:Requirement.String
     selector = selector or {}
     terms = [(key, f"{key}={value}") for key, value in mapping(selector, "matchLabels").items()]
@@ -89,13 +89,13 @@ def _requirement(expression: Json) -> str:
             return f"!{key}"
 
 
-def first_few(values: Iterable[str], *, most: int = MORE_MAX) -> str:
+def first_few(values: Iterable[str], *, count_max: int = MORE_MAX) -> str:
     """`a,b,c + 2 more...`."""
-    listed = list(values)
-    shown = ",".join(listed[:most])
-    if len(listed) <= most:
+    all_values = list(values)
+    shown = ",".join(all_values[:count_max])
+    if len(all_values) <= count_max:
         return shown
-    return f"{shown} + {len(listed) - most} more..."
+    return f"{shown} + {len(all_values) - count_max} more..."
 
 
 def container_names(spec: Json) -> str:

@@ -1,4 +1,4 @@
-"""Rows of what nodes and pods use.
+"""Rows of NodeMetrics and PodMetrics.
 
 upstream: metrics-server's pkg/api/table.go
 """
@@ -14,7 +14,7 @@ from fairlead.apiserver.printers.column import Cell, printer
 from fairlead.apiserver.printers.field import items, mapping, name_of, text
 
 _COLUMNS: Final = "Name/name, cpu/quantity, memory/quantity, Window/duration"
-_MEASURED: Final = ("cpu", "memory")
+_RESOURCES: Final = ("cpu", "memory")
 
 
 def _node(obj: Json, _now: int) -> list[Cell]:
@@ -26,17 +26,17 @@ def _pod(obj: Json, _now: int) -> list[Cell]:
 
 
 def _row(obj: Json, usages: Sequence[Mapping[str, str]]) -> list[Cell]:
-    sums = [_sum([usage[name] for usage in usages if name in usage]) for name in _MEASURED]
+    sums = [_sum([usage[name] for usage in usages if name in usage]) for name in _RESOURCES]
     return [name_of(obj), *sums, text(obj, "window")]
 
 
 def _sum(texts: Sequence[str]) -> str:
-    """A sum is written as its first amount is."""
+    """The sum, in the format of its first non-zero amount."""
     amounts = [parse_quantity(text) for text in texts]
     if not amounts:
         return "0"
-    form = next((one.format for one in amounts if one.nano), amounts[0].format)
-    return canonical(Quantity(nano=sum(one.nano for one in amounts), format=form))
+    format_ = next((one.format for one in amounts if one.nano), amounts[0].format)
+    return canonical(Quantity(nano=sum(one.nano for one in amounts), format=format_))
 
 
 NODE_METRICS: Final = printer(_COLUMNS, _node, is_bare=True)

@@ -1,4 +1,4 @@
-"""Rows of Services and what belongs to them.
+"""Rows of Services, endpoints, Ingresses and network policies.
 
 upstream: pkg/printers/internalversion/printers.go:printService, printEndpoints, ...
 """

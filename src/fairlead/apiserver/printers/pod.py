@@ -1,4 +1,4 @@
-"""A pod's row: its status in one word, as people know it.
+"""The row of a pod, with its status in one word.
 
 upstream: pkg/printers/internalversion/printers.go:printPod
 """
@@ -15,7 +15,7 @@ from fairlead.apiserver.printers.column import Cell, printer
 from fairlead.apiserver.printers.field import NONE, at, has_condition, items, name_of, number, text
 
 _NODE_LOST: Final = "NodeLost"
-_ENDS: Final = {
+_TERMINAL_PHASES: Final = {
     "Succeeded": "The pod has completed successfully.",
     "Failed": "The pod failed.",
 }
@@ -23,7 +23,7 @@ _ENDS: Final = {
 
 @dataclass(slots=True)
 class _Tally:
-    """What is counted over the containers, and the word so far."""
+    """Counts over the containers, and the status word."""
 
     reason: str
     containers: int
@@ -33,7 +33,7 @@ class _Tally:
     sidecars: frozenset[str] = field(default_factory=frozenset)
 
     def count(self, status: Json) -> None:
-        """Add the restarts of one container."""
+        """Adds the restarts of one container."""
         self.restarts += number(status, "restartCount")
         finished = at(status, "lastState", "terminated", "finishedAt")
         if finished:
@@ -56,12 +56,17 @@ def _cells(pod: Json, now: int) -> list[Cell]:
 
 
 def _conditions(pod: Json) -> list[Json]:
-    """That a pod is done, if it is."""
+    """The condition Completed of a terminated pod."""
     phase = text(pod, "status", "phase")
-    if phase not in _ENDS:
+    if phase not in _TERMINAL_PHASES:
         return []
-    ended = {"type": "Completed", "status": "True", "reason": phase, "message": _ENDS[phase]}
-    return [ended]
+    condition = {
+        "type": "Completed",
+        "status": "True",
+        "reason": phase,
+        "message": _TERMINAL_PHASES[phase],
+    }
+    return [condition]
 
 
 POD: Final = printer(
@@ -84,7 +89,7 @@ def _tally(pod: Json) -> _Tally:
         _recount_sidecars(pod, tally)
         _count_containers(pod, tally)
     if at(pod, "metadata", "deletionTimestamp"):
-        tally.reason = _reason_of_leaving(pod, tally.reason)
+        tally.reason = _reason_when_deleted(pod, tally.reason)
     return tally
 
 
@@ -95,14 +100,17 @@ def _reason(pod: Json) -> str:
     return text(pod, "status", "reason") or text(pod, "status", "phase")
 
 
-def _reason_of_leaving(pod: Json, reason: str) -> str:
+def _reason_when_deleted(pod: Json, reason: str) -> str:
     if text(pod, "status", "reason") == _NODE_LOST:
         return "Unknown"
-    return reason if text(pod, "status", "phase") in _ENDS else "Terminating"
+    return reason if text(pod, "status", "phase") in _TERMINAL_PHASES else "Terminating"
 
 
 def _count_init_containers(pod: Json, tally: _Tally) -> bool:
-    """Count until the first that is not done, which gives its word; whether there is one."""
+    """Counts init containers up to the first that has not finished, which sets the status word.
+
+    Returns whether there is one.
+    """
     total = len(items(pod, "spec", "initContainers"))
     for index, status in enumerate(items(pod, "status", "initContainerStatuses")):
         tally.count(status)
@@ -124,7 +132,7 @@ def _count_init_containers(pod: Json, tally: _Tally) -> bool:
 
 
 def _outcome(terminated: Json) -> str:
-    """Why a container ended."""
+    """Why a container terminated."""
     if terminated.get("reason"):
         return text(terminated, "reason")
     if number(terminated, "signal"):
@@ -133,7 +141,7 @@ def _outcome(terminated: Json) -> str:
 
 
 def _recount_sidecars(pod: Json, tally: _Tally) -> None:
-    """Once a pod is initialized, restarts of init containers matter only where they run on."""
+    """After initialization only the restarts of sidecars count."""
     tally.restarts, tally.restarted_at = 0, 0
     for status in items(pod, "status", "initContainerStatuses"):
         if status.get("name") in tally.sidecars:
@@ -141,7 +149,10 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 
 
 def _count_containers(pod: Json, tally: _Tally) -> None:
-    """Count all; the first container's word wins, unless it has done well and another has not."""
+    """Counts the containers. The first one sets the status word.
+
+    If it has completed, a running container or a failed one takes precedence.
+    """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):
         tally.count(status)

@@ -1,4 +1,7 @@
-"""Which printer a kind has, by the kind's name: no two groups print different kinds of one name."""
+"""The printer of each built-in kind, by the name of the kind.
+
+No two API groups have different printers for kinds of the same name.
+"""
 
 from __future__ import annotations
 
@@ -70,12 +73,12 @@ PRINTERS: Final[Mapping[str, Printer]] = {
     "VolumeAttachment": storage.VOLUME_ATTACHMENT,
     "VolumeAttributesClass": storage.VOLUME_ATTRIBUTES_CLASS,
 }
-# What has no printer of its own shows when it was created.
-OTHERWISE: Final = core.DATED
-# What a custom resource without columns of its own shows.
+# Kinds without a printer show their creation time.
+DEFAULT: Final = core.DATED
+# The printer of custom resources without columns.
 CUSTOM: Final = core.NAMED
 
 
 def printer_of(kind: str) -> Printer:
     """The printer of a built-in kind."""
-    return PRINTERS.get(kind, OTHERWISE)
+    return PRINTERS.get(kind, DEFAULT)

@@ -1,4 +1,4 @@
-"""Rows of volumes, claims, drivers and devices.
+"""Rows of volumes, claims, storage classes, CSI drivers and devices.
 
 upstream: pkg/printers/internalversion/printers.go:printPersistentVolume, printStorageClass, ...
 """

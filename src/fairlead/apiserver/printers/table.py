@@ -1,4 +1,4 @@
-"""A Table: columns, and a row for each object with as much of the object as was asked for.
+"""Builds Tables: columns, and a row for each object with as much of the object as requested.
 
 upstream: apiserver/pkg/endpoints/handlers/response.go:asTable
 """
@@ -14,14 +14,14 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.printers.column import Printer
 from fairlead.apiserver.printers.printer import CUSTOM, printer_of
 
-# What `includeObject` may be; nothing means Metadata.
+# The values of `includeObject`; "" means Metadata.
 INCLUDES: Final = ("", "Metadata", "Object", "None")
-# What is an annotation of a DaemonSet in version v1 only.
-_OF_VERSION: Final = "deprecated.daemonset.template.generation"
+# An annotation that DaemonSets have in version v1 only.
+_GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 
 
 def table(kind: Kind, objects: Iterable[Json], now: int, include: str) -> Json:
-    """`columnDefinitions` and `rows`, see `table_with`; custom resources have Name and Age."""
+    """`columnDefinitions` and `rows` for the printer of `kind`, see `table_with`."""
     return table_with(_printer_of(kind), kind, objects, now, include)
 
 
@@ -32,29 +32,29 @@ def _printer_of(kind: Kind) -> Printer:
 
 
 def table_with(
-    printed: Printer, kind: Kind, objects: Iterable[Json], now: int, include: str
+    printer_: Printer, kind: Kind, objects: Iterable[Json], now: int, include: str
 ) -> Json:
     """`columnDefinitions` and `rows` of objects of `kind` at `now` (ns since 1970).
 
     `include` is one of INCLUDES. Raises ApiError 400.
     """
     embed = embedding(kind, include)
-    objects = sorted(objects, key=printed.order) if printed.order else objects
-    rows = [{**_row(printed, obj, now), **embed(obj)} for obj in objects]
+    objects = sorted(objects, key=printer_.order) if printer_.order else objects
+    rows = [{**_row(printer_, obj, now), **embed(obj)} for obj in objects]
     return {
-        "columnDefinitions": [column.definition() for column in printed.columns],
-        "rows": rows or (None if printed.is_bare else []),
+        "columnDefinitions": [column.definition() for column in printer_.columns],
+        "rows": rows or (None if printer_.is_bare else []),
     }
 
 
-def _row(printed: Printer, obj: Json, now: int) -> Json:
-    row: Json = {"cells": printed.cells(obj, now)}
-    conditions = printed.conditions(obj) if printed.conditions else []
+def _row(printer_: Printer, obj: Json, now: int) -> Json:
+    row: Json = {"cells": printer_.cells(obj, now)}
+    conditions = printer_.conditions(obj) if printer_.conditions else []
     return {**row, "conditions": conditions} if conditions else row
 
 
 def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
-    """What of an object goes along with its row. Raises ApiError 400 for an unknown `include`."""
+    """Returns the part of an object to embed in its row. Raises ApiError 400."""
     if include not in INCLUDES:
         raise bad_request(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
@@ -63,19 +63,19 @@ def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
     if include == "None":
         return lambda _: {"object": None}
     if include == "Object":
-        named = {"kind": kind.kind, "apiVersion": kind.api_version}
-        return lambda obj: {"object": {**named, **obj}}
+        type_meta = {"kind": kind.kind, "apiVersion": kind.api_version}
+        return lambda obj: {"object": {**type_meta, **obj}}
     head = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
     return lambda obj: {"object": {**head, "metadata": _metadata(kind, obj)}}
 
 
 def _metadata(kind: Kind, obj: Json) -> Json:
-    """An object's metadata as its kind has it whatever its version."""
+    """An object's metadata in its internal version."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta: Json = obj.get("metadata", {})
     annotations = meta.get("annotations") or {}
-    if kind.kind != "DaemonSet" or _OF_VERSION not in annotations:
+    if kind.kind != "DaemonSet" or _GENERATION_ANNOTATION not in annotations:
         return meta
-    kept = {key: text for key, text in annotations.items() if key != _OF_VERSION}
+    kept = {key: text for key, text in annotations.items() if key != _GENERATION_ANNOTATION}
     rest = {key: value for key, value in meta.items() if key != "annotations"}
     return {**rest, "annotations": kept} if kept else rest

@@ -1,4 +1,4 @@
-"""Rows of what keeps pods running: Deployments, Jobs and the like.
+"""Rows of workloads: Deployments, Jobs and the like.
 
 upstream: pkg/printers/internalversion/printers.go:printDeployment, printJob, ...
 """
@@ -27,7 +27,7 @@ from fairlead.apiserver.printers.field import (
     text,
 )
 
-# The first of these conditions is a Job's status.
+# A Job's status is the first of these conditions that is True.
 _JOB_ENDS: Final = ("Complete", "Failed")
 _JOB_STATES: Final = (
     ("Suspended", "Suspended"),
@@ -122,9 +122,9 @@ def _job_status(obj: Json) -> str:
 
 
 def _job_completions(obj: Json) -> str:
-    succeeded, wanted = number(obj, "status", "succeeded"), at(obj, "spec", "completions")
-    if wanted is not None:
-        return f"{succeeded}/{wanted}"
+    succeeded, desired = number(obj, "status", "succeeded"), at(obj, "spec", "completions")
+    if desired is not None:
+        return f"{succeeded}/{desired}"
     parallelism = number(obj, "spec", "parallelism")
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 
@@ -175,8 +175,8 @@ def _pod_template(obj: Json, _now: int) -> list[Cell]:
 
 
 def _scale(obj: Json, now: int) -> list[Cell]:
-    wanted, there = number(obj, "spec", "replicas"), number(obj, "status", "replicas")
-    return [name_of(obj), wanted, there, age_of(obj, now)]
+    desired, actual = number(obj, "spec", "replicas"), number(obj, "status", "replicas")
+    return [name_of(obj), desired, actual, age_of(obj, now)]
 
 
 _REPLICAS: Final = (

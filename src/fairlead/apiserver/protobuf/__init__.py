@@ -1,7 +1,6 @@
-"""Protobuf: bodies of clients that send no JSON.
+"""Decodes protobuf request bodies, which kubectl and Kubernetes components send for built-in kinds.
 
-kubectl's typed commands and Kubernetes' own components send protobuf and do not fall back; answers
-may be JSON. A message is read with two tables: the schema of its type says what its fields are,
-`data/numbers.json.gz` (made by `tools/protobuf_table.py`) what their numbers are. A field that the
-tables do not know is passed over, as protobuf has it.
+A message is decoded with two tables: the schema of the type has the fields, and
+`data/numbers.json.gz` (made by `tools/protobuf_table.py`) their numbers. Fields that are in neither
+table are skipped, as protobuf requires.
 """

@@ -1,10 +1,9 @@
-r"""Decoding: a protobuf message as the JSON value that upstream would make of it.
+r"""Decodes a protobuf message into the JSON value that upstream would make of it.
 
     k8s\0 | Unknown{typeMeta: {apiVersion, kind}, raw: the object}
 
-Texts, numbers and objects lie in the message as protobuf has them; instants, quantities and the
-like are small messages there and texts in JSON. What is left at its zero value is told apart from
-what was set by the schema, as in JSON.
+Timestamps, quantities and some other types are messages in protobuf and strings in JSON. Whether a
+field with its zero value is kept is decided by the schema, as for JSON bodies.
 
 upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go:Decode
 """
@@ -17,7 +16,7 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.api.text.nesting import TOO_DEEP, is_too_deep
 from fairlead.apiserver.error import bad_request
-from fairlead.apiserver.protobuf.message import Shape, numbers, shape_of
+from fairlead.apiserver.protobuf.message import MessageType, message_type, numbers
 from fairlead.apiserver.protobuf.value import OF_BYTES, OF_VARINT, text
 from fairlead.apiserver.protobuf.wire import BYTES, Layout, WireError, fields, varints
 from fairlead.apiserver.schema.decoding import decoded as in_canonical_form
@@ -25,7 +24,7 @@ from fairlead.apiserver.schema.model import Schema, Type, schema_of, schemas
 
 MAGIC: Final = b"k8s\x00"
 
-# Messages that are the same for all kinds.
+# The envelope, which is the same for all kinds.
 _TYPE: Final = 1
 _RAW: Final = 2
 _ENVELOPE: Final[Mapping[int, Layout]] = {
@@ -38,37 +37,40 @@ _TYPE_META: Final[Mapping[int, Layout]] = {1: ((BYTES,), "APIVersion"), 2: ((BYT
 
 
 def decode(body: bytes, api_version: str = "", kind: str = "") -> Json:
-    """The object in `body`, which is of this version and kind unless it says otherwise itself.
+    """The object in `body`; `api_version` and `kind` are used if the envelope has none.
 
-    Of what upstream has no message for, only what it says it is. Raises ApiError 400 for what is
-    no message.
+    For a kind without a message type, only its type. Raises ApiError 400 for a malformed message.
     """
     try:
-        said_version, said_kind, raw = _envelope(body)
+        envelope_version, envelope_kind, raw = _envelope(body)
     except WireError as cause:
         shown = body[:30].hex() + (" ..." if len(body) > 30 else "")
         raise bad_request(f"the object provided is unrecognized: {cause} ({shown})") from None
-    api_version, kind = _version_said(said_version) or api_version, said_kind or kind
+    api_version, kind = _valid_version(envelope_version) or api_version, envelope_kind or kind
     schema = schema_of(api_version, kind)
     if schema is None or schema.definition not in numbers():
         return {"apiVersion": api_version, "kind": kind}
-    why = TOO_DEEP
+    problem = TOO_DEEP
     try:
-        told: Json = {"apiVersion": api_version, "kind": kind, **_message(shape_of(schema), raw)}
-        if not is_too_deep(told):
-            canonical: Json = in_canonical_form(schema, told)[0]
+        decoded: Json = {
+            "apiVersion": api_version,
+            "kind": kind,
+            **_message(message_type(schema), raw),
+        }
+        if not is_too_deep(decoded):
+            canonical: Json = in_canonical_form(schema, decoded)[0]
             return canonical
-    except RecursionError:  # schemas alone stand in schemas
+    except RecursionError:  # only JSONSchemaProps are recursive
         pass
     except ValueError as cause:
-        why = str(cause)
+        problem = str(cause)
     # upstream: apiserver/pkg/endpoints/handlers/rest.go:transformDecodeError
     version = api_version.rpartition("/")[2]
-    raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+    raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {problem}')
 
 
-def _version_said(api_version: str) -> str:
-    """An object's version, "" where it is none."""
+def _valid_version(api_version: str) -> str:
+    """An apiVersion in canonical form; "" if it is malformed."""
     # upstream: apimachinery/pkg/runtime/schema/group_version.go:FromAPIVersionAndKind
     group, _, version = api_version.rpartition("/")
     if not version or "/" in group:
@@ -77,7 +79,7 @@ def _version_said(api_version: str) -> str:
 
 
 def _envelope(body: bytes) -> tuple[str, str, bytes]:
-    """What the object in `body` says it is, and its message. Raises WireError."""
+    """apiVersion, kind and the raw message in `body`. Raises WireError."""
     if not body:
         raise WireError("empty data")
     if not body.startswith(MAGIC):
@@ -87,52 +89,52 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
         )
     if body == MAGIC:
         raise WireError("empty body")
-    named = {1: b"", 2: b""}
+    type_meta = {1: b"", 2: b""}
     raw = b""
     for number, value in fields(body[len(MAGIC) :], "Unknown", _ENVELOPE):
         if number == _TYPE:
-            named |= dict(fields(value, "TypeMeta", _TYPE_META))
+            type_meta |= dict(fields(value, "TypeMeta", _TYPE_META))
         elif number == _RAW:
             raw = value
-    return text(named[1]), text(named[2]), raw
+    return text(type_meta[1]), text(type_meta[2]), raw
 
 
-def _message(shape: Shape, message: bytes, begun: Json | None = None) -> Json:
-    """An object's fields as its type declares them, with what a message before it has `begun`."""
-    made: Json = {} if begun is None else begun
-    for number, value in fields(message, shape.name, shape.layouts):
-        slot = shape.slots[number]
+def _message(message_type_: MessageType, message: bytes, partial: Json | None = None) -> Json:
+    """An object's fields in the schema's order, merged with an earlier `partial` message."""
+    obj: Json = {} if partial is None else partial
+    for number, value in fields(message, message_type_.name, message_type_.layouts):
+        slot = message_type_.field_types[number]
         if slot.inner is not None:
-            made = _message(slot.inner, value, made)
+            obj = _message(slot.inner, value, obj)
         else:
-            _put(made, slot.name, slot.schema, value)
-    return {name: made[name] for name in shape.declared if name in made}
+            _set_field(obj, slot.name, slot.schema, value)
+    return {name: obj[name] for name in message_type_.field_order if name in obj}
 
 
-def _put(made: Json, name: str, schema: Schema, value: Any) -> None:
-    """Set or extend a field: lists and maps come item by item, objects perhaps part by part."""
+def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
+    """Sets or extends a field: lists and maps come item by item, objects may come in parts."""
     match schema.type:
         case Type.LIST if schema.items is not None:
-            made.setdefault(name, []).extend(_items(schema.items, value))
+            obj.setdefault(name, []).extend(_items(schema.items, value))
         case Type.MAP if schema.items is not None:
             entry = dict(fields(_bytes(value)))
             key = text(_bytes(entry.get(1, b"")))
-            made.setdefault(name, {})[key] = _entry(schema.items, entry.get(2))
+            obj.setdefault(name, {})[key] = _entry(schema.items, entry.get(2))
         case Type.OBJECT if schema.definition not in _UNIONS:
-            made[name] = _message(shape_of(schema), value, made.get(name))
+            obj[name] = _message(message_type(schema), value, obj.get(name))
         case _:
-            made[name] = _value(schema, value)
+            obj[name] = _value(schema, value)
 
 
 def _items(schema: Schema, value: Any) -> list[Any]:
-    """An item of a list, or several numbers in one."""
+    """One item of a list, or the numbers of a packed list."""
     if schema.type not in OF_VARINT or not isinstance(value, bytes):
         return [_value(schema, value)]
-    return [_value(schema, one) for one in varints(value)]
+    return [_value(schema, item) for item in varints(value)]
 
 
 def _entry(schema: Schema, value: Any) -> Any:
-    """A map's value; a list is wrapped into a message of its own, empty values are left out."""
+    """The value of a map entry; lists are wrapped in a message, zero values are absent."""
     if schema.type is Type.LIST and schema.items is not None:
         items = fields(_bytes(value or b""))
         return [_value(schema.items, item) for _, item in items]
@@ -146,7 +148,7 @@ def _value(schema: Schema, value: Any) -> Any:
     if union is not None:
         return union(_bytes(value))
     if schema.type is Type.OBJECT:
-        return _message(shape_of(schema), _bytes(value))
+        return _message(message_type(schema), _bytes(value))
     if schema.type in OF_VARINT:
         return OF_VARINT[schema.type](_varint(value))
     return OF_BYTES[schema.type](_bytes(value))
@@ -164,12 +166,12 @@ def _varint(value: Any) -> int:
     return value
 
 
-# --- what is one of several things in a definition's schema ---------------------------------
+# --- unions in JSONSchemaProps --------------------------------------------------------------
 
 
 def _schema(message: bytes) -> Json:
     schema = schemas().of_definition(f"{_EXTENSIONS}.JSONSchemaProps")
-    return _message(shape_of(schema), message)
+    return _message(message_type(schema), message)
 
 
 def _schema_or_schemas(message: bytes) -> Any:

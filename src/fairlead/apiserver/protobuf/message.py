@@ -1,4 +1,4 @@
-"""Shapes: which field of an object a message has under which number.
+"""Message types: which field of an object has which number.
 
 upstream: staging/src/k8s.io/api/*/*/generated.proto
 """
@@ -19,8 +19,8 @@ from fairlead.apiserver.protobuf.value import OF_VARINT
 from fairlead.apiserver.protobuf.wire import BYTES, EIGHT_BYTES, VARINT, Layout
 from fairlead.apiserver.schema.model import Schema, Type
 
-# Field numbers -> names; an inner table is a message that JSON does not nest.
-Numbers = Mapping[str, Any]
+# Field numbers -> names; an inner table is a message whose fields JSON does not nest.
+FieldNumbers = Mapping[str, Any]
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _INITIALS: Final = re.compile(
@@ -30,57 +30,57 @@ _INITIALS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """A field of a message: an object's field, or (`inner`) fields that JSON does not nest."""
+class FieldType:
+    """A field of a message; with `inner`, its fields are part of the outer object in JSON."""
 
     name: str
     schema: Schema
-    inner: Shape | None = None
+    inner: MessageType | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """A message by the numbers of its fields; `declared` is the order of the object's."""
+class MessageType:
+    """The fields of a message by number; `field_order` is their order in JSON."""
 
     name: str
-    slots: Mapping[int, Slot]
+    field_types: Mapping[int, FieldType]
     layouts: Mapping[int, Layout]
-    declared: tuple[str, ...]
+    field_order: tuple[str, ...]
 
 
 @cache
-def shape_of(schema: Schema) -> Shape:
-    """The shape of messages of an object's type."""
+def message_type(schema: Schema) -> MessageType:
+    """The message type of an object's schema."""
     name = schema.definition.rpartition(".")[2]
-    return _shape(name, schema, numbers().get(schema.definition, {}))
+    return _message_type(name, schema, numbers().get(schema.definition, {}))
 
 
-def _shape(called: str, schema: Schema, by_number: Numbers) -> Shape:
-    slots: dict[int, Slot] = {}
+def _message_type(name_: str, schema: Schema, by_number: FieldNumbers) -> MessageType:
+    field_types: dict[int, FieldType] = {}
     layouts: dict[int, Layout] = {}
     for number, name in by_number.items():
         if isinstance(name, dict):
-            slots[int(number)] = Slot("", schema, _shape(called, schema, name))
-            layouts[int(number)] = ((BYTES,), called)
+            field_types[int(number)] = FieldType("", schema, _message_type(name_, schema, name))
+            layouts[int(number)] = ((BYTES,), name_)
         else:
             field = schema.fields[name].schema
-            slots[int(number)] = Slot(name, field)
-            layouts[int(number)] = (_layouts(field), _go_field(name, field))
-    return Shape(called, slots, layouts, tuple(schema.fields))
+            field_types[int(number)] = FieldType(name, field)
+            layouts[int(number)] = (_layouts(field), _go_name(name, field))
+    return MessageType(name_, field_types, layouts, tuple(schema.fields))
 
 
 def _layouts(schema: Schema) -> tuple[int, ...]:
-    """How values are laid out; several numbers may come as one text of bytes."""
+    """The wire types of a field's values; lists of numbers may be packed into bytes."""
     if schema.type is Type.LIST and schema.items is not None:
-        of_items = _layouts(schema.items)
-        return of_items if BYTES in of_items else (*of_items, BYTES)
+        item_layouts = _layouts(schema.items)
+        return item_layouts if BYTES in item_layouts else (*item_layouts, BYTES)
     if schema.type is Type.NUMBER:
         return (EIGHT_BYTES,)
     return (VARINT,) if schema.type in OF_VARINT else (BYTES,)
 
 
-def _go_field(name: str, schema: Schema) -> str:
-    """What upstream's types call a field, roughly: refusals of damaged messages say so."""
+def _go_name(name: str, schema: Schema) -> str:
+    """The field's name in Go, approximately; errors about malformed messages quote it."""
     if name == "metadata" and schema.type is Type.OBJECT:
         return schema.definition.rpartition(".")[2]
     initials = _INITIALS.match(name)
@@ -89,8 +89,8 @@ def _go_field(name: str, schema: Schema) -> str:
 
 
 @cache
-def numbers() -> Mapping[str, Numbers]:
-    """The fields of every type that has messages, by its definition's name."""
+def numbers() -> Mapping[str, FieldNumbers]:
+    """The field numbers of all types with messages, by definition name."""
     path = files("fairlead.apiserver.protobuf").joinpath("data", "numbers.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     return msgspec.json.decode(content, type=dict[str, dict[str, Any]])

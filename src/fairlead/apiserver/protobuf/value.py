@@ -1,6 +1,4 @@
-"""Values: what JSON has as one value, as a message has it.
-
-Instants, quantities and the like are small messages of their own.
+"""Values that are one JSON value, but may be a message in protobuf: timestamps, quantities.
 
 upstream: apimachinery/pkg/apis/meta/v1/time_proto.go, pkg/api/resource, pkg/util/intstr
 """
@@ -22,7 +20,7 @@ from fairlead.apiserver.protobuf.wire import BYTES, VARINT, Layout, fields, sign
 from fairlead.apiserver.schema.json_text import parse_json
 from fairlead.apiserver.schema.model import Type
 
-_NO_TEXT: Final = re.compile("[\udc80-\udcff]")
+_INVALID_BYTES: Final = re.compile("[\udc80-\udcff]")
 _TIMESTAMP: Final[Mapping[int, Layout]] = {1: ((VARINT,), "Seconds"), 2: ((VARINT,), "Nanos")}
 _ONE_TEXT: Final[Mapping[int, Layout]] = {1: ((BYTES,), "String")}
 _ONE_RAW: Final[Mapping[int, Layout]] = {1: ((BYTES,), "Raw")}
@@ -34,9 +32,9 @@ _INT_OR_STRING: Final[Mapping[int, Layout]] = {
 
 
 def text(value: bytes) -> str:
-    """Text in UTF-8; what is none is shown as such, byte by byte."""
+    """UTF-8 text; invalid bytes are replaced by U+FFFD."""
     # upstream: encoding/json of texts that were read from protobuf
-    return _NO_TEXT.sub("\ufffd", value.decode(errors="surrogateescape"))
+    return _INVALID_BYTES.sub("\ufffd", value.decode(errors="surrogateescape"))
 
 
 def _int64(value: int) -> int:
@@ -47,22 +45,22 @@ def _int32(value: int) -> int:
     return signed(value, 32)
 
 
-def _instant(message: bytes) -> tuple[int, int]:
+def _timestamp(message: bytes) -> tuple[int, int]:
     """Seconds since 1970, and nanoseconds."""
     parts = dict(fields(message, "Timestamp", _TIMESTAMP))
     return _int64(parts.get(1, 0)), _int32(parts.get(2, 0))
 
 
 def _time(message: bytes) -> str | None:
-    """None for an instant that was never set; of others whole seconds count."""
+    """A timestamp in whole seconds; None if it is not set."""
     # upstream: apimachinery/pkg/apis/meta/v1/time_proto.go:Unmarshal
-    return format_timestamp(_instant(message)[0] * NANOSECONDS_PER_SECOND) if message else None
+    return format_timestamp(_timestamp(message)[0] * NANOSECONDS_PER_SECOND) if message else None
 
 
 def _micro_time(message: bytes) -> str | None:
     if not message:
         return None
-    seconds, nanoseconds = _instant(message)
+    seconds, nanoseconds = _timestamp(message)
     return format_micro_time(seconds * NANOSECONDS_PER_SECOND + nanoseconds)
 
 
@@ -76,7 +74,7 @@ def _int_or_string(message: bytes) -> int | str:
 
 
 def _any(message: bytes) -> Any:
-    """JSON in a message with one field."""
+    """The JSON in a RawExtension."""
     raw = dict(fields(message, "RawExtension", _ONE_RAW)).get(1, b"")
     return parse_json(raw) if raw else None
 
