@@ -55,11 +55,11 @@ class Subject:
         return "Namespaced" if self.kind.namespaced else ""
 
     @property
-    def reads(self) -> tuple[str, ...]:
+    def object_media_types(self) -> tuple[str, ...]:
         """The media types of answers with objects."""
         return CUSTOM_READ if self.kind.is_custom else READ
 
-    def called(self, verb: str, part: str = "") -> str:
+    def operation_id(self, verb: str, part: str = "") -> str:
         """`readCoreV1NamespacedPodStatus`."""
         return f"{verb}{self.title}{self.scope}{self.kind.kind}{part}"
 
@@ -86,11 +86,11 @@ def operation(  # noqa: PLR0913 - the parts of one operation
     *,
     answers: Iterable[tuple[str, str]],
     media_types: tuple[str, ...] = READ,
-    knows: tuple[str, ...] = (),
+    query: tuple[str, ...] = (),
     body: Json | None = None,
     about: About | None = None,
 ) -> Json:
-    """One operation: `answers` are codes and types, `knows` its query parameters."""
+    """One operation: `answers` are codes and types, `query` its query parameters."""
     kind = subject.kind
     group, version, title = about or (kind.group, kind.version, kind.kind)
     made: Json = {
@@ -99,8 +99,8 @@ def operation(  # noqa: PLR0913 - the parts of one operation
         "tags": [tag(kind.group, kind.version)],
         "operationId": name,
     }
-    if knows:
-        made["parameters"] = parameter.parameters(*knows)
+    if query:
+        made["parameters"] = parameter.parameters(*query)
     if body is not None:
         made["requestBody"] = body
     made["responses"] = responses(answers, media_types)
@@ -121,7 +121,7 @@ def content(definition: str, media_types: Iterable[str]) -> Json:
     return {media_type: {"schema": V3.reference(definition)} for media_type in media_types}
 
 
-def _sent(subject: Subject, definition: str) -> Json:
+def _required_body(subject: Subject, definition: str) -> Json:
     """A required body."""
     media_types = CUSTOM_READ if subject.kind.is_custom else ("*/*",)
     return {"content": content(definition, media_types), "required": True}
@@ -131,74 +131,76 @@ def _delete_options() -> Json:
     return {"content": content(_DELETE_OPTIONS, ("*/*",))}
 
 
-def listed(subject: Subject, *, everywhere: bool = False) -> Json:
-    """list, in one namespace or `everywhere`."""
-    name = subject.called("list")
-    if everywhere:
+def list_operation(subject: Subject, *, all_namespaces: bool = False) -> Json:
+    """list, in one namespace or `all_namespaces`."""
+    name = subject.operation_id("list")
+    if all_namespaces:
         name = f"list{subject.title}{subject.kind.kind}ForAllNamespaces"
     return operation(
         subject,
         "list",
         name,
         answers=(("200", subject.list_type),),
-        media_types=subject.reads if subject.kind.is_custom else STREAMED,
-        knows=() if everywhere else parameter.LIST,
+        media_types=subject.object_media_types if subject.kind.is_custom else STREAMED,
+        query=() if all_namespaces else parameter.LIST,
     )
 
 
-def created(subject: Subject) -> Json:
+def create_operation(subject: Subject) -> Json:
     """create."""
     return operation(
         subject,
         "post",
-        subject.called("create"),
+        subject.operation_id("create"),
         answers=tuple((code, subject.object_type) for code in ("200", "201", "202")),
-        media_types=subject.reads,
-        knows=parameter.WRITE,
-        body=_sent(subject, subject.object_type),
+        media_types=subject.object_media_types,
+        query=parameter.WRITE,
+        body=_required_body(subject, subject.object_type),
     )
 
 
-def collection_deleted(subject: Subject) -> Json:
+def delete_collection_operation(subject: Subject) -> Json:
     """deletecollection."""
     return operation(
         subject,
         "deletecollection",
         f"delete{subject.title}Collection{subject.scope}{subject.kind.kind}",
         answers=(("200", _STATUS),),
-        media_types=subject.reads,
-        knows=parameter.DELETE_COLLECTION,
+        media_types=subject.object_media_types,
+        query=parameter.DELETE_COLLECTION,
         body=_delete_options(),
     )
 
 
-def deleted(subject: Subject, *, shows_object: bool) -> Json:
-    """delete; `shows_object`: the answer is the object rather than a Status."""
-    answer = subject.object_type if shows_object else _STATUS
+def delete_operation(subject: Subject, *, returns_object: bool) -> Json:
+    """delete; `returns_object`: the answer is the object rather than a Status."""
+    answer = subject.object_type if returns_object else _STATUS
     return operation(
         subject,
         "delete",
-        subject.called("delete"),
+        subject.operation_id("delete"),
         answers=(("200", answer), ("202", answer)),
-        media_types=subject.reads,
-        knows=parameter.DELETE,
+        media_types=subject.object_media_types,
+        query=parameter.DELETE,
         body=_delete_options(),
     )
 
 
-def read(subject: Subject, part: str = "", answer: str = "", about: About | None = None) -> Json:
+def get_operation(
+    subject: Subject, part: str = "", answer: str = "", about: About | None = None
+) -> Json:
     """get of an object or a subresource."""
     return operation(
         subject,
         "get",
-        subject.called("read", part),
+        subject.operation_id("read", part),
         answers=(("200", answer or subject.object_type),),
-        media_types=subject.reads,
+        media_types=subject.object_media_types,
         about=about,
     )
 
 
-def replaced(
+def update_operation(
     subject: Subject, part: str = "", answer: str = "", about: About | None = None
 ) -> Json:
     """update of an object or a subresource."""
@@ -206,16 +208,18 @@ def replaced(
     return operation(
         subject,
         "put",
-        subject.called("replace", part),
+        subject.operation_id("replace", part),
         answers=(("200", definition), ("201", definition)),
-        media_types=subject.reads,
-        knows=parameter.WRITE,
-        body=_sent(subject, definition),
+        media_types=subject.object_media_types,
+        query=parameter.WRITE,
+        body=_required_body(subject, definition),
         about=about,
     )
 
 
-def patched(subject: Subject, part: str = "", answer: str = "", about: About | None = None) -> Json:
+def patch_operation(
+    subject: Subject, part: str = "", answer: str = "", about: About | None = None
+) -> Json:
     """patch of an object or a subresource."""
     definition = answer or subject.object_type
     patches = [one for one in _PATCHES if not (subject.kind.is_custom and one == _STRATEGIC)]
@@ -223,32 +227,32 @@ def patched(subject: Subject, part: str = "", answer: str = "", about: About | N
     return operation(
         subject,
         "patch",
-        subject.called("patch", part),
+        subject.operation_id("patch", part),
         answers=tuple((code, definition) for code in codes),
-        media_types=subject.reads,
-        knows=parameter.PATCH,
+        media_types=subject.object_media_types,
+        query=parameter.PATCH,
         body={"content": content(PATCH, patches), "required": True},
         about=about,
     )
 
 
-def posted(subject: Subject, part: str, definition: str, about: About) -> Json:
+def post_operation(subject: Subject, part: str, definition: str, about: About) -> Json:
     """create of a subresource, such as a binding."""
     return operation(
         subject,
         "post",
-        subject.called("create", part),
+        subject.operation_id("create", part),
         answers=tuple((code, definition) for code in ("200", "201", "202")),
-        knows=parameter.WRITE,
-        body=_sent(subject, definition),
+        query=parameter.WRITE,
+        body=_required_body(subject, definition),
         about=about,
     )
 
 
-def watched(subject: Subject, *, is_list: bool, everywhere: bool = False) -> Json:
+def watch_operation(subject: Subject, *, is_list: bool, all_namespaces: bool = False) -> Json:
     """watch by the deprecated path."""
-    name = subject.called("watch", "List" if is_list else "")
-    if everywhere:
+    name = subject.operation_id("watch", "List" if is_list else "")
+    if all_namespaces:
         name = f"watch{subject.title}{subject.kind.kind}ListForAllNamespaces"
     return operation(
         subject,

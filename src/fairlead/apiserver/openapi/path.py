@@ -38,12 +38,12 @@ def paths_of(subject: Subject, type_of: TypeOf) -> Iterator[tuple[str, Json]]:
         named = _with("name", *where, "pretty")
         yield f"{scoped}/{kind.plural}/{{name}}", _object(subject) | named
         for part in kind.subresources:
-            made = _part(subject, part, type_of)
+            made = _subresource(subject, part, type_of)
             if made:
                 yield f"{scoped}/{kind.plural}/{{name}}/{part.name}", made | named
     if "list" in kind.verbs and kind.namespaced:
-        everywhere = {"get": operation.listed(subject, everywhere=True)}
-        yield f"{base}/{kind.plural}", everywhere | _with(*_listing())
+        all_namespaces = {"get": operation.list_operation(subject, all_namespaces=True)}
+        yield f"{base}/{kind.plural}", all_namespaces | _with(*_list_parameters())
     if "watch" in kind.verbs and not kind.is_custom:
         yield from _watches(subject, base, where)
 
@@ -51,16 +51,18 @@ def paths_of(subject: Subject, type_of: TypeOf) -> Iterator[tuple[str, Json]]:
 def _watches(subject: Subject, base: str, where: tuple[str, ...]) -> Iterator[tuple[str, Json]]:
     plural, listing = subject.kind.plural, parameter.LIST
     scoped = f"{base}/watch/namespaces/{{namespace}}" if where else f"{base}/watch"
-    many = {"get": operation.watched(subject, is_list=True)}
+    many = {"get": operation.watch_operation(subject, is_list=True)}
     yield f"{scoped}/{plural}", many | _with(*sorted((*listing, *where, "pretty")))
-    one = {"get": operation.watched(subject, is_list=False)}
+    one = {"get": operation.watch_operation(subject, is_list=False)}
     yield f"{scoped}/{plural}/{{name}}", one | _with(*sorted((*listing, *where, "name", "pretty")))
     if where:
-        everywhere = {"get": operation.watched(subject, is_list=True, everywhere=True)}
-        yield f"{base}/watch/{plural}", everywhere | _with(*_listing())
+        all_namespaces = {
+            "get": operation.watch_operation(subject, is_list=True, all_namespaces=True)
+        }
+        yield f"{base}/watch/{plural}", all_namespaces | _with(*_list_parameters())
 
 
-def _listing() -> list[str]:
+def _list_parameters() -> list[str]:
     return sorted((*parameter.LIST, "pretty"))
 
 
@@ -71,27 +73,27 @@ def _with(*names: str) -> Json:
 def _collection(subject: Subject) -> Json:
     verbs, made = subject.kind.verbs, {}
     if "list" in verbs:
-        made["get"] = operation.listed(subject)
+        made["get"] = operation.list_operation(subject)
     if "create" in verbs:
-        made["post"] = operation.created(subject)
+        made["post"] = operation.create_operation(subject)
     if "deletecollection" in verbs:
-        made["delete"] = operation.collection_deleted(subject)
+        made["delete"] = operation.delete_collection_operation(subject)
     return made
 
 
 def _object(subject: Subject) -> Json:
-    verbs, made = subject.kind.verbs, {"get": operation.read(subject)}
+    verbs, made = subject.kind.verbs, {"get": operation.get_operation(subject)}
     if "update" in verbs:
-        made["put"] = operation.replaced(subject)
+        made["put"] = operation.update_operation(subject)
     if "delete" in verbs:
-        shows_object = strategy_of(subject.kind).returns_deleted_object
-        made["delete"] = operation.deleted(subject, shows_object=shows_object)
+        returns_object = strategy_of(subject.kind).returns_deleted_object
+        made["delete"] = operation.delete_operation(subject, returns_object=returns_object)
     if "patch" in verbs:
-        made["patch"] = operation.patched(subject)
+        made["patch"] = operation.patch_operation(subject)
     return made
 
 
-def _part(subject: Subject, part: Subresource, type_of: TypeOf) -> Json:
+def _subresource(subject: Subject, part: Subresource, type_of: TypeOf) -> Json:
     """The operations of a subresource."""
     kind = subject.kind
     about = (part.group or kind.group, part.version or kind.version, part.kind)
@@ -100,11 +102,11 @@ def _part(subject: Subject, part: Subresource, type_of: TypeOf) -> Json:
     title = _NAMES.get(part.name, part.name.capitalize())
     made: Json = {}
     if "get" in part.verbs:
-        made["get"] = operation.read(subject, title, definition, about)
+        made["get"] = operation.get_operation(subject, title, definition, about)
     if "update" in part.verbs:
-        made["put"] = operation.replaced(subject, title, definition, about)
+        made["put"] = operation.update_operation(subject, title, definition, about)
     if "create" in part.verbs:
-        made["post"] = operation.posted(subject, title, definition, about)
+        made["post"] = operation.post_operation(subject, title, definition, about)
     if "patch" in part.verbs:
-        made["patch"] = operation.patched(subject, title, definition, about)
+        made["patch"] = operation.patch_operation(subject, title, definition, about)
     return made

@@ -14,7 +14,7 @@ from fairlead.apiserver.apiextensions.schema.openapi import openapi_schemas
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.openapi import operation
-from fairlead.apiserver.openapi.measured_type import measured_name, measured_type
+from fairlead.apiserver.openapi.metrics_type import metrics_type_name, metrics_types
 from fairlead.apiserver.openapi.operation import Subject, group_title, tag
 from fairlead.apiserver.openapi.path import paths_of, root
 from fairlead.apiserver.openapi.schema_document import META, V3, Types
@@ -112,9 +112,9 @@ def _subject(kind: Kind, types: Types) -> Subject:
     name = _type_of(kind.api_version, kind.kind)
     if name is not None:
         return Subject(kind, name, f"{name}List")
-    measured = measured_name(kind)
-    name = measured or custom_name(kind)
-    made = measured_type(kind) if measured else openapi_schemas(kind, name)
+    metrics_name = metrics_type_name(kind)
+    name = metrics_name or custom_name(kind)
+    made = metrics_types(kind) if metrics_name else openapi_schemas(kind, name)
     for definition, document in made.items():
         types.put(definition, document)
     types.add(_referenced(made))
@@ -162,7 +162,7 @@ def _name_kinds(documents: Mapping[str, Json], kinds: Sequence[Kind]) -> None:
 def _kinds_with_types(kinds: Iterable[Kind]) -> Iterator[tuple[str, str, str]]:
     """Type, apiVersion and kind of all bodies of requests and answers of `kinds`."""
     for kind in kinds:
-        known = _type_of(kind.api_version, kind.kind) or measured_name(kind)
+        known = _type_of(kind.api_version, kind.kind) or metrics_type_name(kind)
         name = known or custom_name(kind)
         yield name, kind.api_version, kind.kind
         yield f"{name}List", kind.api_version, kind.list_kind

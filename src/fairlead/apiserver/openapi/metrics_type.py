@@ -23,50 +23,56 @@ def _one(name: str, description: str) -> Json:
 
 
 _USAGE: Final[Json] = {
-    "description": "What is used of each resource; of memory, the working set.",
+    "description": "Usage per resource; for memory, the working set.",
     "type": "object",
     "additionalProperties": {"$ref": _QUANTITY},
 }
 _KIND: Final[Json] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 _WHEN: Final[Json] = {
-    "metadata": _one(f"{META}.ObjectMeta", "Of what was measured: name and labels."),
-    "timestamp": _one(f"{META}.Time", "When the interval ended over which it was measured."),
-    "window": _one(f"{META}.Duration", "How long that interval was."),
+    "metadata": _one(f"{META}.ObjectMeta", "Standard object metadata."),
+    "timestamp": _one(f"{META}.Time", "The end of the interval in which usage was measured."),
+    "window": _one(f"{META}.Duration", "The length of that interval."),
 }
 _CONTAINERS: Final[Json] = {
-    "description": "Every container of the pod that runs.",
+    "description": "The running containers of the pod.",
     "type": "array",
     "items": {"$ref": f"{_SCHEMAS}/{_PACKAGE}.ContainerMetrics"},
     "x-kubernetes-list-type": "atomic",
 }
-_MEASUREMENTS: Final[Mapping[Kind, tuple[str, Json]]] = {
-    NODE_METRICS: ("What a node uses.", {"usage": _USAGE}),
-    POD_METRICS: ("What a pod uses.", {"containers": _CONTAINERS}),
+_METRICS_KINDS: Final[Mapping[Kind, tuple[str, Json]]] = {
+    NODE_METRICS: ("The resource usage of a node.", {"usage": _USAGE}),
+    POD_METRICS: ("The resource usage of a pod.", {"containers": _CONTAINERS}),
 }
 
 
-def measured_name(kind: Kind) -> str | None:
+def metrics_type_name(kind: Kind) -> str | None:
     """The name of the type of NodeMetrics or PodMetrics, None for all other kinds."""
-    return f"{_PACKAGE}.{kind.kind}" if kind in _MEASUREMENTS else None
+    return f"{_PACKAGE}.{kind.kind}" if kind in _METRICS_KINDS else None
 
 
-def measured_type(kind: Kind) -> dict[str, Json]:
+def metrics_types(kind: Kind) -> dict[str, Json]:
     """The types of a metrics kind and its list, with the types they refer to."""
     name = f"{_PACKAGE}.{kind.kind}"
-    description, own = _MEASUREMENTS[kind]
+    description, own = _METRICS_KINDS[kind]
     listed = {"type": "array", "items": {"$ref": f"{_SCHEMAS}/{name}"}}
     made = {
         name: _object(description, [*_WHEN, *own][1:], {**_KIND, **_WHEN, **own}),
         f"{name}List": _object(
-            "A list of such.",
+            "A list of these objects.",
             ["items"],
-            {**_KIND, "metadata": _one(f"{META}.ListMeta", "Of the list."), "items": listed},
+            {
+                **_KIND,
+                "metadata": _one(f"{META}.ListMeta", "Standard list metadata."),
+                "items": listed,
+            },
         ),
-        f"{META}.Duration": {"description": "As Go writes it: 15s.", "type": "string"},
+        f"{META}.Duration": {"description": "A duration such as 15s.", "type": "string"},
     }
     if kind is POD_METRICS:
         made[f"{_PACKAGE}.ContainerMetrics"] = _object(
-            "What a container uses.", ["name", "usage"], {"name": _TEXT, "usage": _USAGE}
+            "The resource usage of a container.",
+            ["name", "usage"],
+            {"name": _TEXT, "usage": _USAGE},
         )
     return made
 
