@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fairlead.engine.core.controller import Controller
-from fairlead.engine.workloads.adoption import Adoption
 from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.cron_job.controller import CronJobs
@@ -16,6 +15,7 @@ from fairlead.engine.workloads.event_sink import Events
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
 from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
+from fairlead.engine.workloads.pod_control.adoption import Adoption
 from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
 from fairlead.engine.workloads.volumes.controller import Volumes
 from fairlead.engine.workloads.volumes.protection import StorageProtection

@@ -40,12 +40,12 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.controller_history import CONTROLLER_REVISION, Histories
 from fairlead.engine.workloads.deployment.controller import Rollouts
 from fairlead.engine.workloads.deployment.sync import RolloutSync
 from fairlead.engine.workloads.environment import ControllerEnvironment, simulated_environment
 from fairlead.engine.workloads.identity import owner_key
 from fairlead.engine.workloads.owner import Owner, OwnerRules, complaints, is_owner, reference_to
+from fairlead.engine.workloads.pod_control.controller_history import CONTROLLER_REVISION, Histories
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.pod_control.priority_class import missing_classes

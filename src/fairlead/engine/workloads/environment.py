@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairlead.engine.workloads.controller_history import Histories
 from fairlead.engine.workloads.deployment.output import (
     NoRolloutOutput,
     RolloutOutput,
@@ -31,6 +30,7 @@ from fairlead.engine.workloads.deployment.replica_set_view import (
 )
 from fairlead.engine.workloads.event_sink import Events, EventSink, NoEvents
 from fairlead.engine.workloads.owner_status import NoOwnerStatus, OwnerOutput, OwnerStatus
+from fairlead.engine.workloads.pod_control.controller_history import Histories
 from fairlead.engine.workloads.pod_control.pod_factory import (
     PodFactory,
     ServedPodFactory,

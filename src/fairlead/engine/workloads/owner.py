@@ -17,10 +17,10 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.engine.core.command import Command, ObjectRef
-from fairlead.engine.workloads.controller_history import Histories
 from fairlead.engine.workloads.daemon_set.rule import DaemonSetRule
 from fairlead.engine.workloads.identity import failed_create
 from fairlead.engine.workloads.job.rule import JobRule
+from fairlead.engine.workloads.pod_control.controller_history import Histories
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 from fairlead.engine.workloads.pod_control.pod_template import read_template
 from fairlead.engine.workloads.pod_control.rule import OwnerRule

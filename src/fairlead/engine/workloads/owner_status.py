@@ -20,7 +20,6 @@ from fairlead.api.objects import (
 )
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant, seconds
-from fairlead.engine.workloads.controller_history import Histories, History
 from fairlead.engine.workloads.daemon_set.rule import DaemonSetRule
 from fairlead.engine.workloads.daemon_set.status import daemon_status
 from fairlead.engine.workloads.job.rule import OWN_CONTROLLER, JobRule
@@ -31,6 +30,7 @@ from fairlead.engine.workloads.job.tracking_finalizer import (
     releases,
 )
 from fairlead.engine.workloads.owner import Owner
+from fairlead.engine.workloads.pod_control.controller_history import Histories, History
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.replica_set.status import first_status, replica_status
 from fairlead.engine.workloads.stateful_set.status import stateful_status

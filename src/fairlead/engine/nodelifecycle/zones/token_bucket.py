@@ -80,8 +80,8 @@ class TokenBucket:
 
     def _tokens_at(self, now: Instant) -> float:
         elapsed = max(0, now - self._last)
-        whole, rest = divmod(elapsed, NANOSECONDS_PER_SECOND)
-        refilled = (float(whole) + float(rest) / 1e9) * self._rate if self._rate > 0 else 0.0
+        elapsed_s, rest_ns = divmod(elapsed, NANOSECONDS_PER_SECOND)
+        refilled = (float(elapsed_s) + float(rest_ns) / 1e9) * self._rate if self._rate > 0 else 0.0
         return min(BURST, self._tokens + refilled)
 
     def _is_enough(self, left: float) -> bool:

@@ -19,8 +19,8 @@ from fairlead.api.objects import DaemonSet, Node, Pod, UpdateStrategy
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.workloads.controller_history import REVISION_LABEL, History
 from fairlead.engine.workloads.disruption.budget import BudgetError, scaled
+from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL, History
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 from fairlead.engine.workloads.pod_control.pod_template import read_template, with_labels
 from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from fairlead.api.json import Json
 from fairlead.api.objects import DaemonSet, Pod
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.controller_history import History
 from fairlead.engine.workloads.daemon_set.rule import DaemonSetRule
+from fairlead.engine.workloads.pod_control.controller_history import History
 from fairlead.engine.workloads.pod_control.pod_set import ready_since
 
 

@@ -162,8 +162,8 @@ class _Conditions:
         """Sets a condition; one with equal status and reason stays as it is, unless `again`."""
         # upstream: deployment_util.go:SetDeploymentCondition
         before = self.find(condition_type)
-        said = None if before is None else (before.get("status"), before.get("reason"))
-        if said == (status, reason) and not again:
+        previous = None if before is None else (before.get("status"), before.get("reason"))
+        if previous == (status, reason) and not again:
             return
         since = self._stamp
         if before is not None and before.get("status") == status:

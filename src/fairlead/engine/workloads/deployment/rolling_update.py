@@ -213,10 +213,10 @@ def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int)
     ordered.sort(key=lambda one: one.replicas, reverse=True)
     sizes = {one.key: one.replicas for one in ordered}
     for one in ordered:
-        share = _fraction(one, bounds, reported)
-        share = min(share, left) if left > 0 else max(share, left)
-        sizes[one.key] += share
-        left -= share
+        change = _fraction(one, bounds, reported)
+        change = min(change, left) if left > 0 else max(change, left)
+        sizes[one.key] += change
+        left -= change
         if not left:
             return sizes
     first = ordered[0].key

@@ -176,5 +176,5 @@ def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
     percent = _PERCENT.fullmatch(value)
     if percent is None:
         raise BudgetError("invalid value for IntOrString: invalid type: string is not a percentage")
-    share = capped_integer(percent[1], PERCENT_MAX) * total
-    return -(-share // 100) if is_rounded_up else share // 100
+    product = capped_integer(percent[1], PERCENT_MAX) * total
+    return -(-product // 100) if is_rounded_up else product // 100

@@ -115,13 +115,13 @@ def _wanted(endpoints: Endpoints) -> dict[tuple[str, MirroredPorts], DesiredSlic
 
 def skipped(endpoints: Endpoints) -> int:
     """Number of addresses over the limit."""
-    counts = (len(list(_addresses(one, most=None))) for one in endpoints.subsets)
+    counts = (len(list(_addresses(one, maximum=None))) for one in endpoints.subsets)
     return sum(max(0, count - ADDRESSES_MAX) for count in counts)
 
 
-def _addresses(subset: Json, most: int | None = ADDRESSES_MAX) -> list[tuple[Json, bool]]:
+def _addresses(subset: Json, maximum: int | None = ADDRESSES_MAX) -> list[tuple[Json, bool]]:
     ready = [(one, True) for one in subset.get("addresses") or ()]
-    return [*ready, *((one, False) for one in subset.get("notReadyAddresses") or ())][:most]
+    return [*ready, *((one, False) for one in subset.get("notReadyAddresses") or ())][:maximum]
 
 
 def _entry(address: Json, *, is_ready: bool) -> Json:

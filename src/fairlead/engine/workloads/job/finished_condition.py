@@ -38,7 +38,9 @@ def finished_condition(
     job: Job, progress: JobProgress, *, is_idle: bool, now: Instant
 ) -> FinishedCondition | None:
     """The reason why `job` is finished, None if it is not; `is_idle`: no pod is active."""
-    return _said(job) or _failure(job, progress, now) or _success(job, progress, is_idle=is_idle)
+    return (
+        _reported(job) or _failure(job, progress, now) or _success(job, progress, is_idle=is_idle)
+    )
 
 
 def deadline_of(job: Job, progress: JobProgress) -> Instant | None:
@@ -47,7 +49,7 @@ def deadline_of(job: Job, progress: JobProgress) -> Instant | None:
     return None if limit is None or started is None else started + seconds(limit)
 
 
-def _said(job: Job) -> FinishedCondition | None:
+def _reported(job: Job) -> FinishedCondition | None:
     """The condition in the Job's status, which was set before the controller started."""
     for one in job.status.conditions:
         if one.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET) and one.status == "True":
@@ -88,11 +90,11 @@ def _met_policy(job: Job, progress: JobProgress) -> FinishedCondition | None:
     policy, completed = job.spec.success_policy, progress.completed
     for index, rule in enumerate(policy.rules if policy is not None else ()):
         if rule.succeeded_indexes is None:
-            done = most = len(completed)
+            done = maximum = len(completed)
         else:
             wanted = parse_index_set(rule.succeeded_indexes, job.spec.completions or 0)
-            done, most = sum(index in wanted for index in completed), len(wanted)
-        needed = most if rule.succeeded_count is None else rule.succeeded_count
+            done, maximum = sum(index in wanted for index in completed), len(wanted)
+        needed = maximum if rule.succeeded_count is None else rule.succeeded_count
         if done >= needed:
             return FinishedCondition(POLICY_MET, f"Matched rules at index {index}", is_success=True)
     return None

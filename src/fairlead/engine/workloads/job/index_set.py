@@ -26,8 +26,8 @@ class IndexSet:
 
     def __contains__(self, index: int) -> bool:
         """Whether `index` is in the set."""
-        place = bisect_right(self.intervals, index, key=lambda interval: interval[0]) - 1
-        return place >= 0 and index <= self.intervals[place][1]
+        position = bisect_right(self.intervals, index, key=lambda interval: interval[0]) - 1
+        return position >= 0 and index <= self.intervals[position][1]
 
 
 def parse_index_set(text: str, completions: int) -> IndexSet:

@@ -41,13 +41,13 @@ COUNTED = FailureDecision(Consequence.COUNT)
 
 def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
     """The decision of `policy` about the failed `pod`."""
-    for place, rule in enumerate(policy.rules if policy is not None else ()):
+    for index, rule in enumerate(policy.rules if policy is not None else ()):
         if rule.on_exit_codes is not None:
             found = _exit_code(rule.on_exit_codes, pod)
         else:
             found = _condition(rule.on_pod_conditions, pod)
         if found:
-            message = f"{found} matching {rule.action} rule at index {place}"
+            message = f"{found} matching {rule.action} rule at index {index}"
             return FailureDecision(Consequence(rule.action), message)
     return COUNTED
 

@@ -128,10 +128,10 @@ class JobRule:
     def _start(self, now: Instant) -> None:
         if self.progress.started_at is not None:
             return
-        said = self.job.status.start_time
+        reported = self.job.status.start_time
         is_resumed = has_condition(self.job, "Suspended")
         self.progress.started_at = (
-            parse_timestamp(said) if said and not is_resumed else floor_second(now)
+            parse_timestamp(reported) if reported and not is_resumed else floor_second(now)
         )
 
     def _wind_up(self, pods: PodSet, now: Instant) -> Plan:

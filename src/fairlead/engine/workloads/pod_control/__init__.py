@@ -1,1 +1,1 @@
-"""Pods of a controller: expectations, creation and deletion (upstream: controller_utils.go)."""
+"""Pods of a controller: expectations, adoption, creation (upstream: controller_utils.go)."""

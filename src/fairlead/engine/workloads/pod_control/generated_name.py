@@ -40,6 +40,6 @@ def _letters(content: bytes, length: int) -> str:
     number = int.from_bytes(hashlib.sha256(content).digest(), "big")
     letters = []
     for _ in range(length):
-        number, place = divmod(number, len(ALPHABET))
-        letters.append(ALPHABET[place])
+        number, index = divmod(number, len(ALPHABET))
+        letters.append(ALPHABET[index])
     return "".join(letters)

@@ -27,8 +27,8 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.workloads.controller_history import REVISION_LABEL, History
 from fairlead.engine.workloads.disruption.budget import BudgetError, scaled
+from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL, History
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 from fairlead.engine.workloads.pod_control.pod_template import with_labels
 from fairlead.engine.workloads.pod_control.rule import DesiredPod, Plan

@@ -11,7 +11,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.core.instant import Instant, seconds
-from fairlead.engine.workloads.controller_history import History
+from fairlead.engine.workloads.pod_control.controller_history import History
 from fairlead.engine.workloads.pod_control.pod_set import ready_since
 
 

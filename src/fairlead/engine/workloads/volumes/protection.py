@@ -129,8 +129,8 @@ def _used_by(one: ApiObject) -> tuple[Key, ...]:
     """The objects that `one` uses."""
     match one:
         case Pod() if one.spec.node_name:
-            place = one.metadata.namespace
-            return tuple(("PersistentVolumeClaim", place, name) for name in all_claims(one))
+            namespace = one.metadata.namespace
+            return tuple(("PersistentVolumeClaim", namespace, name) for name in all_claims(one))
         case PersistentVolumeClaim() | PersistentVolume():
             name = one.spec.volume_attributes_class_name
             return ((CLASS_KIND, "", name),) if name else ()
