@@ -27,7 +27,7 @@ LAYERS: Final = (
     ("cel",),
     ("engine", "apiserver", "client"),
     ("worlds",),
-    ("whatif", "conformance", "bench", "testing", "plugin"),
+    ("whatif", "conformance", "bench", "testing", "plugin", "batch_plugin"),
     ("cli",),
 )
 RANK: Final = {package: rank for rank, row in enumerate(LAYERS) for package in row}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.conformance.comparison import Difference, Remark, first_difference
+from fairlead.conformance.comparison import Mismatch, Remark, first_mismatch
 from fairlead.conformance.kubebatch.outcome import project, replay
 from fairlead.conformance.kubebatch.scenario import jobs_of_tasks
 from fairlead.conformance.kubebatch.session import compare_with_defaults, compare_with_defects
@@ -116,7 +116,7 @@ def is_as_corrected(case, defect):
     found = project(replay(scenario, UPSTREAM.without([Defect(defect)])), jobs_of_tasks(scenario))
     corrected = case["corrected"][defect]
     return all(
-        first_difference(value, found[name], name) is None for name, value in corrected.items()
+        first_mismatch(value, found[name], name) is None for name, value in corrected.items()
     )
 
 
@@ -137,7 +137,7 @@ def test_a_changed_outcome_of_a_sure_session_is_noticed():
     case = cases("gang")["kb-gang-001"]
     changed = altered(case, ["outcomes", 0, "podGroups", "ns/pg1", "phase"], "Unknown")
     found = compare_with_defects(changed)
-    assert isinstance(found, Difference)
+    assert isinstance(found, Mismatch)
     assert (found.path, found.expected, found.found) == (
         "podGroups.ns/pg1.phase",
         "Unknown",
@@ -148,7 +148,7 @@ def test_a_changed_outcome_of_a_sure_session_is_noticed():
 def test_a_changed_trace_is_noticed():
     case = cases("preempt_jobs")["kb-preempt_jobs-000"]
     found = compare_with_defects(altered(case, ["trace", 2], "release ns/lo-r0 n1"))
-    assert isinstance(found, Difference)
+    assert isinstance(found, Mismatch)
     assert found.path == "trace[2]"
 
 
@@ -156,7 +156,7 @@ def test_a_changed_projection_of_an_unsure_session_is_noticed():
     case = cases("reclaim")["kb-reclaim-000"]
     path = ["projections", "evictedPerJob", "values", 0, "value", "ns/pg1"]
     found = compare_with_defects(altered(case, path, 2))
-    assert isinstance(found, Difference)
+    assert isinstance(found, Mismatch)
     assert found.path == "evictedPerJob.ns/pg1"
 
 
@@ -164,7 +164,7 @@ def test_an_outcome_that_was_never_seen_is_noticed():
     case = cases("reclaim")["kb-reclaim-000"]
     only = [{"count": 64, "value": ["ns/pg2-p0"]}]
     found = compare_with_defects(altered(case, ["projections", "evictedTasks", "values"], only))
-    assert isinstance(found, Difference)
+    assert isinstance(found, Mismatch)
 
 
 def test_a_long_list_of_outcomes_may_be_cut_off_and_proves_nothing():
@@ -179,7 +179,7 @@ def test_a_case_that_depends_on_a_defect_tells_what_a_correction_does():
     found = compare_with_defaults(cases("reclaim")["kb-reclaim-002"])
     assert isinstance(found, Remark)
     assert "evict-ignores-idle" in found.text
-    assert "as with all corrections together" in found.text
+    assert "as with all corrections" in found.text
 
 
 def test_the_command_counts_and_lists(tmp_path):
@@ -196,5 +196,5 @@ def test_nothing_is_corrected_in_other_kinds():
     status = run("scheduling", [RECORDED], lambda _: None, complaints.append, defects="fixed")
     assert (status, complaints) == (
         2,
-        ["fairlead conformance: --defects fixed: nothing is corrected in scheduling"],
+        ["fairlead conformance: --defects fixed: scheduling has no corrected defects"],
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.conformance.comparison import Difference
+from fairlead.conformance.comparison import Mismatch
 from fairlead.conformance.nodelifecycle.node_timeline import (
     compare_node_timeline,
     compare_node_timeline_with_defaults,
@@ -168,4 +168,4 @@ def test_a_difference_that_is_nobodys_defect_is_one() -> None:
     line = recorded("single_stop")
     assert compare_node_timeline_with_defaults(line) is None
     line["expect"]["writes"].pop()
-    assert isinstance(compare_node_timeline_with_defaults(line), Difference)
+    assert isinstance(compare_node_timeline_with_defaults(line), Mismatch)

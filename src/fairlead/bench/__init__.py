@@ -1,4 +1,4 @@
-"""Upstream's scheduler benchmarks by name, engine-only.
+"""Upstream's scheduler benchmarks by name, run on the engine alone.
 
-Upstream's figures include a real API server; ours are the engine's alone, and say so.
+Upstream's figures include a real API server; ours do not.
 """

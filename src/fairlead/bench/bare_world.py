@@ -1,7 +1,7 @@
-"""BareWorld: performs commands on typed views at once, with nothing in between.
+"""BareWorld: performs commands directly on typed views, to measure the engine alone.
 
-What is left is the engine: no store, no JSON, no kubelets. Every command is answered and every
-change comes back as a stimulus, as an informer would deliver it.
+There is no store, no JSON and no kubelet. Every command succeeds or fails at once, and every change
+is delivered as a stimulus, as by an informer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.engine import Engine
 
-# The instant at which all of a benchmark happens: any whole second will do.
+# The instant at which the whole benchmark happens; any second will do.
 NOW: Instant = seconds(1_800_000_000)
 
 
@@ -39,14 +39,14 @@ class BareWorld:
     """Drives `engine`; `bound` counts successful bindings."""
 
     def __init__(self, engine: Engine) -> None:
-        """An engine that knows nothing yet."""
+        """Start with an engine without objects."""
         self._engine = engine
         self._pods: dict[str, Pod] = {}
         self._stimuli: deque[Stimulus] = deque()
         self.bound = 0
 
     def tell(self, stimuli: Iterable[Stimulus]) -> None:
-        """Something happened; handled in order together with all consequences."""
+        """Deliver stimuli in order, each with all its consequences."""
         for stimulus in stimuli:
             if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
                 self._pods[stimulus.object.key] = stimulus.object
@@ -56,7 +56,7 @@ class BareWorld:
             self._settle()
 
     def run(self, cycles_max: int | None = None) -> int:
-        """Let the engine work until nothing is due, at most `cycles_max` cycles; how many."""
+        """Run the engine until nothing is due, at most `cycles_max` cycles; their number."""
         cycles = 0
         while cycles_max is None or cycles < cycles_max:
             due = self._engine.next_deadline()

@@ -1,8 +1,8 @@
 """BATCH_WORKLOADS: gangs of a hundred into an empty cluster, as kube-batch was measured.
 
-Nodes of 32 CPU and 64Gi, pods of 1 CPU and 1Gi, kube-batch's built-in default configuration. The
-thresholds are what kube-batch itself does on two cores, in process and without an API server: it
-was cut off after two minutes both times, far from having placed all.
+Nodes have 32 CPU and 64Gi, pods 1 CPU and 1Gi; the configuration is kube-batch's built-in default.
+The thresholds are kube-batch's own rates on two cores, in process and without an API server; both
+runs were stopped after two minutes, long before all pods were placed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NODE: Final = {"cpu": "32", "memory": "64Gi", "pods": "110"}
 
 def _engine() -> Engine:
     cluster = Cluster()
-    # All of a benchmark happens at one instant, so nobody can wait for the next session.
+    # The whole benchmark happens at one instant, so sessions cannot wait for a period.
     config = replace(shipped_configuration(KUBE_BATCH), schedule_period_s=0)
     return Engine(cluster, [Batch(config, cluster, SilentReporter(), TieBreak(0))])
 

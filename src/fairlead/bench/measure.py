@@ -1,4 +1,4 @@
-"""Measuring one workload: build, schedule what is initial, then time the measured pods."""
+"""Measures one workload: build it, schedule the initial pods, then time the measured ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurement: what came of one run of a benchmark."""
+"""Measurement: the result of one run of a benchmark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KIB_PER_MIB: Final = 1024
 class Measurement:
     """One run; `peak_mib` is the process's peak resident size.
 
-    `pods_per_second` counts pods bound, or evicted where an outage is simulated; only that has a
+    `pods_per_second` counts bound pods, or evicted ones for outages. Only outages have
     `virtual_seconds_per_second`, simulated time per wall time.
     """
 
@@ -25,4 +25,4 @@ class Measurement:
 
 
 class IncompleteRunError(RuntimeError):
-    """A workload after which not every measured pod was bound."""
+    """Not every measured pod of a workload was bound."""

@@ -1,10 +1,10 @@
-"""Outages: a simulated day of a whole cluster, an hour of which one of three zones is dark.
+"""Outage benchmarks: a simulated day of a cluster in which one of three zones fails for an hour.
 
-Ten pods on every node, fifty to a ReplicaSet, each tolerating a lost node for the usual five
-minutes. From six o'clock on the machines of the first zone are off for an hour. Nothing else
-happens, so what a day costs is what an outage costs: nodes found silent, pods marked, nodes tainted
-at the zone's rate, pods evicted, made anew and scheduled elsewhere, and a third of the cluster
-coming back.
+Every node has ten pods, every ReplicaSet fifty, and each pod tolerates a failed node for the usual
+five minutes. At six o'clock the machines of the first zone are off for an hour. Nothing else
+happens, so the cost of the day is that of the outage: nodes are marked not ready, nodes are tainted
+at the zone's rate, pods are evicted, recreated and scheduled on other nodes, and a third of the
+cluster returns.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fairlead.worlds.simulation.world import SimulatedWorld
 
 START: Final[Instant] = seconds(1_800_000_000)
 HOUR_S: Final = 3_600
-DARK_FROM_H: Final = 6
+OUTAGE_START_H: Final = 6
 DAY_H: Final = 24
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
 PODS_PER_NODE: Final = 10
@@ -40,18 +40,18 @@ NAMESPACE: Final = "bench"
 
 
 @dataclass(frozen=True, slots=True)
-class Outage:
-    """A day of `nodes` nodes; `seconds_max` is what it may take on two cores."""
+class OutageWorkload:
+    """A day with `nodes` nodes that may take `seconds_max` on two cores."""
 
     name: str
     nodes: int
     seconds_max: float
-    dark_s: float = HOUR_S
+    duration_s: float = HOUR_S
 
 
 @dataclass(slots=True)
 class _Evictions:
-    """Counts them."""
+    """A reporter that counts evictions."""
 
     count: int = 0
 
@@ -59,7 +59,7 @@ class _Evictions:
         self.count += isinstance(record, PodEvicted)
 
 
-def measure_outage(outage: Outage) -> Measurement:
+def measure_outage(outage: OutageWorkload) -> Measurement:
     """Run the day once in this process. Raises IncompleteRunError."""
     manifests = [*_nodes(outage.nodes), *_workloads(outage.nodes)]
     evictions = _Evictions()
@@ -79,19 +79,19 @@ def measure_outage(outage: Outage) -> Measurement:
     )
 
 
-def _world(outage: Outage, evictions: _Evictions) -> SimulatedWorld:
+def _world(outage: OutageWorkload, evictions: _Evictions) -> SimulatedWorld:
     lifecycle = NodeLifecycleConfig(is_taking_over=True)
     engine = build_engine(EngineConfig(start=START, node_lifecycle=lifecycle), evictions)
     world = SimulatedWorld(engine, start=START, events_max=0)
-    dark_from = START + seconds(DARK_FROM_H * HOUR_S)
-    world.at(dark_from, _Steer(str(Mode.STOPPED)))
-    world.at(dark_from + seconds(outage.dark_s), _Steer(None))
+    outage_start = START + seconds(OUTAGE_START_H * HOUR_S)
+    world.at(outage_start, _SetBehaviour(str(Mode.STOPPED)))
+    world.at(outage_start + seconds(outage.duration_s), _SetBehaviour(None))
     return world
 
 
 @dataclass(frozen=True, slots=True)
-class _Steer:
-    """Tells the kubelets of the first zone how to behave."""
+class _SetBehaviour:
+    """Sets the behaviour of the kubelets of the first zone."""
 
     behaviour: str | None
 
@@ -102,8 +102,8 @@ class _Steer:
                 store.patch(NODE, "", node["metadata"]["name"], patch, now)
 
 
-def _verify(outage: Outage, store: Store, evicted: int) -> None:
-    """Somebody was evicted, and everybody runs and is ready at the end."""
+def _verify(outage: OutageWorkload, store: Store, evicted: int) -> None:
+    """Raise IncompleteRunError unless pods were evicted and all are ready at the end."""
     ready = sum(_is_ready(pod) for pod in store.list(POD))
     expected = outage.nodes * PODS_PER_NODE
     if not evicted or ready != expected:
@@ -194,7 +194,10 @@ def _spec() -> Json:
     return {"containers": [container], "tolerations": tolerations}
 
 
-OUTAGES: Final = {
+OUTAGE_WORKLOADS: Final = {
     outage.name: outage
-    for outage in (Outage("Outage/5000Nodes_24h", 5_000, 60), Outage("Outage/100Nodes_24h", 100, 2))
+    for outage in (
+        OutageWorkload("Outage/5000Nodes_24h", 5_000, 60),
+        OutageWorkload("Outage/100Nodes_24h", 100, 2),
+    )
 }

@@ -1,4 +1,4 @@
-"""Running workloads, each in a process of its own, so that peaks and caches are its own."""
+"""Runs each workload in its own process, so that peak memory and caches are separate."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.bench.measure import measure
 from fairlead.bench.measurement import IncompleteRunError, Measurement
-from fairlead.bench.outage import OUTAGES, measure_outage
+from fairlead.bench.outage import OUTAGE_WORKLOADS, measure_outage
 from fairlead.bench.workloads import WORKLOADS
 from fairlead.worlds.gc_thresholds import collect_rarely
 
-NAMES: Final = (*WORKLOADS, *OUTAGES)
+NAMES: Final = (*WORKLOADS, *OUTAGE_WORKLOADS)
 
 
 class WorkloadFailedError(RuntimeError):
-    """A workload that could not be measured; says why in one line."""
+    """A workload could not be measured; the message is one line."""
 
 
 def measure_apart(name: str) -> Json:
     """The fields of `fairlead.bench.measurement.Measurement` for the workload called `name`.
 
-    `name` is one of NAMES. Raises WorkloadFailedError when the run failed.
+    `name` is one of NAMES. Raises WorkloadFailedError if the run failed.
     """
     command = [sys.executable, "-m", "fairlead.bench.suite", name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
@@ -38,7 +38,11 @@ def measure_apart(name: str) -> Json:
 
 def measure_here(name: str) -> Measurement:
     """Run the workload called `name` in this process. Raises IncompleteRunError."""
-    return measure_outage(OUTAGES[name]) if name in OUTAGES else measure(WORKLOADS[name])
+    return (
+        measure_outage(OUTAGE_WORKLOADS[name])
+        if name in OUTAGE_WORKLOADS
+        else measure(WORKLOADS[name])
+    )
 
 
 def _main(name: str) -> int:

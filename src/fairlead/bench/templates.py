@@ -55,13 +55,13 @@ def pods(
 
 
 def requests(cpu: str, memory: str, **spec: Any) -> Json:
-    """A spec of one container that asks for `cpu` and `memory`."""
+    """A spec of one container that requests `cpu` and `memory`."""
     resources = {"requests": {"cpu": cpu, "memory": memory}}
     return {"containers": [{"name": "pause", "image": "pause", "resources": resources}], **spec}
 
 
 def light(**spec: Any) -> Json:
-    """A spec that asks for nothing."""
+    """A spec without requests."""
     return {"containers": [{"name": "pause", "image": "pause"}], **spec}
 
 
@@ -95,7 +95,7 @@ def service(name: str, namespace: str, selector: Mapping[str, str]) -> Service:
 
 
 def csi_nodes(count: int, limit: int) -> list[CSINode]:
-    """What the CSI driver says about the first `count` nodes: each takes `limit` volumes."""
+    """CSINodes of the first `count` nodes, each with a limit of `limit` volumes."""
     spec = {"drivers": [{"name": CSI_DRIVER, "allocatable": {"count": limit}}]}
     metas = ({"name": f"node-{i:05d}"} for i in range(count))
     return [decode_as(CSINode, {"metadata": meta, "spec": spec}) for meta in metas]
@@ -130,7 +130,7 @@ def claimed_volumes(prefix: str, count: int, namespace: str = "bench") -> Iterat
 
 
 def claiming_pods(prefix: str, count: int, namespace: str = "bench") -> Iterator[Pod]:
-    """`count` pods, each with the claim of its name."""
+    """`count` pods, each with the claim of the same name."""
     for i in range(count):
         name = f"{prefix}-{i:05d}"
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}

@@ -1,9 +1,9 @@
 """Workload: one benchmark, as data.
 
-objects     there from the start
+objects     exist from the start
 initial     pods scheduled before the clock starts
 measured    pods created at once; their bindings are timed
-disturb     what happens meanwhile: after every `disturb_every` cycles, the i-th disturbance
+disturb     returns the stimuli of the i-th disturbance, after every `disturb_every` cycles
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Disturb = Callable[[int], Iterable[Stimulus]]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A workload made concrete: its objects and pods."""
+    """The objects and pods of a workload."""
 
     objects: list[ApiObject]
     initial: list[Pod]
@@ -39,9 +39,9 @@ def _scheduler_engine() -> Engine:
 class Workload:
     """`threshold` is upstream's own (pods/s), None where it has none.
 
-    `disturb_interval_s` is how often upstream disturbs; an engine-only run turns it into one
-    disturbance per interval × threshold measured pods, so that its share is upstream's. `engine`
-    makes what is measured.
+    `disturb_interval_s` is upstream's interval between disturbances. Without real time, there is
+    one disturbance per interval × threshold measured pods, which gives upstream's ratio. `engine`
+    creates the engine to measure.
     """
 
     name: str

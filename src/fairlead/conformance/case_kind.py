@@ -1,6 +1,6 @@
-"""Kind: one sort of recorded case files, and how they are replayed and compared.
+"""CaseKind: a kind of case files and how its cases are replayed and compared.
 
-To add one, write a function from the input to what we decide and put it into KINDS.
+To add one, write a function from the input of a case to our decision and add it to KINDS.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from fairlead.api.json import Json
-from fairlead.conformance.comparison import Difference, Remark, first_difference
+from fairlead.conformance.comparison import Mismatch, Remark, first_mismatch
 from fairlead.conformance.kubebatch.session import compare_with_defaults, compare_with_defects
 from fairlead.conformance.nodelifecycle.node_timeline import (
     compare_node_timeline,
@@ -22,89 +22,89 @@ from fairlead.conformance.scheduling.sequence import decide_sequence
 from fairlead.conformance.scheduling.volumes import decide_volumes, has_storage, has_volumes
 from fairlead.conformance.timelines.timeline import compare_timeline, decide_timeline
 
-Compare = Callable[[Json, Json], Difference | None]
+Compare = Callable[[Json, Json], Mismatch | None]
 Recognize = Callable[[Json], bool]
-Finding = Difference | Remark | None
+Finding = Mismatch | Remark | None
 
 
-class Kind(Protocol):
-    """What a sort of files has; `fields` must be in every line, as objects."""
+class CaseKind(Protocol):
+    """A kind of case files; every line must have `fields`, as objects."""
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The members without which a line is none of these."""
+        """The required members of a line."""
         ...
 
     def recognizes(self, line: Json) -> bool:
-        """Whether a line with these fields was recorded as this kind, not as another like it."""
+        """Whether a line with these fields is of this kind and not of a similar one."""
         ...
 
     def name_of(self, line: Json) -> str | None:
-        """By which a case is told from others."""
+        """The name of the case, None if it has none."""
         ...
 
     def judge(self, line: Json) -> Finding:
-        """Where we differ from the recording; None where we agree."""
+        """Replay the case; the first mismatch, None if we agree with the recording."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Expecting:
-    """A line of a file is `{subject: input, "expect": …}`.
+class ExpectationCases:
+    """Lines of the form `{subject: input, "expect": …}`.
 
-    `compare(expect, found)` says where both differ, None where they agree; `recognize(input)`
-    tells the inputs of this kind from those of others with the same subject. A `judgement` of the
-    whole line takes the place of deciding and comparing.
+    `compare(expect, found)` returns the first mismatch; `recognize(input)` distinguishes this kind
+    from others with the same subject. A `judgement` of the whole line replaces both `decide` and
+    `compare`.
     """
 
     subject: str
     decide: Callable[[Json], Json]
     recognize: Recognize
-    compare: Compare = first_difference
+    compare: Compare = first_mismatch
     judgement: Callable[[Json], Finding] | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Input and decision."""
+        """Input and expected decision."""
         return self.subject, "expect"
 
     def recognizes(self, line: Json) -> bool:
-        """By the input."""
+        """Decide by the input."""
         return self.recognize(line[self.subject])
 
     def name_of(self, line: Json) -> str | None:
-        """The input has it."""
+        """The name in the input."""
         name: str | None = line[self.subject].get("name")
         return name
 
     def judge(self, line: Json) -> Finding:
-        """Decide, and compare."""
+        """Decide and compare."""
         if self.judgement is not None:
             return self.judgement(line)
         return self.compare(line["expect"], self.decide(line[self.subject]))
 
 
 @dataclass(frozen=True, slots=True)
-class Sessions:
-    """A line is a recorded session of kube-batch with all that was seen in many runs."""
+class SessionCases:
+    """Lines that are recorded sessions of kube-batch with the results of many runs."""
 
     compare: Callable[[Json], Finding]
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Input and what was seen."""
+        """Input and recorded projections."""
         return "scenario", "projections"
 
     def recognizes(self, line: Json) -> bool:
-        """No other kind has projections."""
+        """True: no other kind has projections."""
         return True
 
     def name_of(self, line: Json) -> str | None:
-        """The line has it."""
+        """The id of the line."""
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:
-        """Run the session, and compare."""
+        """Run the session and compare."""
         return self.compare(line)
 
 
@@ -124,18 +124,22 @@ def _has_nodes(scenario: Json) -> bool:
     return "nodes" in scenario
 
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "scheduling": Expecting("case", _decide_scheduling, _has_no_storage),
-    "nodelifecycle": Expecting("scenario", decide_node_timeline, _has_nodes, compare_node_timeline),
-    "timelines": Expecting("scenario", decide_timeline, _has_initial_objects, compare_timeline),
-    "volumes": Expecting("case", decide_volumes, has_volumes),
-    "kubebatch": Sessions(compare_with_defects),
+KINDS: Final[Mapping[str, CaseKind]] = {
+    "scheduling": ExpectationCases("case", _decide_scheduling, _has_no_storage),
+    "nodelifecycle": ExpectationCases(
+        "scenario", decide_node_timeline, _has_nodes, compare_node_timeline
+    ),
+    "timelines": ExpectationCases(
+        "scenario", decide_timeline, _has_initial_objects, compare_timeline
+    ),
+    "volumes": ExpectationCases("case", decide_volumes, has_volumes),
+    "kubebatch": SessionCases(compare_with_defects),
 }
 
-# Where Fairlead corrects what was recorded, and what the defaults then make of the recordings.
-CORRECTED_KINDS: Final[Mapping[str, Kind]] = {
-    "kubebatch": Sessions(compare_with_defaults),
-    "nodelifecycle": Expecting(
+# Kinds with corrected defects, compared with Fairlead's defaults.
+CORRECTED_KINDS: Final[Mapping[str, CaseKind]] = {
+    "kubebatch": SessionCases(compare_with_defaults),
+    "nodelifecycle": ExpectationCases(
         "scenario",
         decide_node_timeline,
         _has_nodes,

@@ -1,4 +1,4 @@
-"""Where two JSON values differ, and reading the files whose values are compared."""
+"""Finds the first mismatch of two JSON values, and reads case files."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SHOWN_MAX: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """The first place where a case differs; `path` is like `filter.n1.reasons[0]`."""
+class Mismatch:
+    """The first mismatch of a case; `path` is like `filter.n1.reasons[0]`."""
 
     path: str
     expected: object
@@ -27,7 +27,7 @@ class Difference:
 
     @property
     def shown(self) -> str:
-        """What was found, cut to a readable length."""
+        """The found value, cut to a readable length."""
         return _shown(self.found)
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something to tell about a case that neither agrees nor differs; `verdict` says what it is."""
+    """A note on a case that neither agrees nor differs; `verdict` is its category."""
 
     text: str
     verdict: str = "corrected"
@@ -52,11 +52,11 @@ def _shown(value: object) -> str:
     return str(text) if len(str(text)) <= _SHOWN_MAX else f"{str(text)[:_SHOWN_MAX]}…"
 
 
-def first_difference(expected: object, found: object, path: str = "") -> Difference | None:
-    """The first difference in document order of the keys, None where both are equal."""
+def first_mismatch(expected: object, found: object, path: str = "") -> Mismatch | None:
+    """The first mismatch in order of the keys, None if both are equal."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted({*expected, *found}):
-            inner = first_difference(
+            inner = first_mismatch(
                 expected.get(key, ABSENT), found.get(key, ABSENT), f"{path}.{key}".lstrip(".")
             )
             if inner is not None:
@@ -65,22 +65,22 @@ def first_difference(expected: object, found: object, path: str = "") -> Differe
     if isinstance(expected, list) and isinstance(found, list):
         pairs = zip_longest(expected, found, fillvalue=ABSENT)
         for i, (a, b) in enumerate(pairs):
-            inner = first_difference(a, b, f"{path}[{i}]")
+            inner = first_mismatch(a, b, f"{path}[{i}]")
             if inner is not None:
                 return inner
         return None
-    return None if expected == found else Difference(path, expected, found)
+    return None if expected == found else Mismatch(path, expected, found)
 
 
 class CaseFileError(ValueError):
-    """A file that is not of the form of case files; says which line and why."""
+    """A file is not a case file; the message names the line and the problem."""
 
 
 def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
     """The lines of a case file, plain or gzipped.
 
-    Raises CaseFileError for a line that is no object with `fields` that are objects themselves,
-    OSError when the file cannot be read.
+    Raises CaseFileError for a line that is not an object whose `fields` are objects, OSError if the
+    file cannot be read.
     """
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"

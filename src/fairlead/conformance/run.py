@@ -1,4 +1,4 @@
-"""`fairlead conformance KIND FILES…`: replays case files and says where we differ."""
+"""Replays case files and prints the mismatches; the work of `fairlead conformance`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from fairlead.api.json import Json
-from fairlead.conformance.case_kind import CORRECTED_KINDS, KINDS, Finding, Kind
-from fairlead.conformance.comparison import CaseFileError, Difference, Remark, read_cases
+from fairlead.conformance.case_kind import CORRECTED_KINDS, KINDS, CaseKind, Finding
+from fairlead.conformance.comparison import CaseFileError, Mismatch, Remark, read_cases
 
 Say = Callable[[str], None]
 SHOWN_PER_FILE: Final = 20
@@ -28,11 +28,11 @@ def _to(stream: TextIO) -> Say:
 
 @dataclass(slots=True)
 class FileResult:
-    """What came of one file: how many cases, and differences and remarks by case name."""
+    """The result of one file: number of cases, mismatches and remarks by case name."""
 
     path: Path
     cases: int = 0
-    differences: list[tuple[str, Difference]] = field(default_factory=list)
+    differences: list[tuple[str, Mismatch]] = field(default_factory=list)
     remarks: list[tuple[str, Remark]] = field(default_factory=list)
 
     @property
@@ -46,7 +46,7 @@ class FileResult:
 
 
 def tally(results: Sequence[FileResult]) -> str:
-    """`9 cases, 7 agree, 1 differ, 1 corrected`; the last only if there are any."""
+    """`9 cases, 7 agree, 1 differ, 1 corrected`; the last part only if there are any."""
     cases = sum(result.cases for result in results)
     agree = sum(result.agreements for result in results)
     differ = sum(len(result.differences) for result in results)
@@ -56,11 +56,11 @@ def tally(results: Sequence[FileResult]) -> str:
 
 
 def compare_file(
-    kind: str | Kind, path: Path, *, corrected: bool = False, only: str = "*"
+    kind: str | CaseKind, path: Path, *, corrected: bool = False, only: str = "*"
 ) -> FileResult:
-    """Replay every case of `path` whose name matches `only`, with our corrections if `corrected`.
+    """Replay the cases of `path` that match `only`; `corrected` fixes upstream's defects.
 
-    Raises CaseFileError and OSError as `read_cases` does, and CaseFileError for cases of another
+    Raises CaseFileError and OSError as `read_cases` does, and CaseFileError for a case of another
     kind.
     """
     replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind
@@ -69,9 +69,9 @@ def compare_file(
         name = replayed.name_of(line) or f"case {number}"
         if not fnmatchcase(name, only):
             continue
-        result.cases += not line.get("setup")  # what only prepares is no case
+        result.cases += not line.get("setup")  # setup lines are not cases
         match _judge(replayed, path, name, line):
-            case Difference() as difference:
+            case Mismatch() as difference:
                 result.differences.append((name, difference))
             case Remark() as remark:
                 result.remarks.append((name, remark))
@@ -80,7 +80,7 @@ def compare_file(
     return result
 
 
-def _judge(kind: Kind, path: Path, name: str, line: Json) -> Finding:
+def _judge(kind: CaseKind, path: Path, name: str, line: Json) -> Finding:
     try:
         if kind.recognizes(line):
             return kind.judge(line)
@@ -90,7 +90,7 @@ def _judge(kind: Kind, path: Path, name: str, line: Json) -> Finding:
 
 
 def _kind_of(line: Json) -> str:
-    """The kinds that recognize `line`, which another did not."""
+    """The kinds that recognize `line`."""
     known = [
         name
         for name, kind in KINDS.items()
@@ -108,14 +108,14 @@ def run(  # noqa: PLR0913 - a command's options
     defects: str = "upstream",
     only: str = "*",
     shown: int = SHOWN_PER_FILE,
-    judged_by: Kind | None = None,
+    judged_by: CaseKind | None = None,
 ) -> int:
-    """Compare and tell; 0 where everything agrees, 1 on any difference, 2 on bad input.
+    """Replay `files` and print the result; 0 if everything agrees, 1 otherwise, 2 for bad input.
 
-    With `defects` "fixed" our defaults are compared, and cases that depend on what they correct
-    are listed. `only` is a pattern of case names, `shown` how many differences of a file are
-    told, `judged_by` replaces what is known under the name `kind`. Lines go to standard output
-    and standard error unless told otherwise.
+    With `defects` "fixed" Fairlead's defaults are compared, and cases that depend on a corrected
+    defect are listed. `only` is a pattern of case names, `shown` the number of mismatches to print
+    per file; `judged_by` replaces the kind called `kind`. `say` and `complain` default to standard
+    output and standard error.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:
@@ -127,14 +127,14 @@ def run(  # noqa: PLR0913 - a command's options
         return 2
     corrected = defects == "fixed"
     if corrected and kind not in CORRECTED_KINDS:
-        complain(f"fairlead conformance: --defects fixed: nothing is corrected in {kind}")
+        complain(f"fairlead conformance: --defects fixed: {kind} has no corrected defects")
         return 2
     results: list[FileResult] = []
     try:
         for path in files:
             replayed = judged_by or kind
             results.append(compare_file(replayed, path, corrected=corrected, only=only))
-            _tell(results[-1], say, shown)
+            _print_result(results[-1], say, shown)
     except CaseFileError as problem:
         complain(f"fairlead conformance: {problem}")
         return 2
@@ -148,7 +148,7 @@ def run(  # noqa: PLR0913 - a command's options
     return 1 if any(result.differences for result in results) else 0
 
 
-def _tell(result: FileResult, say: Say, shown: int) -> None:
+def _print_result(result: FileResult, say: Say, shown: int) -> None:
     say(str(result))
     for name, difference in result.differences[:shown]:
         say(f"  {name}: {difference}")

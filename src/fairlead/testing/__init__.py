@@ -1,4 +1,4 @@
-"""For tests of plugins, operators and clusters: builders, PluginScene, and whole local clusters.
+"""For tests of plugins, operators and clusters: builders, scenes, and whole local clusters.
 
 docs/testing.md and docs/python-api.md are the guides. Names are imported when they are first used,
 so that `import fairlead.testing` is cheap (pytest imports it in every run).
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
+    from fairlead.testing.batch_scene import BatchScene
     from fairlead.testing.builders import make_budget, make_node, make_pod
     from fairlead.testing.cluster.start import start_cluster
     from fairlead.testing.cluster.test_cluster import TestCluster
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fairlead.testing.storage_builders import make_claim, make_storage_class, make_volume
 
 __all__ = [
+    "BatchScene",
     "PluginScene",
     "RefusedError",
     "TestCluster",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 _MODULES: Final = {
+    "BatchScene": "batch_scene",
     "PluginScene": "plugin_scene",
     "RefusedError": "refusal",
     "TestCluster": "cluster.test_cluster",

@@ -1,4 +1,4 @@
-"""Groups, queues and their pods in few words; see `fairlead.testing.builders`."""
+"""Builders for PodGroups, Queues and their pods; see `fairlead.testing.builders`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def make_task(  # noqa: PLR0913 - a builder takes what a case varies
     annotations: Mapping[str, str] | None = None,
     **pod: Any,
 ) -> Pod:
-    """A pod for batch that asks for `cpu` and `memory` (or, with cpu 0, for nothing).
+    """A pod of a batch scheduler that requests `cpu` and `memory` (nothing with cpu 0).
 
-    It is in `group` by kube-batch's annotation. `meta` is metadata by its Python names.
+    It belongs to `group` by kube-batch's annotation. `meta` is metadata by Python names.
     """
     made = make_pod(
         name,
@@ -39,8 +39,8 @@ def make_task(  # noqa: PLR0913 - a builder takes what a case varies
         spec={"schedulerName": scheduler, **(spec or {})},
         **pod,
     )
-    marks = {GROUP_NAME_ANNOTATION: group} if group else {}
-    changes = {"annotations": {**marks, **(annotations or {})}, **(meta or {})}
+    membership = {GROUP_NAME_ANNOTATION: group} if group else {}
+    changes = {"annotations": {**membership, **(annotations or {})}, **(meta or {})}
     return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, **changes))
 
 
@@ -54,7 +54,7 @@ def make_group(
     status: Json | None = None,
     **spec: Any,
 ) -> PodGroup:
-    """A PodGroup of kube-batch's form; `spec` by JSON names."""
+    """A PodGroup; `spec` by JSON names."""
     own = {"minMember": min_member, **({"queue": queue} if queue else {}), **spec}
     meta = {"name": name, "namespace": namespace, "uid": f"uid-group-{name}"}
     body = {"apiVersion": api, "metadata": meta, "spec": own, "status": status or {}}
@@ -83,9 +83,9 @@ def make_gang(
     priority_class: str = "",
     **task: Any,
 ) -> list[PodGroup | Pod]:
-    """A group and its pods, `name-0` and so on; all on `node`, or each on the one of its place.
+    """A PodGroup and its pods `name-0`, …; `node` is one node for all, or one for each.
 
-    Without `min_member` all are needed.
+    `min_member` defaults to all members.
     """
     nodes = [node] * members if isinstance(node, str) else list(node)
     pods = [make_task(f"{name}-{i}", name, node=nodes[i], **task) for i in range(members)]

@@ -1,8 +1,7 @@
-"""Objects in few words: what a test does not say is ordinary.
+"""Builders for Nodes, Pods and PodDisruptionBudgets with defaults for everything.
 
-A node offers 4 cpu, 16Gi and 110 pods. A pod has one container that asks for what is given, and a
-uid made from its name. Whatever else an object may have is given by its JSON name, in `spec` and
-`status`, and goes over what the short form made.
+A node has 4 cpu, 16Gi and 110 pods by default. A pod has one container and a uid made from its
+name. Other fields are given by JSON names in `spec` and `status`, which override the builder's.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ def make_node(
     devices: Mapping[str, str | int] | None = None,
     **allocatable: str | int,
 ) -> Node:
-    """A node; `allocatable` by resource name replaces or adds to what an ordinary one offers.
+    """A node; `allocatable` by resource name overrides or extends the defaults.
 
-    `devices` does the same for names that Python cannot spell (nvidia.com/gpu). `taints` are
-    written `key=value:effect` or `key:effect`, `images` map names to bytes.
+    `devices` does the same for names that are no Python identifiers (nvidia.com/gpu). `taints` are
+    `key=value:effect` or `key:effect`; `images` map names to bytes.
     """
     offered = {"cpu": "4", "memory": "16Gi", "pods": "110", **allocatable, **(devices or {})}
     found = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
@@ -63,7 +62,7 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Pod:
-    """A pod, Running if it has a `node`, else waiting, maybe with the node `nominated` for it."""
+    """A pod: Running on `node`, else Pending; `nominated` is its nominated node."""
     metadata: Json = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
     metadata["uid"] = f"uid-{name}" if uid is None else uid
     if terminating:
@@ -93,9 +92,9 @@ def make_budget(
     namespace: str = "default",
     disrupted: Iterable[str] = (),
 ) -> PodDisruptionBudget:
-    """A budget over pods with the labels of `selector`, of which `allowed` may be disrupted now.
+    """A budget for pods with the labels `selector` that allows `allowed` disruptions.
 
-    `disrupted` are pods whose eviction its status already counts.
+    `disrupted` are pods whose disruption its status already counts.
     """
     status = {
         "disruptionsAllowed": allowed,

@@ -1,11 +1,11 @@
-"""PluginScene: a small cluster in which plugins are tried.
+"""PluginScene: a small cluster for tests of scheduler plugins.
 
     scene = PluginScene(Spread, nodes=[make_node("a"), make_node("b")])
     scene.add(make_pod("web-0", node="a"))
-    scene.schedule(make_pod("web-1"))                    # "b", or "" where it fits nowhere
+    scene.schedule(make_pod("web-1"))                    # "b", or "" if no node fits
     scene.evaluate(make_pod("web-2")).verdicts["a"]      # why not
 
-The plugins stand where `--plugin` puts them, checked and guarded as in a run.
+The plugins are placed as by `--plugin`, and checked and guarded as in a run.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class PluginScene:
-    """`cluster` is what the scheduler believes; `reports` are what it reported.
+    """A cluster, a profile with plugins, and the `reports` of the scheduler.
 
-    `served` is the profile with its plugins, as the scheduler asks them.
+    `cluster` is the scheduler's state; `served` is the profile with its plugins.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class PluginScene:
     ) -> None:
         """`plugins` are classes; `args` are their arguments by plugin name.
 
-        Those that `profile` does not place itself are put behind its own. `seed` settles choices
-        among equals. Raises ValueError (ProfileError among them) for a plugin that cannot be used.
+        Plugins that `profile` does not name run after its own. `seed` decides among equal nodes.
+        Raises ValueError (or its subclass ProfileError) for an unusable plugin.
         """
         self.cluster = Cluster()
         self.nominator = Nominator()
@@ -69,23 +69,23 @@ class PluginScene:
         self.reports.append(record)
 
     def add(self, *objects: ApiObject) -> None:
-        """Put objects into the cluster, or newer versions of them."""
+        """Add objects to the cluster, or update them."""
         for one in objects:
             self.cluster.apply(ObjectChanged(one))
 
     def remove(self, *objects: ApiObject) -> None:
-        """Take objects out of the cluster."""
+        """Remove objects from the cluster."""
         for one in objects:
             self.cluster.apply(ObjectDeleted(one))
 
     def nominate(self, pod: Pod, node: str) -> None:
-        """Let `node` be promised to `pod`, which waits for its victims to leave."""
+        """Nominate `node` for `pod`, as after a preemption."""
         self.nominator.nominate(self.info(pod), node)
 
     def schedule(self, pod: Pod) -> str:
-        """Place `pod` and say where; "" where it fits nowhere. It stays there for those to come.
+        """Schedule `pod`; its node, "" if none fits. The pod stays assumed on the node.
 
-        Raises RuntimeError where the cycle fails because of an error.
+        Raises RuntimeError if the cycle fails with an error.
         """
         decision = self.decide(pod)
         if isinstance(decision, Failure):
@@ -96,16 +96,16 @@ class PluginScene:
         return decision.node.name
 
     def decide(self, pod: Pod) -> Placement | Failure:
-        """One scheduling cycle, without consequences; a Failure says what would make room."""
+        """Run one scheduling cycle without placing the pod."""
         return settle(schedule_one(self.served, self.info(pod), self._tie_break))
 
     def make_room(self, pod: Pod) -> PostFilterResult | None:
-        """What the PostFilters would do for `pod`; None where it fits, or nothing helps."""
+        """The result of the PostFilters for `pod`; None if it fits or nothing helps."""
         decision = self.decide(pod)
         return decision.room if isinstance(decision, Failure) else None
 
     def evaluate(self, pod: Pod) -> Evaluation:
-        """Every verdict and every score."""
+        """The verdict and scores of every node."""
         return evaluate(self.served, self.info(pod))
 
     def info(self, pod: Pod) -> PodInfo:

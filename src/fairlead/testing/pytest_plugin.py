@@ -1,12 +1,12 @@
-"""The pytest plugin: a fresh cluster for every test that asks for one.
+"""The pytest plugin: the fixture `fairlead_cluster`, a fresh cluster for each test.
 
     def test_it(fairlead_cluster): ...
 
     @pytest.mark.fairlead_cluster(nodes=6, zones=3, paused=True)
     def test_it_in_three_zones(fairlead_cluster): ...
 
-With `fairlead_cluster_scope = module` (or class, package, session) in pytest's configuration the
-tests of a module share one; each worker of pytest-xdist has its own in any case.
+With `fairlead_cluster_scope = module` (or class, package, session) in pytest's configuration, the
+tests of a module share a cluster; each worker of pytest-xdist always has its own.
 """
 
 from __future__ import annotations
@@ -27,29 +27,28 @@ SCOPES: Final = ("function", "class", "module", "package", "session")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Say what pytest's configuration may hold."""
+    """Register the option `fairlead_cluster_scope`."""
     parser.addini(SCOPE, f"what shares a cluster: {', '.join(SCOPES)}", default="function")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say what tests may be marked with. Raises UsageError for an unknown scope."""
+    """Register the marker. Raises UsageError for an unknown scope."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(nodes=3, zones=1, speed=1.0, paused=False, without=()): what the cluster is "
-        "to be like",
+        f"{MARKER}(nodes=3, zones=1, speed=1.0, paused=False, without=()): settings of the cluster",
     )
     if config.getini(SCOPE) not in SCOPES:
         raise pytest.UsageError(f"{SCOPE} must be one of {', '.join(SCOPES)}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Raise UsageError for a mark that says nothing, since the cluster is not that test's alone."""
+    """Raise UsageError for a marked test whose cluster is shared: its mark has no effect."""
     scope = config.getini(SCOPE)
     if scope == "function":
         return
     for item in items:
         if any(mark.name == MARKER for mark in item.own_markers):
-            problem = f"is for one test, but {SCOPE} is {scope}: mark the whole (pytestmark)"
+            problem = f"has no effect with {SCOPE} = {scope}; use pytestmark"
             raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.{MARKER} {problem}")
 
 

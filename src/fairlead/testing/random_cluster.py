@@ -1,8 +1,8 @@
-"""Random clusters and pods from a seed, for property tests of plugins and policies.
+"""Random nodes, pods and budgets from a seed, for property tests of plugins and policies.
 
-The worlds are small and crowded on purpose: few labels, few zones, little room, so that most rules
-have something to say about most pods. Names come from fixed pools, so what is drawn twice replaces
-what was there.
+The clusters are deliberately small and crowded (few labels, few zones, little capacity), so that
+most rules affect most pods. Names come from fixed pools, so an object drawn twice replaces the
+first one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PORT: Final = 8000
 
 
 class Chance:
-    """Equal seeds draw equally."""
+    """A source of random choices; equal seeds give equal choices."""
 
     def __init__(self, seed: int) -> None:
         """`seed` is any integer."""
@@ -40,7 +40,7 @@ class Chance:
         return self._tie_break.pick(count)
 
     def one_in(self, count: int) -> bool:
-        """Happens once in `count` times."""
+        """True with probability 1 / `count`."""
         return self.below(count) == 0
 
     def of(self, choices: Sequence[Choice]) -> Choice:
@@ -48,13 +48,13 @@ class Chance:
         return choices[self.below(len(choices))]
 
     def some(self, choices: Sequence[Choice], at_most: int) -> list[Choice]:
-        """Up to `at_most` different ones of `choices`, in any order."""
+        """Up to `at_most` different elements of `choices`, in random order."""
         left = list(choices)
         return [left.pop(self.below(len(left))) for _ in range(self.below(at_most + 1))]
 
 
 def any_node(chance: Chance, name: str) -> Node:
-    """A node with little room, maybe in a zone, maybe tainted or cordoned."""
+    """A small node, possibly in a zone, possibly tainted or cordoned."""
     labels = {HOSTNAME: name, "cores": chance.of(("2", "4", "many"))}
     if not chance.one_in(6):
         labels[ZONE] = chance.of(("z1", "z2"))
@@ -80,10 +80,10 @@ def any_node(chance: Chance, name: str) -> Node:
 
 
 def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool = True) -> Pod:
-    """A pod, on `node` if that is given.
+    """A pod, placed on `node` if that is given.
 
-    A placed pod's host port is its own, so that no two on a node ever share one. Without
-    `beyond_the_node` nothing makes it look at other nodes than the one it is asked about.
+    Each placed pod has a different host port, so that no two pods of a node share one. Without
+    `beyond_the_node` its rules depend only on the evaluated node, not on others.
     """
     is_numbered = node and name in POD_NAMES
     port = _PORT + (POD_NAMES.index(name) if is_numbered else chance.below(2))
@@ -107,7 +107,7 @@ def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool 
 
 
 def any_requests(chance: Chance) -> dict[str, str | int]:
-    """What a container asks for; nothing, zero, and more than any node has among it."""
+    """Requests of a container: possibly none, zero, or more than any node has."""
     amounts: dict[str, str | int] = {}
     if not chance.one_in(4):
         amounts["cpu"] = chance.of(("0", "500m", "1", "1", "2", "5"))
@@ -119,13 +119,13 @@ def any_requests(chance: Chance) -> dict[str, str | int]:
 
 
 def any_budget(chance: Chance) -> PodDisruptionBudget:
-    """A budget over some of the pods, maybe with nothing left."""
+    """A budget for some of the pods, possibly exhausted."""
     selector = {"app": chance.of(_APPS)}
     return make_budget(chance.of(("b1", "b2")), selector, allowed=chance.below(3))
 
 
 def _any_spec(chance: Chance, *, beyond_the_node: bool) -> Json:
-    """What a pod demands beside resources; half the time nothing, so that pods share shapes."""
+    """Scheduling rules of a pod; half of the time none, so that pods share shapes."""
     match chance.below(20 if beyond_the_node else 12):
         case 0 | 1:
             return {"nodeSelector": {"disk": "ssd"}}

@@ -1,4 +1,4 @@
-"""What a test hears when the API server refuses."""
+"""RefusedError: the API server refused a request of a test."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class RefusedError(Exception):
-    """The API server said no; `status` is its Status."""
+    """The API server refused a request; `status` is its Status object."""
 
     def __init__(self, status: Json) -> None:
-        """The message is the server's."""
+        """Use the message of `status`."""
         super().__init__(status.get("message", "refused"))
         self.status = status
 
 
-def speaks_for_itself(failure: pytest.ExceptionInfo[BaseException]) -> bool:
-    """Whether `failure` is to be shown at the test's own line, not where it arose in here.
+def hides_traceback(failure: pytest.ExceptionInfo[BaseException]) -> bool:
+    """Whether pytest shows `failure` at the test's own line and hides frames of this package.
 
-    Modules name it as `__tracebackhide__`, where pytest looks for it.
+    Modules assign it to `__tracebackhide__`, which pytest evaluates.
     """
     return failure.errisinstance((AssertionError, RefusedError))

@@ -1,7 +1,7 @@
-"""Volumes and claims in few words, as `fairlead.testing.builders` has nodes and pods.
+"""Builders for volumes, claims and CSI objects; see `fairlead.testing.builders`.
 
-A claim asks for 1Gi, ReadWriteOnce, of the class "fast"; a volume offers just that and is
-Available. A class waits for its first consumer and has a provisioner.
+By default a claim requests 1Gi, ReadWriteOnce, of the class "fast"; a volume matches it and is
+Available; a class waits for its first consumer and has a provisioner.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STAMP: Final = "2026-01-01T00:00:00Z"
 
 
 def claiming(*names: str) -> Json:
-    """The spec of a pod that names these claims, for `make_pod`."""
+    """The spec of a pod with these claims, for `make_pod`."""
     volumes = [
         {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}}
         for i, name in enumerate(names)
@@ -51,9 +51,9 @@ def make_claim(  # noqa: PLR0913 - a builder takes what a case varies
     annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
 ) -> PersistentVolumeClaim:
-    """A claim; `volume` is what it names, `bound` says that both agree, `node` was selected for it.
+    """A claim for `volume`; `bound` completes the binding, `node` is its selected node.
 
-    `made_for` is the uid of the pod whose ephemeral volume it is.
+    `made_for` is the uid of the pod that owns it as an ephemeral volume.
     """
     notes = dict(annotations or {})
     notes |= {"pv.kubernetes.io/bind-completed": "yes"} if bound else {}
@@ -74,7 +74,7 @@ def make_claim(  # noqa: PLR0913 - a builder takes what a case varies
     return decode_as(PersistentVolumeClaim, obj)
 
 
-def make_volume(  # noqa: PLR0913 - likewise
+def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
     name: str,
     *,
     size: str = "1Gi",
@@ -90,9 +90,9 @@ def make_volume(  # noqa: PLR0913 - likewise
     handle: str = "",
     spec: Mapping[str, Any] | None = None,
 ) -> PersistentVolume:
-    """A volume; `claim` is `namespace/name` of whom it is for, `reach` the labels of its nodes.
+    """A volume; `claim` is `namespace/name` of its claim, `reach` the labels of its nodes.
 
-    The claim's uid is the one that `make_claim` gives unless `claim_uid` says otherwise.
+    `claim_uid` defaults to the uid that `make_claim` gives.
     """
     metadata: Json = {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})}
     if terminating:
@@ -125,9 +125,9 @@ def make_storage_class(
     is_default: bool = False,
     reclaim: str = "Delete",
 ) -> StorageClass:
-    """A class that `waits` for its first consumer or not.
+    """A class that `waits` for the first consumer or binds immediately.
 
-    `topologies` are where it makes volumes.
+    `topologies` are its allowed topologies.
     """
     terms = [
         {"matchLabelExpressions": [{"key": k, "values": list(v)} for k, v in term.items()]}
@@ -153,7 +153,7 @@ def make_csi_node(
     topology_keys: Iterable[str] = (),
     **limits: int | None,
 ) -> CSINode:
-    """What CSI drivers say of a node: `limits` by driver, where `_` stands for a dot."""
+    """The CSI drivers of a node; `limits` are volume limits by driver, `_` meaning a dot."""
     drivers = [
         {
             "name": driver.replace("_", "."),
@@ -169,7 +169,7 @@ def make_csi_node(
 
 
 def make_csi_driver(name: str = DRIVER, *, tells_capacity: bool) -> CSIDriver:
-    """A driver that publishes how much it can hold, or not."""
+    """A CSI driver that publishes storage capacity, or not."""
     return decode_as(
         CSIDriver, {"metadata": {"name": name}, "spec": {"storageCapacity": tells_capacity}}
     )
@@ -183,7 +183,7 @@ def make_capacity(
     topology: Mapping[str, Any] | None = None,
     of_class: str = FAST,
 ) -> CSIStorageCapacity:
-    """What is left of a class on the nodes that the label selector `topology` means."""
+    """Capacity of a class on the nodes that the label selector `topology` matches."""
     obj: Json = {"metadata": {"name": name, "namespace": "kube-system"}}
     obj["storageClassName"] = of_class
     said = {"capacity": capacity, "maximumVolumeSize": maximum, "nodeTopology": topology}
@@ -194,7 +194,7 @@ def make_capacity(
 def make_attachment(
     name: str, node: str, volume: str, *, attacher: str = DRIVER
 ) -> VolumeAttachment:
-    """`volume` is attached to `node`."""
+    """An attachment of `volume` to `node`."""
     source = {"persistentVolumeName": volume}
     spec = {"attacher": attacher, "nodeName": node, "source": source}
     return decode_as(VolumeAttachment, {"metadata": {"name": name}, "spec": spec})

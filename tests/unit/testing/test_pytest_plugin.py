@@ -82,7 +82,7 @@ def test_a_wish_that_makes_no_sense_is_refused(suite, wish, told) -> None:
 
 def test_a_test_cannot_say_what_a_shared_cluster_is_like(suite) -> None:
     result = suite(MARKED, "-o", "fairlead_cluster_scope=module")
-    result.stderr.fnmatch_lines(["*test_marked: @pytest.mark.fairlead_cluster is for one test*"])
+    result.stderr.fnmatch_lines(["*test_marked: @pytest.mark.fairlead_cluster has no effect with*"])
 
 
 FAILING = """

@@ -15,7 +15,7 @@ from fairlead.conformance.api.server.in_process import InProcess
 from fairlead.conformance.api.server.over_http import OverHttp
 from fairlead.conformance.api.server.own_cluster import OwnCluster
 from fairlead.conformance.api.server.own_server import OwnServer
-from fairlead.conformance.comparison import Difference
+from fairlead.conformance.comparison import Mismatch
 
 # What was recorded with controllers running.
 _LIVING: Final = ("02-tables", "07-clients")
@@ -66,7 +66,7 @@ class _Commands:
 
     session: KubectlSession | None = None
 
-    def run(self, line: Json) -> list[Difference]:
+    def run(self, line: Json) -> list[Mismatch]:
         """What differs when the command of `line` is run."""
         self.session = self.session or KubectlSession()
         return self.session.judge(line)

@@ -1,4 +1,4 @@
-"""The outcome of a session as the recorder of kube-batch's sessions writes it down."""
+"""The outcome of our session in the format of the recordings of kube-batch."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 
 _TRACED: Final = ("allocate", "pipeline", "release", "unevict", "unpipeline", "evict")
 _MILLI: Final = 1000
-# The recorder rounds memory to whole bytes and the rest to thousandths of its milli-units.
+# The recordings have memory in whole bytes and other resources in thousandths of milli-units.
 _PLACES: Final = {"memory": 0}
 
 
 class _Recorder:
-    """Follows a session and writes down what the case files have."""
+    """Observes a session and collects what the case files contain."""
 
     def __init__(self) -> None:
         self.trace: list[str] = []
@@ -75,7 +75,7 @@ def _on_node(session: Session, status: TaskStatus) -> dict[str, str]:
 
 
 def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
-    """Queue by queue as proportion has them; `released` tasks once counted as allocated."""
+    """The queues as proportion sees them, with `released` tasks counted as allocated."""
     for plugin in session.tiers.plugins:
         if isinstance(plugin, Proportion):
             return {
@@ -107,7 +107,7 @@ def _queue(
 
 
 def _amounts(session: Session, amounts: Mapping[int, float]) -> Json:
-    """By name; what is neither cpu nor memory in milli-units."""
+    """Amounts by resource name; resources other than cpu and memory in milli-units."""
     names = session.table.resources.names
     found = {
         names[column]: amount if column in (CPU, MEMORY) else amount * _MILLI
@@ -117,7 +117,7 @@ def _amounts(session: Session, amounts: Mapping[int, float]) -> Json:
 
 
 def _rounded(share: float) -> float:
-    """As the recorder rounds shares."""
+    """Round a share as the recordings do."""
     return round(share, 6)
 
 
@@ -157,7 +157,7 @@ def _events(commands: list[Command]) -> list[str]:
 
 
 def _kind(event: RecordEvent) -> str:
-    """Without the API group."""
+    """The kind without the API group."""
     return event.regarding.kind.partition(".")[0]
 
 
@@ -171,7 +171,7 @@ def _pod_conditions(commands: list[Command]) -> Json:
 
 
 def replay(scenario: Json, defects: BatchDefects, seed: int = 0) -> Json:
-    """What our session does, in the form of one of the recorded outcomes, with its trace."""
+    """Run our session; its outcome and trace in the format of the recordings."""
     cluster = Cluster()
     composition = compose(configuration(scenario, defects), cluster)
     _load(cluster, composition, scenario)
@@ -200,7 +200,7 @@ def _load(cluster: Cluster, composition: Composition, scenario: Json) -> None:
 
 
 def project(outcome: Json, job_of: Mapping[str, str]) -> Json:
-    """An outcome looked at more coarsely; `job_of` is the job of each task."""
+    """The projections of an outcome; `job_of` is the job of each task."""
     evicted = [one["task"] for one in outcome["evictions"]]
     return {
         "placements": outcome["binds"],

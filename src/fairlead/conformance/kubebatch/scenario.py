@@ -31,7 +31,7 @@ def _scheduler_name(scenario: Json) -> str:
 
 
 def objects(scenario: Json) -> Iterator[ApiObject]:
-    """What kube-batch's informers deliver: not the waiting pods of other schedulers."""
+    """The objects that kube-batch's informers deliver: no pending pods of other schedulers."""
     ours = _scheduler_name(scenario)
     for node in scenario["nodes"]:
         yield decode_as(Node, without_nulls(node))
@@ -48,7 +48,7 @@ def objects(scenario: Json) -> Iterator[ApiObject]:
 
 
 def _object(flat: Json, meta: tuple[str, ...]) -> Json:
-    """A flat record as an object; what is neither metadata nor status is its spec."""
+    """A flat record as an object; fields other than metadata and status become its spec."""
     return {
         "apiVersion": _GROUP_API,
         "metadata": {name: flat[name] for name in meta if flat.get(name)},
@@ -58,7 +58,7 @@ def _object(flat: Json, meta: tuple[str, ...]) -> Json:
 
 
 def jobs_of_tasks(scenario: Json) -> dict[str, str]:
-    """The job of each pod as the recorder names it: namespace and group, which may be ""."""
+    """The job of each pod as recorded: namespace/group, where the group may be ""."""
     found = {}
     for pod in scenario["pods"]:
         meta = pod["metadata"]

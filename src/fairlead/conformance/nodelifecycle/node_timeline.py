@@ -1,10 +1,10 @@
-"""Replaying recorded node timelines: node lifecycle, taint eviction and pod garbage collection.
+"""Replays recorded node timelines: node lifecycle, taint eviction and pod garbage collection.
 
-Compared are all that the controllers wrote, to the millisecond and as a multiset per instant, the
-states of the zones after each pass, and the nodes and pods at the end. Upstream's defects are on,
-unless the defaults are asked for: then a difference that goes away with the defects is a remark.
-Entries that did not happen in every recorded run are neither required nor held against us, and
-zone states that upstream leaves to chance are not compared.
+Three things are compared: everything the controllers wrote (to the millisecond, as a multiset per
+instant), the states of the zones after each monitor pass, and the nodes and pods at the end.
+Upstream's defects are reproduced; if Fairlead's defaults are compared instead, a mismatch that the
+defects explain is a remark. Entries that were not in every recorded run are optional, and zone
+states that are random upstream are not compared.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.conformance.comparison import ABSENT, Difference, Remark, first_difference
+from fairlead.conformance.comparison import ABSENT, Mismatch, Remark, first_mismatch
 from fairlead.conformance.node_world import EPOCH, NS_PER_MS, NodeWorld, to_ms
 from fairlead.conformance.nodelifecycle.scenario import begin_scenario
 from fairlead.engine.core.command import Issued
@@ -34,13 +34,13 @@ from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
 from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
 from fairlead.engine.state.cluster import Cluster
 
-# What a line says of its own recording, and not of the controllers.
+# Members of a line that describe the recording, not the controllers.
 _REMARKS: Final = ("unstable",)
 
 
 @dataclass(slots=True)
 class _ZoneStates:
-    """Notes the states of zones whenever they differ from before."""
+    """Logs changes of zone states."""
 
     lifecycle: NodeLifecycle
     entries: list[Json] = field(default_factory=list)
@@ -57,7 +57,7 @@ class _ZoneStates:
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """An engine whose zone states are noted after each deadline."""
+    """An engine whose zone states are logged after each deadline."""
 
     engine: Engine
     states: _ZoneStates
@@ -75,7 +75,7 @@ class _Observed:
 
 
 def decide_node_timeline(scenario: Json, defects: str = DefectPolicy.UPSTREAM) -> Json:
-    """What happens in `scenario`: `{"writes": …, "zone_states": …, "final": …}`."""
+    """Replay `scenario`: `{"writes": …, "zone_states": …, "final": …}`."""
     config = lifecycle_config(scenario["config"], DefectPolicy(defects))
     return replay(scenario, NodeLifecycle(config, SilentReporter(), EPOCH), config)
 
@@ -87,9 +87,9 @@ def replay(
     begin: Callable[[NodeWorld, Json], None] = begin_scenario,
     reporter: Reporter | None = None,
 ) -> Json:
-    """What happens in `scenario` with this `lifecycle`; `begin` fills the world.
+    """Replay `scenario` with this `lifecycle`; `begin` fills the world.
 
-    `reporter` hears of evictions.
+    `reporter` receives reports of evictions.
     """
     reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
     controllers: list[Controller] = [lifecycle, TaintEviction(config.profile, reporter)]
@@ -153,8 +153,8 @@ def _statuses(obj: Json) -> dict[str, str]:
 # --- comparing ---------------------------------------------------------------------------------
 
 
-def compare_node_timeline(expect: Json, found: Json) -> Difference | None:
-    """The first difference in what is compared; writes come first, by time."""
+def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
+    """The first mismatch; writes are compared first, by time."""
     theirs, sometimes = _by_stability(expect["writes"])
     ours = Counter(map(_line, found["writes"]))
     differences = [(*line, "missing") for line in theirs - ours]
@@ -162,43 +162,43 @@ def compare_node_timeline(expect: Json, found: Json) -> Difference | None:
     if differences:
         t_ms, text, what = min(differences)
         both = (json.loads(text), ABSENT) if what == "missing" else (ABSENT, json.loads(text))
-        return Difference(f"writes at {t_ms} ms", *both)
+        return Mismatch(f"writes at {t_ms} ms", *both)
     if expect["zone_states"] is not None:
         theirs_by_zone = _states_by_zone(expect["zone_states"])
         ours_by_zone = _states_by_zone(found["zone_states"])
-        difference = first_difference(theirs_by_zone, ours_by_zone, "zone_states")
+        difference = first_mismatch(theirs_by_zone, ours_by_zone, "zone_states")
         if difference is not None:
             return difference
-    return first_difference(expect["final"], found["final"], "final")
+    return first_mismatch(expect["final"], found["final"], "final")
 
 
-def compare_node_timeline_with_defaults(case: Json) -> Difference | Remark | None:
-    """Where the defaults differ from a recorded case; a remark where only our corrections do."""
+def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
+    """The mismatch of the defaults; a remark if only corrected defects cause it."""
     expect, scenario = case["expect"], case["scenario"]
     found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))
     if found is None:
         return None
     kept = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.UPSTREAM))
-    return kept or Remark(f"depends on a defect of upstream's that is corrected: {found}")
+    return kept or Remark(f"depends on a corrected upstream defect: {found}")
 
 
 def _by_stability(writes: list[Json]) -> tuple[Counter[Any], Counter[Any]]:
-    """The writes of every recorded run, and those of some runs only."""
+    """The writes of all recorded runs, and those of only some runs."""
     required = [write for write in writes if not write.get("unstable")]
     allowed = [write for write in writes if write.get("unstable")]
     return Counter(map(_line, required)), Counter(map(_line, allowed))
 
 
 def _line(write: Json) -> tuple[int, str]:
-    """The write as something to count, to order and to show."""
+    """A hashable, sortable form of a write."""
     kept = {name: value for name, value in write.items() if name not in _REMARKS}
     return write["t_ms"], json.dumps(kept, sort_keys=True)
 
 
 def _states_by_zone(entries: list[Json]) -> dict[str, list[Json]]:
-    """One history per zone: within a pass their order means nothing."""
+    """The history of each zone; the order of zones within a pass is arbitrary."""
     histories: dict[str, list[Json]] = {}
     for entry in entries:
-        told = {"t_ms": entry["t_ms"], "state": entry["state"]}
-        histories.setdefault(entry["zone"], []).append(told)
+        state_at = {"t_ms": entry["t_ms"], "state": entry["state"]}
+        histories.setdefault(entry["zone"], []).append(state_at)
     return histories

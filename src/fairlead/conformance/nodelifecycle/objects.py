@@ -1,4 +1,4 @@
-"""The objects of recorded node timelines as Kubernetes has them: times in ms become timestamps."""
+"""Converts objects of recorded node timelines to Kubernetes objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CONDITION_FIELDS: Final = ("type", "status", "reason", "message")
 
 
 def node_object(form: Json) -> Json:
-    """A Node."""
+    """The Node of `form`."""
     meta = {
         "name": form["name"],
         "uid": form["uid"],
@@ -42,7 +42,7 @@ def lease_object(node: str, renewed: Instant) -> Json:
 
 
 def pod_object(form: Json, grace_s: int) -> Json:
-    """A Pod, with the conditions of one that was scheduled when its readiness is given."""
+    """The Pod of `form`; if its readiness is given, with conditions of a scheduled pod."""
     created = _stamp(form["created_ms"])
     meta = {
         "namespace": form["namespace"],
@@ -63,7 +63,7 @@ def pod_object(form: Json, grace_s: int) -> Json:
 
 
 def posted_condition(before: Json, wanted: Json, now: Instant) -> Json:
-    """`wanted` as it is posted over `before` (empty when there was none)."""
+    """The condition `wanted` as a kubelet posts it over `before` ({} for none)."""
     stamp = format_timestamp(now)
     changed = before.get("status") != wanted["status"]
     return {
@@ -74,7 +74,7 @@ def posted_condition(before: Json, wanted: Json, now: Instant) -> Json:
 
 
 def _filled(form: Json, names: tuple[str, ...]) -> Json:
-    """Those of the named members that are not empty."""
+    """The named members of `form` that are not empty."""
     return {name: form[name] for name in names if form.get(name)}
 
 

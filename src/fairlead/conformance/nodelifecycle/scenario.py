@@ -1,7 +1,7 @@
-"""The scenario of a recorded node timeline: its objects, its script, and its kubelets.
+"""The scenario of a recorded node timeline: objects, script, and scripted kubelets.
 
-A kubelet that runs renews its lease and posts its status at regular instants, phases counted from
-t = 0; posting a status writes the conditions that the kubelet wants, and nothing else.
+A running kubelet renews its lease and posts its status periodically, with phases counted from
+t = 0. Posting a status writes the kubelet's conditions and nothing else.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class _Kubelet:
 
 
 def begin_scenario(world: NodeWorld, form: Json) -> None:
-    """Fill `world` with the objects of the scenario, and schedule what will happen to them."""
+    """Create the scenario's objects in `world` and schedule its script."""
     NodeScenario(world, form).begin()
 
 
 @dataclass
 class NodeScenario:
-    """Fills `world` with objects and acts; times are the recorder's milliseconds."""
+    """Creates objects and schedules actions in `world`; times are recorded milliseconds."""
 
     world: NodeWorld
     form: Json
@@ -65,7 +65,7 @@ class NodeScenario:
         for line in self.form["script"]:
             self.world.at(line["t_ms"], partial(self._do, line))
 
-    # --- the store, past its rules -----------------------------------------------------------
+    # --- direct access to storage, without the rules of the store ------------------------------
 
     def _put(self, kind: Kind, obj: Json) -> None:
         self.world.store.storage.put(kind, obj)
@@ -74,7 +74,7 @@ class NodeScenario:
         return self.world.store.find(kind, namespace, name)
 
     def _grace_s(self, pod: Json) -> int:
-        """Where deletions are immediate, pods need no time to stop."""
+        """The grace period; 0 if the scenario deletes pods immediately."""
         if self.form["config"]["pod_delete"] == "immediate":
             return 0
         grace = pod.get("grace_seconds")
@@ -133,7 +133,7 @@ class NodeScenario:
     # --- the script ----------------------------------------------------------------------------
 
     def _do(self, line: Json, now: Instant) -> None:
-        """One line of the script."""
+        """Perform one line of the script."""
         operation = getattr(self, f"_op_{line['op']}", None)
         if operation is None:
             raise ValueError(f"unknown op {line['op']!r}")
@@ -189,14 +189,14 @@ class NodeScenario:
         self._respec(line["node"], unschedulable=False)
 
     def _op_taint_add(self, line: Json, now: Instant) -> None:
-        """A taint that is there only gets the value."""
+        """Add a taint; an existing one only gets the new value."""
         added = {key: value for key, value in line["taint"].items() if value}
         taints = self._taints(line["node"])
-        for place, taint in enumerate(taints):
+        for index, taint in enumerate(taints):
             if (taint["key"], taint["effect"]) == (added["key"], added["effect"]):
                 kept = {key: value for key, value in taint.items() if key != "value"}
                 value = {"value": added["value"]} if "value" in added else {}
-                taints[place] = kept | value
+                taints[index] = kept | value
                 break
         else:
             taints.append(added)

@@ -1,7 +1,7 @@
-"""What controllers write to nodes and pods, in the words of the recorded node timelines.
+"""Logs what controllers write to nodes and pods, in the format of recorded node timelines.
 
-A change of an object becomes one entry per taint, condition and label that differs; deletions and
-events are entries of their own. Equal events and deletions of one instant count once.
+A change of an object becomes one entry per changed taint, condition and label; deletions and events
+are separate entries. Equal events and deletions at the same instant are logged once.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ def stamp_ms(text: str) -> int:
 
 
 class NodeWriteLog:
-    """`entries` in the order in which they happened."""
+    """The log; `entries` are in order of time."""
 
     def __init__(self) -> None:
-        """Nothing was written yet."""
+        """Start with an empty log."""
         self.entries: list[Json] = []
         self._context: Json | None = None
 
     def begin(self, command: Command, by: str, now: Instant, store: Store) -> None:
-        """`by` is about to do `command`; changes until `end` are its doing."""
+        """Attribute changes until `end` to `by`, which performs `command`."""
         self._context = {"t_ms": (now - EPOCH) // NS_PER_MS, "by": by}
         match command:
             case RecordEvent():
@@ -46,11 +46,11 @@ class NodeWriteLog:
                     self._add_once(_deletion(command, pod))
 
     def end(self) -> None:
-        """What happens now is somebody else's doing."""
+        """Stop attributing changes."""
         self._context = None
 
     def see(self, change: StoredChange) -> None:
-        """Write down a change of an object."""
+        """Log a change of an object."""
         if self._context is None or change.type is not ChangeType.MODIFIED:
             return
         before = change.previous or {}

@@ -1,7 +1,7 @@
-"""Replaying recorded decisions of kube-scheduler, one pod against one cluster at a time.
+"""Replays recorded decisions of kube-scheduler about one pod in one cluster.
 
-A case file holds JSON lines `{"case": input, "expect": decision}`. What is compared is what the
-file states, fact by fact; where upstream chooses at random the file has the set of choices.
+A case file has JSON lines `{"case": input, "expect": decision}`. Every fact in the file is
+compared; for random choices the file has the set of possible choices.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _KINDS: dict[str, type[ApiObject]] = {
 
 
 def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -> Served:
-    """The default profile over the cluster that `case` describes.
+    """The default profile over the cluster of `case`.
 
-    `more_kinds` are read beside those that every case has.
+    `more_kinds` are additional kinds of objects to read.
     """
     cluster, nominator = Cluster(), Nominator()
     objects = [
@@ -64,26 +64,26 @@ def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -
 
 
 def _nominate(nominator: Nominator, pod: PodInfo) -> None:
-    """Finished pods are not here any more; those of other schedulers have no say."""
+    """Register the nominated node of a pending pod."""
     node = pod.pod.status.nominated_node_name
     if node and not pod.pod.spec.node_name:
         nominator.nominate(pod, node)
 
 
 def pod_info(served: Served, obj: Json) -> PodInfo:
-    """The pod to schedule, as the cluster's shapes have it."""
+    """The pod to schedule, with its shape in the cluster."""
     pod = decode_as(Pod, without_nulls(obj))
     return PodInfo(pod, served.framework.cluster.shapes.shape_of(pod))
 
 
 def decide(case: Json) -> Json:
-    """What we decide about a single case, in the form of `expect`."""
+    """Our decision about a case, in the form of `expect`."""
     served = build(case)
     return as_expected(evaluate(served, pod_info(served, case["pending"])))
 
 
 def as_expected(found: Evaluation) -> Json:
-    """An evaluation in the words of the case files."""
+    """An evaluation in the format of the case files."""
     if found.gated is not None:
         return {"preEnqueue": _status(found.gated)}
     if not found.verdicts:
@@ -95,7 +95,7 @@ def as_expected(found: Evaluation) -> Json:
         },
     }
     if found.pre_filter is not None:
-        # The recorder has neither skips nor rejectors for a pod that PreFilter refused.
+        # The recordings have neither skips nor rejectors for a pod that PreFilter rejected.
         result |= {"preFilter": _status(found.pre_filter), "unschedulablePlugins": None}
     else:
         result["skippedFilter"] = found.skipped_filters

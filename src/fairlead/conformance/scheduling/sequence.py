@@ -1,9 +1,9 @@
-"""Replaying recorded traces: pods scheduled one after the other in a cluster that changes.
+"""Replays recorded traces: pods scheduled one after the other in a changing cluster.
 
-Where upstream chooses at random the trace goes on with the first name in order, so that every step
-has one answer. The rules of a step are the recorder's: a bound pod runs from its step on, victims
-vanish at once and the preemptor is tried again in the same step, budgets' statuses stay as they
-are, and a pod that cannot be scheduled is dropped.
+At random choices the trace continues with the first name, so that every step has one result. Steps
+follow the rules of the recording: a bound pod runs from its step on, victims vanish at once, the
+preemptor is retried in the same step, statuses of budgets do not change, and an unschedulable pod
+is dropped.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _EPOCH = parse_timestamp("2026-01-01T00:00:00Z")
 
 
 def decide_sequence(case: Json) -> Json:
-    """What we decide about every step of `case`, in the form of `expect`."""
+    """Our decisions about all steps of `case`, in the form of `expect`."""
     trace = _Trace(build(case))
     steps = [trace.step(number, step) for number, step in enumerate(case["steps"])]
     return {"steps": steps, "final": trace.final()}
 
 
 class _Trace:
-    """The cluster as the trace goes on."""
+    """The cluster of a trace, changed step by step."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
         self._cluster = served.framework.cluster
 
     def step(self, number: int, step: Json) -> Json:
-        """What happens in one step."""
+        """Perform one step; its result."""
         match step["op"]:
             case "schedule":
                 pod = step["pod"]
@@ -101,7 +101,7 @@ class _Trace:
         self._cluster.apply(ObjectChanged(decode_as(Pod, without_nulls(bound))))
 
     def final(self) -> Json:
-        """Where every pod is in the end."""
+        """The pods of every node at the end."""
         nodes = self._cluster.table.nodes()
         return {node.name: sorted(pod.key for pod in node.pods.values()) for node in nodes}
 

@@ -1,8 +1,7 @@
-"""Replaying recorded decisions of kube-scheduler about pods with volumes.
+"""Replays recorded decisions of kube-scheduler about pods with volumes.
 
-Cases of the same form as `fairlead.conformance.scheduling.pod`, with objects of storage beside the
-others. What is expected also says, for feasible nodes on which something would be done, which claim
-would be bound to which volume, and which claims would be made there.
+Cases have the form of module `pod` plus storage objects. Expectations also state, for each feasible
+node with work to do, which claims would be bound to which volumes and which would be provisioned.
 """
 
 from __future__ import annotations
@@ -40,19 +39,19 @@ _KINDS: Final[dict[str, type[ApiObject]]] = {
 
 
 def has_storage(case: Json) -> bool:
-    """Whether `case` lists objects of storage, of which cases without volumes know nothing."""
+    """Whether `case` has storage objects, which cases without volumes do not."""
     return any(name in case for name in _KINDS)
 
 
 def has_volumes(case: Json) -> bool:
-    """Whether `case` is about volumes: objects of storage, or a pending pod that mounts some."""
+    """Whether `case` is about volumes: it has storage objects, or a pending pod with volumes."""
     if has_storage(case):
         return True
     return "pending" in case and bool(case["pending"].get("spec", {}).get("volumes"))
 
 
 def decide_volumes(case: Json) -> Json:
-    """What we decide about a single case, in the form of `expect`."""
+    """Our decision about a case, in the form of `expect`."""
     served = build(case, _KINDS)
     pod = pod_info(served, case["pending"])
     found = evaluate(served, pod)
@@ -64,7 +63,7 @@ def decide_volumes(case: Json) -> Json:
 
 
 def _volumes(served: Served, pod: PodInfo, found: Evaluation) -> Json:
-    """What would be done on each feasible node, where anything would."""
+    """Bindings and provisionings on each feasible node that has any."""
     plugin = served.framework.find(NAME)
     assert isinstance(plugin, VolumeBinding)
     state = CycleState()
@@ -76,11 +75,11 @@ def _volumes(served: Served, pod: PodInfo, found: Evaluation) -> Json:
         assert node is not None
         volumes = plugin.volumes_on(state, node)
         if volumes.bindings or volumes.provisions:
-            result[name] = _told(volumes)
+            result[name] = _as_expected(volumes)
     return result
 
 
-def _told(volumes: PodVolumes) -> Json:
+def _as_expected(volumes: PodVolumes) -> Json:
     return {
         "bind": {claim.key: volume.key for claim, volume in volumes.bindings},
         "provision": sorted(claim.key for claim in volumes.provisions),

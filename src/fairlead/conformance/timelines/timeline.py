@@ -1,7 +1,7 @@
-"""Replaying recorded timelines: the scheduler over time against a scripted world.
+"""Replays recorded timelines: the scheduler over time in a scripted world.
 
-Compared are all scheduling attempts, in order and to the millisecond, and everything that was
-written, as a multiset per instant.
+All scheduling attempts are compared in order, to the millisecond, and all writes as a multiset per
+instant.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.conformance.comparison import Difference, first_difference
+from fairlead.conformance.comparison import Mismatch, first_mismatch
 from fairlead.conformance.timeline_world import (
     NS_PER_MS,
     TimelineWorld,
@@ -43,7 +43,7 @@ _FAILED_FIELDS: Final = ("plugins", "nominating", "message")
 
 
 class _Attempts:
-    """A reporter that lists attempts in the recorder's words."""
+    """A reporter that lists attempts in the format of the recordings."""
 
     def __init__(self) -> None:
         self.entries: list[Json] = []
@@ -88,7 +88,7 @@ def _failure(record: PodUnschedulable) -> Json:
 
 
 def decide_timeline(scenario: Json) -> Json:
-    """What happens in `scenario`, as far as it is compared: `{"attempts": …, "writes": …}`."""
+    """Replay `scenario`: `{"attempts": …, "writes": …}`."""
     attempts = _Attempts()
     cluster = Cluster()
     start = instant(scenario["config"]["start_ms"])
@@ -121,7 +121,7 @@ def scheduler_config(config: Json) -> SchedulerConfig:
 
 
 def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
-    """Writes grouped by instant, sorted within it."""
+    """Writes grouped by instant and sorted within it."""
     grouped: dict[str, list[Json]] = {}
     for write in writes:
         ordered = {name: write[name] for name in sorted(write)}
@@ -131,9 +131,9 @@ def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
     return grouped
 
 
-def compare_timeline(expect: Json, found: Json) -> Difference | None:
-    """The first difference in what is compared."""
-    return first_difference(comparable(expect), found)
+def compare_timeline(expect: Json, found: Json) -> Mismatch | None:
+    """The first mismatch in the compared part."""
+    return first_mismatch(comparable(expect), found)
 
 
 def comparable(expect: Json) -> Json:

@@ -1,4 +1,4 @@
-"""Writes: what changed in the scripted world, in the recorder's words."""
+"""Writes: the changes in the scripted world, in the format of the recordings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CUT: Final = " ..."
 
 @dataclass(slots=True)
 class Writes:
-    """`entries` in the order in which they happened."""
+    """The log; `entries` are in order of time."""
 
     entries: list[Json] = field(default_factory=list)
 
@@ -35,7 +35,7 @@ class Writes:
         self._add(t_ms, "running", pod=pod)
 
     def removed(self, t_ms: int, pod: str) -> None:
-        """The pod's object is gone."""
+        """The pod was removed from the API."""
         self._add(t_ms, "removed", pod=pod)
 
     def delete(self, t_ms: int, pod: str, node: str, *, already_terminating: bool) -> None:
@@ -60,7 +60,7 @@ class Writes:
         self._add(t_ms, "event", **fields)
 
     def pod_changed(self, t_ms: int, before: Json | None, after: Json) -> None:
-        """Nominations and conditions that changed with this version."""
+        """Log nominations and conditions that this version changed."""
         if before is None:
             return
         meta = after["metadata"]

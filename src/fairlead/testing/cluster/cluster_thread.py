@@ -1,7 +1,7 @@
-"""ClusterThread: a local cluster that lives in a thread of its own, served on a free port.
+"""ClusterThread: runs a local cluster in its own thread, served over HTTPS on a free port.
 
-Clients come by HTTPS from anywhere, also from the thread that holds this object. What that thread
-itself wants of the cluster it has done over there, between two requests (`call`).
+Clients can connect from any thread. Code of the test that needs the cluster itself is executed in
+the cluster's thread, between two requests (`call`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
 from fairlead.apiserver.http.listener import Certificate
 from fairlead.apiserver.request import ADMIN
-from fairlead.testing.refusal import speaks_for_itself
+from fairlead.testing.refusal import hides_traceback
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 from fairlead.worlds.local.kubeconfig import kubeconfig, write_secret
@@ -31,14 +31,14 @@ from fairlead.worlds.local.server.serve import ServeOptions, served
 HOST: Final = "127.0.0.1"
 STOP_SECONDS_MAX: Final = 10.0
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-__tracebackhide__ = speaks_for_itself
+__tracebackhide__ = hides_traceback
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where clients find the cluster, and how they come in; `authority` is its CA, as PEM."""
+class ClusterAccess:
+    """Address and credentials of the cluster; `authority` is its CA as PEM."""
 
     url: str
     token: str
@@ -47,13 +47,15 @@ class Place:
 
 
 class ClusterThread:
-    """A running cluster; made by `running`."""
+    """A running cluster; created by `running`."""
 
-    def __init__(self, cluster: LocalCluster, door: ServeOptions, place: Place) -> None:
-        """Nothing happens before `start`."""
+    def __init__(
+        self, cluster: LocalCluster, serve_options: ServeOptions, access: ClusterAccess
+    ) -> None:
+        """Prepare the thread; `start` runs it."""
         self.cluster = cluster
-        self.place = place
-        self._door = door
+        self.access = access
+        self._serve_options = serve_options
         self._loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
         self._ready: Future[Runner] = Future()
@@ -61,23 +63,23 @@ class ClusterThread:
 
     @property
     def runner(self) -> Runner:
-        """What drives the cluster; to be touched inside `call` only."""
+        """The driver of the cluster; use it only inside `call`."""
         return self._ready.result()
 
     def start(self) -> None:
-        """Come back when clients may come. Raises what kept the cluster from it."""
+        """Start the cluster and wait until it accepts clients. Raises its startup error."""
         self._thread.start()
         self._ready.result()
 
     def stop(self) -> None:
-        """End it, and all connections with it."""
+        """Stop the cluster and close all connections."""
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(STOP_SECONDS_MAX)
 
-    def call(self, act: Callable[[Runner], Awaitable[Answer]]) -> Answer:
-        """Have `act` done where the cluster lives; what it gives or raises."""
+    def call(self, act: Callable[[Runner], Awaitable[Result]]) -> Result:
+        """Execute `act` in the cluster's thread; returns or raises what it does."""
 
-        async def acting() -> Answer:
+        async def acting() -> Result:
             return await act(self.runner)
 
         return asyncio.run_coroutine_threadsafe(acting(), self._loop).result()
@@ -94,14 +96,14 @@ class ClusterThread:
             self._loop.close()
 
     async def _serve(self) -> None:
-        async with served(self.cluster, self._door) as runner:
+        async with served(self.cluster, self._serve_options) as runner:
             self._ready.set_result(runner)
             await self._ended.wait()
 
 
 @contextmanager
 def running(options: LocalOptions, clock: LocalClock, folder: Path) -> Iterator[ClusterThread]:
-    """A fresh cluster while the block lasts; its kubeconfig and keys are in `folder`."""
+    """A fresh cluster for the block; its kubeconfig and keys are in `folder`."""
     with socket() as listening:
         listening.bind((HOST, 0))
         listening.listen()
@@ -117,20 +119,22 @@ def _prepared(
     options: LocalOptions, clock: LocalClock, folder: Path, listening: socket
 ) -> ClusterThread:
     address = f"{HOST}:{listening.getsockname()[1]}"
-    # Whether a certificate is good is judged by the clocks of clients, not by the cluster's.
+    # Clients check certificates against their own clocks, not the cluster's.
     real_now = datetime.now(UTC)  # noqa: TID251
     authority, token = new_authority(real_now), new_token()
     server = new_server(authority, (HOST,), real_now)
     options = replace(options, address=address, authority=authority.certificate)
     cluster = LocalCluster(options, clock, {token: ADMIN}, new_authority(real_now).key)
-    place = Place(f"https://{address}", token, authority.certificate, folder / "kubeconfig")
+    access = ClusterAccess(
+        f"https://{address}", token, authority.certificate, folder / "kubeconfig"
+    )
     chain, key = folder / "server.crt", folder / "server.key"
     write_secret(chain, server.certificate)
     write_secret(key, server.key)
-    write_secret(place.kubeconfig, kubeconfig(place.url, token, authority.certificate))
-    door = ServeOptions(
+    write_secret(access.kubeconfig, kubeconfig(access.url, token, authority.certificate))
+    serve_options = ServeOptions(
         listening=listening,
         authenticate=cluster.tokens,
         certificate=Certificate(str(chain), str(key)),
     )
-    return ClusterThread(cluster, door, place)
+    return ClusterThread(cluster, serve_options, access)

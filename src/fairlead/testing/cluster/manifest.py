@@ -1,4 +1,4 @@
-"""What a test may hand over as objects: one, several, YAML text, or a file of it."""
+"""Converts what a test passes as objects: one, several, YAML text, or a YAML file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Manifests = Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | Path
 
 
 def manifests_of(given: Manifests) -> list[Json]:
-    """The objects, those of lists taken out of them. Raises TypeError for anything else."""
+    """The objects; Lists are expanded. Raises TypeError for anything else."""
     if isinstance(given, Path):
         return manifests_of(given.read_text())
     if isinstance(given, str):

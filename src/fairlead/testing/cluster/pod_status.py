@@ -1,4 +1,4 @@
-"""What a pod's status says, for expectations and for those that are not met."""
+"""Reads pod statuses, for expectations and their failure messages."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from fairlead.api.json import Json
 
 
 def node_of(pod: Json) -> str:
-    """The node it is bound to, "" if none."""
+    """The node the pod is bound to, "" if none."""
     return str(pod.get("spec", {}).get("nodeName", ""))
 
 
 def is_ready(pod: Json) -> bool:
-    """Whether it runs and is ready."""
+    """Whether the pod runs and is ready."""
     conditions = {c["type"]: c["status"] for c in _conditions(pod)}
     return pod["status"].get("phase") == "Running" and conditions.get("Ready") == "True"
 
 
 def why_unschedulable(pod: Json) -> str:
-    """What the scheduler says about a pod that it has found no node for, "" for others."""
+    """The scheduler's message for an unschedulable pod, "" for others."""
     said = (c for c in _conditions(pod) if c.get("reason") == "Unschedulable")
     return next((str(condition.get("message", "")) for condition in said), "")
 
 
-def evicted(pod: Json | None, uid: str) -> bool:
-    """Whether the pod with `uid`, last seen as `pod`, is told to go, or has gone."""
+def is_evicted(pod: Json | None, uid: str) -> bool:
+    """Whether the pod with `uid` is terminating, failed or gone; `pod` has its name now."""
     if pod is None or pod["metadata"]["uid"] != uid:
         return True
     return "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") == "Failed"
 
 
-def story(pod: Json | None) -> str:
-    """How it stands with a pod, in one line."""
-    return "there is no such pod" if pod is None else ", ".join(_told(pod))
+def status_text(pod: Json | None) -> str:
+    """The status of a pod in one line."""
+    return "there is no such pod" if pod is None else ", ".join(_parts(pod))
 
 
-def lingering(obj: Json | None) -> str:
-    """Why an object is still there, in one line."""
+def deletion_text(obj: Json | None) -> str:
+    """Why an object still exists, in one line."""
     meta = (obj or {}).get("metadata", {})
     if "deletionTimestamp" not in meta:
-        return "nobody deleted it"
+        return "it was not deleted"
     kept = ", ".join(meta.get("finalizers", ()))
-    return f"is being deleted, and kept by {kept}" if kept else "is being deleted"
+    return f"is terminating, kept by finalizers {kept}" if kept else "is terminating"
 
 
-def _told(pod: Json) -> Iterator[str]:
+def _parts(pod: Json) -> Iterator[str]:
     yield pod.get("status", {}).get("phase", "Pending")
     if node_of(pod):
         yield f"on {node_of(pod)}"
     if pod["metadata"].get("deletionTimestamp"):
-        yield "is being deleted"
+        yield "is terminating"
     for condition in _conditions(pod):
         if condition.get("status") != "True" and condition.get("message"):
             yield f"{condition.get('reason', condition['type'])}: {condition['message']}"

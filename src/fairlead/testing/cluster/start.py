@@ -1,4 +1,4 @@
-"""start_cluster: a TestCluster without pytest."""
+"""start_cluster: starts a TestCluster, with or without pytest."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ def start_cluster(
     paused: bool = False,
     without: Sequence[str] = (),
 ) -> AbstractContextManager[TestCluster]:
-    """A fresh cluster while the block lasts; its kubeconfig and keys are in `folder`.
+    """A fresh cluster for the block; its kubeconfig and keys are in `folder`.
 
-    `without` names parts to leave out, so that something else can take their place: kubelet,
-    workloads, volumes, disruption, node-lifecycle, scheduler, metrics. Raises ValueError for what
-    makes no sense.
+    `without` disables parts that the test replaces: kubelet, workloads, volumes, disruption,
+    node-lifecycle, scheduler, metrics. Raises ValueError for invalid arguments.
     """
     if nodes < 0 or not 1 <= zones <= max(1, nodes):
-        raise ValueError(f"{nodes} nodes in {zones} zones: there is at least a node for each zone")
+        raise ValueError(f"{nodes} nodes in {zones} zones: every zone needs a node")
     if not 0 < speed <= SPEED_MAX:
         raise ValueError(f"speed must be more than 0 and at most {SPEED_MAX:g}, not {speed}")
     for part in without:

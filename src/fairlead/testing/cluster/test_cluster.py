@@ -1,4 +1,4 @@
-"""TestCluster: a whole cluster for one test, its time, its failures, and what to expect of it.
+"""TestCluster: a whole cluster for one test: objects, clock, failures and expectations.
 
     def test_survives_a_lost_node(fairlead_cluster):
         fairlead_cluster.apply(deployment)
@@ -6,8 +6,8 @@
         fairlead_cluster.fail_node(node)
         fairlead_cluster.expect_evicted_at("web-0", "5m50s", tolerance="5s")
 
-Any client can work on the cluster meanwhile (`kubeconfig`). An expectation lets time pass until it
-is met or its limit is reached (`waiting`); minutes there take milliseconds here.
+Any client can use the cluster at the same time (`kubeconfig`). An expectation advances the clock
+until it is met or its limit is reached (module wait); simulated minutes take milliseconds.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.instant import DurationNs
-from fairlead.testing.cluster.api_client import Asking, path_of
+from fairlead.testing.cluster.api_client import ApiClient, path_of
 from fairlead.testing.cluster.cluster_thread import ClusterThread
 from fairlead.testing.cluster.manifest import Manifests, manifests_of
 from fairlead.testing.cluster.pod_status import (
-    evicted,
+    deletion_text,
+    is_evicted,
     is_ready,
-    lingering,
     node_of,
-    story,
+    status_text,
     why_unschedulable,
 )
-from fairlead.testing.cluster.wait import Waiting
-from fairlead.testing.refusal import speaks_for_itself
+from fairlead.testing.cluster.wait import ConditionWaiter
+from fairlead.testing.refusal import hides_traceback
 from fairlead.worlds.local.server.runner import Runner
 
 Objects = list[Json]
@@ -43,43 +43,43 @@ DEFAULT: Final = "default"
 ZONE: Final = "topology.kubernetes.io/zone"
 MANAGER: Final = "fairlead-test"
 
-__tracebackhide__ = speaks_for_itself
+__tracebackhide__ = hides_traceback
 
 
 class TestCluster:
-    """A cluster and the verbs of a test. Times are virtual: the cluster's own."""
+    """A cluster with the verbs of a test. All times are on the cluster's clock."""
 
-    __test__ = False  # what pytest should not take for a class of tests
+    __test__ = False  # pytest must not collect this class
 
     def __init__(self, thread: ClusterThread) -> None:
-        """Use the fixture `fairlead_cluster`, or `fairlead.testing.cluster.start.start_cluster`."""
+        """Use the fixture `fairlead_cluster`, or `fairlead.testing.start_cluster`."""
         self._thread = thread
         self._clock = thread.cluster.clock
-        self._asking = Asking(thread)
-        self._waiting = Waiting(thread)
-        self.url = thread.place.url
-        self.token = thread.place.token
-        self.authority = thread.place.authority
-        self.kubeconfig = thread.place.kubeconfig
+        self._client = ApiClient(thread)
+        self._waiter = ConditionWaiter(thread)
+        self.url = thread.access.url
+        self.token = thread.access.token
+        self.authority = thread.access.authority
+        self.kubeconfig = thread.access.kubeconfig
 
     # --- time ------------------------------------------------------------------------------
 
     @property
     def now(self) -> datetime:
-        """What time it is in the cluster."""
+        """The time on the cluster's clock."""
         return datetime.fromtimestamp(self._clock.now() / 1e9, UTC)
 
     def advance(self, duration: Duration) -> datetime:
-        """Let time pass at once, with everything that falls due in it; what time it is then."""
+        """Advance the clock; everything due in that time happens. Returns the new time."""
         self._thread.call(lambda runner: runner.advance(_ns(duration)))
         return self.now
 
     def pause(self) -> None:
-        """Let time stand still but for `advance` and expectations."""
+        """Stop the clock; only `advance` and expectations move it."""
         self._steer(speed=None, paused=True)
 
     def resume(self, speed: float | None = None) -> None:
-        """Let time run, maybe at another speed: so many seconds in the cluster per real second."""
+        """Restart the clock; `speed` is in simulated seconds per real second."""
         self._steer(speed=speed, paused=False)
 
     def _steer(self, *, speed: float | None, paused: bool) -> None:
@@ -91,53 +91,50 @@ class TestCluster:
     # --- objects ---------------------------------------------------------------------------
 
     def apply(self, manifests: Manifests) -> Objects:
-        """Apply objects, and give them back as they are stored.
+        """Apply objects on the server; the stored objects.
 
-        `manifests` is an object, several, YAML text, or the path of a file of it. Raises
+        `manifests` is an object, several objects, YAML text, or the path of a YAML file. Raises
         RefusedError, and LookupError for a kind that is not served.
         """
         return [self._apply(manifest) for manifest in manifests_of(manifests)]
 
     def _apply(self, manifest: Json) -> Json:
         meta = manifest.get("metadata") or {}
-        kind = self._asking.kind_of(manifest)
+        kind = self._client.kind_of(manifest)
         path = path_of(kind, meta.get("namespace", DEFAULT), meta.get("name", ""))
         query = {"fieldManager": MANAGER, "force": "true"}
-        return self._asking.request("PATCH", path, manifest, "application/apply-patch+yaml", query)
+        return self._client.request("PATCH", path, manifest, "application/apply-patch+yaml", query)
 
     def get(self, kind: str, name: str, namespace: str = DEFAULT) -> Json | None:
-        """An object by kind (`pod`, `deploy`, `Widget`), None when there is none."""
-        return self._asking.find(self._asking.kind(kind), namespace, name)
+        """An object by kind (`pod`, `deploy`, `Widget`) and name, None if there is none."""
+        return self._client.find(self._client.kind(kind), namespace, name)
 
     def list(self, kind: str, namespace: str | None = DEFAULT) -> Objects:
-        """The objects of a kind; namespace None for those of all."""
-        return self._asking.objects(self._asking.kind(kind), namespace)
+        """The objects of a kind; namespace None means all namespaces."""
+        return self._client.objects(self._client.kind(kind), namespace)
 
     def delete(self, kind: str, name: str, namespace: str = DEFAULT) -> None:
-        """Delete an object; it may take its time to go. Raises RefusedError."""
-        self.request("DELETE", path_of(self._asking.kind(kind), namespace, name))
+        """Delete an object; it may still exist while it terminates. Raises RefusedError."""
+        self.request("DELETE", path_of(self._client.kind(kind), namespace, name))
 
     def request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: str
     ) -> Json:
-        """One request to the API server as its administrator; the answer's JSON.
+        """Send a request as the administrator; the JSON of the response. Raises RefusedError."""
+        return self._client.request(method, path, body, query=query)
 
-        Raises RefusedError.
-        """
-        return self._asking.request(method, path, body, query=query)
-
-    # --- trouble ---------------------------------------------------------------------------
+    # --- failures ---------------------------------------------------------------------------
 
     def fail_node(self, name: str, how: str = "stopped") -> None:
-        """Let a node fall silent, or misbehave as `how` says: `paused`, `not-ready`, `slow 45s`...
+        """Make a node fail; `how` is `stopped`, `paused`, `not-ready`, `slow 45s`...
 
-        Raises ValueError for anything else, RefusedError when there is no such node.
+        Raises ValueError for an unknown behaviour, RefusedError if there is no such node.
         """
         parse_kubelet_behaviour(how)
         self._annotate(name, how)
 
     def fail_zone(self, zone: str, how: str = "stopped") -> Objects:
-        """The same for all nodes of a zone; those nodes. Raises LookupError when there is none."""
+        """Make all nodes of a zone fail; those nodes. Raises LookupError if there are none."""
         nodes = [
             node
             for node in self.list("node")
@@ -146,38 +143,40 @@ class TestCluster:
         if not nodes:
             known = {n["metadata"].get("labels", {}).get(ZONE, "") for n in self.list("node")}
             zones = ", ".join(sorted(known - {""})) or "none"
-            raise LookupError(f"no node is in a zone called {zone!r}; there are: {zones}")
+            raise LookupError(f"there is no zone {zone!r}; known: {zones}")
         for node in nodes:
             self.fail_node(node["metadata"]["name"], how)
         return nodes
 
     def restore_node(self, name: str) -> None:
-        """Let a node come back. Raises RefusedError."""
+        """Return a failed node to service. Raises RefusedError."""
         self._annotate(name, None)
 
     def _annotate(self, node: str, how: str | None) -> None:
         patch = {"metadata": {"annotations": {KUBELET: how}}}
         path = f"/api/v1/nodes/{node}"
-        self._asking.request("PATCH", path, patch, "application/merge-patch+json")
+        self._client.request("PATCH", path, patch, "application/merge-patch+json")
 
     # --- clients ---------------------------------------------------------------------------
 
     def expect_watched(self, kind: str, *, patience_s: float = 10.0) -> None:
-        """Some client watches objects of a kind; real time passes until it does."""
-        found = self._asking.kind(kind)
-        if not self._waiting.until_watched(found, patience_s):
-            raise AssertionError(f"nobody watches {found.plural} after {patience_s:g} real seconds")
+        """Wait in real time until a client watches objects of a kind."""
+        found = self._client.kind(kind)
+        if not self._waiter.until_watched(found, patience_s):
+            raise AssertionError(
+                f"no client watches {found.plural} after {patience_s:g} real seconds"
+            )
 
     # --- expectations ----------------------------------------------------------------------
 
     def expect(
         self, check: Callable[[], Found], within: Duration = "1m", what: str = "what was expected"
     ) -> Found:
-        """Let time pass until `check` gives something true, which is given back.
+        """Advance the clock until `check` returns a true value, and return it.
 
-        Raises AssertionError that says `what` did not happen.
+        Raises AssertionError: `what` did not happen.
         """
-        found = self._waiting.wait(check, self._clock.now() + _ns(within))
+        found = self._waiter.wait(check, self._clock.now() + _ns(within))
         if not found:
             raise AssertionError(f"{what} did not happen within {within}")
         return found
@@ -185,14 +184,14 @@ class TestCluster:
     def expect_bound(
         self, pod: str, *, node: str = "", within: Duration = "1m", namespace: str = DEFAULT
     ) -> str:
-        """The pod is given a node (`node`, if one is named); its name."""
+        """Expect the pod to be bound (to `node`, if given); the name of its node."""
         at = self._expect_pod(pod, namespace, node_of, within, "was not bound")
         if node and at != node:
             raise AssertionError(f"{pod} was bound to {at}, not {node}")
         return at
 
     def expect_running(self, pod: str, *, within: Duration = "1m", namespace: str = DEFAULT) -> str:
-        """The pod runs and is ready; its node."""
+        """Expect the pod to run and be ready; the name of its node."""
 
         def where(found: Json) -> str:
             return node_of(found) if is_ready(found) else ""
@@ -202,7 +201,7 @@ class TestCluster:
     def expect_unschedulable(
         self, pod: str, because: str = "", *, within: Duration = "1m", namespace: str = DEFAULT
     ) -> str:
-        """The scheduler finds no node for the pod, and says `because`; its whole message."""
+        """Expect the pod to be unschedulable, with `because` in the message; the whole message."""
 
         def why(found: Json) -> str:
             message = why_unschedulable(found)
@@ -213,15 +212,15 @@ class TestCluster:
     def expect_evicted_at(
         self, pod: str, after: Duration, *, tolerance: Duration = "1s", namespace: str = DEFAULT
     ) -> None:
-        """The pod is told to go `after` that time from now, give or take `tolerance`."""
+        """Expect the pod to be evicted `after` that time from now, plus or minus `tolerance`."""
         began = self._clock.now()
         known = self.get("pod", pod, namespace)
         if known is None:
             raise AssertionError(f"there is no pod {namespace}/{pod}")
         uid = known["metadata"]["uid"]
         limit = began + _ns(after) + _ns(tolerance)
-        if not self._waiting.wait(lambda: evicted(self.get("pod", pod, namespace), uid), limit):
-            told = story(self.get("pod", pod, namespace))
+        if not self._waiter.wait(lambda: is_evicted(self.get("pod", pod, namespace), uid), limit):
+            told = status_text(self.get("pod", pod, namespace))
             raise AssertionError(f"{pod} was not evicted after {after}: {told}")
         passed = self._clock.now() - began
         if passed < _ns(after) - _ns(tolerance):
@@ -230,14 +229,14 @@ class TestCluster:
     def expect_gone(
         self, kind: str, name: str, *, within: Duration = "1m", namespace: str = DEFAULT
     ) -> None:
-        """There is no such object any more."""
+        """Expect the object to be deleted."""
         limit = self._clock.now() + _ns(within)
-        if not self._waiting.wait(lambda: self.get(kind, name, namespace) is None, limit):
-            told = lingering(self.get(kind, name, namespace))
+        if not self._waiter.wait(lambda: self.get(kind, name, namespace) is None, limit):
+            told = deletion_text(self.get(kind, name, namespace))
             raise AssertionError(f"{kind} {name} was not gone within {within}: {told}")
 
     def expect_event(self, reason: str, about: str, *, within: Duration = "1m") -> Json:
-        """An Event with `reason` is recorded about an object of that name; the Event."""
+        """Expect an Event with `reason` about the object of that name; the Event."""
 
         def told() -> Objects:
             return [event for event in self.list("event", None) if _is_about(event, about)]
@@ -245,7 +244,7 @@ class TestCluster:
         def find() -> Objects:
             return [event for event in told() if event.get("reason") == reason]
 
-        found = self._waiting.wait(find, self._clock.now() + _ns(within))
+        found = self._waiter.wait(find, self._clock.now() + _ns(within))
         if not found:
             others = ", ".join(dict.fromkeys(event.get("reason", "") for event in told()))
             problem = f"no event {reason} about {about} within {within}"
@@ -264,9 +263,9 @@ class TestCluster:
             pod = self.get("pod", name, namespace)
             return check(pod) if pod is not None else ""
 
-        found = self._waiting.wait(checked, self._clock.now() + _ns(within))
+        found = self._waiter.wait(checked, self._clock.now() + _ns(within))
         if not found:
-            told = story(self.get("pod", name, namespace))
+            told = status_text(self.get("pod", name, namespace))
             raise AssertionError(f"{name} {otherwise} within {within}: {told}")
         return found
 

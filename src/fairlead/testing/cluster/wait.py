@@ -1,8 +1,8 @@
-"""Waiting for something in a cluster: its time passes, from one thing that is due to the next.
+"""Waits for a condition in a cluster by advancing its clock from one due event to the next.
 
-Where clients watch the cluster, they are given a moment of real time before each step, to react to
-what has happened, and more before a long one: minutes must not pass while an operator thinks. Most
-they get once nothing happens by itself any more, for then it is up to them alone.
+If clients watch the cluster, they get a moment of real time before each step to react to what has
+happened, and more before a long step: minutes must not pass while an operator computes. They get
+most when nothing is due any more, because then only they can make progress.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ _POLL_S: Final = 0.01
 Found = TypeVar("Found")
 
 
-class Waiting:
-    """Waits in the cluster that lives in `thread`."""
+class ConditionWaiter:
+    """Waits for conditions in the cluster of `thread`."""
 
     def __init__(self, thread: ClusterThread) -> None:
-        """Nothing is waited for yet."""
+        """Use the cluster of `thread`."""
         self._thread = thread
         self._cluster = thread.cluster
 
     def wait(self, check: Callable[[], Found], limit: Instant) -> Found:
-        """Let time pass until `check` is met or it is `limit`; what `check` gave last."""
+        """Advance the clock until `check` is true or `limit` is reached; its last value."""
         while True:
             found = check()
             if found or self._cluster.clock.now() >= limit:
                 return found
-            self._thread.call(lambda runner: self._go_on(runner, limit))
+            self._thread.call(lambda runner: self._step(runner, limit))
 
-    async def _go_on(self, runner: Runner, limit: Instant) -> None:
-        """Let time pass until the next thing that is due, unless clients do something first."""
+    async def _step(self, runner: Runner, limit: Instant) -> None:
+        """Advance the clock to the next due event, unless a client changes something first."""
         due = runner.next_due()
         then = limit if due is None else min(due, limit)
         if not await self._change(_patience_s(runner, due, limit)):
             await runner.advance(max(0, then - runner.clock.now()))
 
     def until_watched(self, kind: Kind, patience_s: float) -> bool:
-        """Whether a client watches `kind` within that real time, which is not waited out then."""
+        """Wait up to `patience_s` of real time for a client to watch `kind`; whether one does."""
         return self._thread.call(lambda _: self._watched(kind, patience_s))
 
     async def _watched(self, kind: Kind, patience_s: float) -> bool:
@@ -62,7 +62,7 @@ class Waiting:
         return False
 
     async def _change(self, patience_s: float) -> bool:
-        """Whether anything changes within that real time, which is not waited out then."""
+        """Wait up to `patience_s` of real time for a change of the store; whether there was one."""
         if not self._cluster.server.watches.count():
             return False
         loop, before = asyncio.get_running_loop(), self._cluster.store.version

@@ -42,7 +42,7 @@ from fairlead.whatif.run.gang_recorder import GangRecorder
 from fairlead.whatif.run.job_recorder import JobRecorder
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.outage_recorder import OutageRecorder
-from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.recorder import Recorder
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
 from fairlead.worlds.extender.caller import reaching
@@ -98,8 +98,8 @@ class _RecordedEngine:
 
 def run_experiment(
     experiment: Experiment,
-    phase: str,
-    progress: Progress,
+    phase: str = "",
+    progress: Progress | None = None,
     command_log: CommandLog | None = None,
     *,
     metered: bool = False,
@@ -108,7 +108,7 @@ def run_experiment(
 
     Raises InputError for objects and steps that an API server would refuse.
     """
-    return _Run(experiment, command_log, metered=metered).finish(phase, progress)
+    return _Run(experiment, command_log, metered=metered).finish(phase, progress or NoProgress())
 
 
 def _metrics(reporter: Reporter, meter: Meter | None) -> SchedulerMetrics:

@@ -112,7 +112,7 @@ def test_what_stays_says_why(cluster) -> None:
     meta = {"name": "c", "finalizers": ["example.com/wait"]}
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
     cluster.delete("cm", "c")
-    with pytest.raises(AssertionError, match="is being deleted, and kept by "):
+    with pytest.raises(AssertionError, match="is terminating, kept by finalizers "):
         cluster.expect_gone("cm", "c")
 
 
@@ -122,14 +122,14 @@ def test_what_stays_says_why(cluster) -> None:
         (lambda c: c.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}),
          RefusedError, "spec.containers: Required value"),
         (lambda c: c.delete("pod", "nobody"), RefusedError, 'pods "nobody" not found'),
-        (lambda c: c.get("widget", "w"), LookupError, "no kind is called 'widget'"),
+        (lambda c: c.get("widget", "w"), LookupError, "there is no kind 'widget'"),
         (lambda c: c.fail_node("node-1", "sulking"), ValueError, "sulking"),
         (lambda c: c.fail_node("node-9"), RefusedError, 'nodes "node-9" not found'),
-        (lambda c: c.fail_zone("nowhere"), LookupError, "'nowhere'; there are: zone-a, zone-b, z"),
-        (lambda c: c.apply("a: b"), LookupError, "has apiVersion and kind; this one has a"),
+        (lambda c: c.fail_zone("nowhere"), LookupError, "'nowhere'; known: zone-a, zone-b, z"),
+        (lambda c: c.apply("a: b"), LookupError, "needs apiVersion and kind; found a"),
         (lambda c: c.apply({"apiVersion": "v9", "kind": "Pod"}), LookupError, "v9 Pod is not ser"),
         (lambda c: c.apply("pod.yaml"), TypeError, "is 'pod.yaml' meant as a Path?"),
-        (lambda c: c.expect_gone("ns", "default"), AssertionError, "within 1m: nobody deleted it"),
+        (lambda c: c.expect_gone("ns", "default"), AssertionError, "within 1m: it was not deleted"),
         (lambda c: c.expect_event("Lost", "node-1"), AssertionError, "1m; there are: Registered"),
         (lambda c: c.apply("- 1"), TypeError, "a manifest is a mapping"),
         (lambda c: c.expect_evicted_at("nobody", "1m"), AssertionError, "no pod default/nobody"),

@@ -25,7 +25,7 @@ from fairlead.conformance.api.comparison.variable_text import (
     without_made_up,
     without_unborn,
 )
-from fairlead.conformance.comparison import ABSENT, Difference
+from fairlead.conformance.comparison import ABSENT, Mismatch
 
 _GO_DECODER: Final = ("json: cannot unmarshal", "Go struct field", "Go value of type", "scheme.go:")
 # How a binary was built; upstream: apimachinery/pkg/version/types.go:Info
@@ -63,7 +63,7 @@ class Agreement:
     structure: bool = False
     holds: Callable[[str], bool] = lambda _: True
 
-    def difference(self, recorded: object, found: object, path: str = "") -> Difference | None:
+    def difference(self, recorded: object, found: object, path: str = "") -> Mismatch | None:
         """The first difference in the order of the recording; None where both agree."""
         match recorded:
             case {"$omitted": _}:
@@ -76,7 +76,7 @@ class Agreement:
                 return None
             case _:
                 same = type(recorded) is type(found) and recorded == found
-                return None if same else Difference(path, recorded, found)
+                return None if same else Mismatch(path, recorded, found)
 
     def _same_text(self, recorded: str, found: object, path: str) -> bool:
         if path.endswith("spec.holderIdentity"):  # a machine's name and a uid, as they were
@@ -110,7 +110,7 @@ class Agreement:
 
     # --- objects ---------------------------------------------------------------------------
 
-    def _of_objects(self, recorded: Json, found: Json, path: str) -> Difference | None:
+    def _of_objects(self, recorded: Json, found: Json, path: str) -> Mismatch | None:
         if recorded.get("status") == "Failure" and recorded.get("kind") == "Status":
             return self._of_refusals(recorded, found, path)
         names = recorded.get("$names")
@@ -123,7 +123,7 @@ class Agreement:
             return self.difference(names, shown, f"{path}.items[].metadata.name".lstrip("."))
         return self._of_members(recorded, found, path)
 
-    def _of_members(self, recorded: Json, found: Json, path: str) -> Difference | None:
+    def _of_members(self, recorded: Json, found: Json, path: str) -> Mismatch | None:
         recorded, left = _shortened(recorded, found, path)
         found = dict(left)
         for key, value in recorded.items():
@@ -137,10 +137,10 @@ class Agreement:
         for key, value in left.items():
             if key == "managedFields" and not self.managed_fields:
                 continue
-            return Difference(f"{path}.{key}".lstrip("."), ABSENT, value)
+            return Mismatch(f"{path}.{key}".lstrip("."), ABSENT, value)
         return None
 
-    def _of_member(self, key: str, value: Any, other: Any, path: str) -> Difference | None:
+    def _of_member(self, key: str, value: Any, other: Any, path: str) -> Mismatch | None:
         if key == "managedFields" and path.endswith("metadata.managedFields"):
             return self._of_managers(value, other, path) if self.managed_fields else None
         return self.difference(value, other, path)
@@ -156,14 +156,14 @@ class Agreement:
 
     # --- lists -----------------------------------------------------------------------------
 
-    def _of_lists(self, recorded: list[Any], found: list[Any], path: str) -> Difference | None:
+    def _of_lists(self, recorded: list[Any], found: list[Any], path: str) -> Mismatch | None:
         for i, (a, b) in enumerate(zip_longest(recorded, found, fillvalue=ABSENT)):
             inner = self.difference(a, b, f"{path}[{i}]")
             if inner is not None:
                 return inner
         return None
 
-    def _of_managers(self, recorded: Any, found: Any, path: str) -> Difference | None:
+    def _of_managers(self, recorded: Any, found: Any, path: str) -> Mismatch | None:
         """Entries by who wrote how, in any order; when they did counts by presence only."""
         if not isinstance(recorded, list) or not isinstance(found, list):
             return self.difference(recorded, found, path)
@@ -171,17 +171,17 @@ class Agreement:
         for entry in recorded:
             key = _manager(entry)
             if key not in by_key:
-                return Difference(f"{path}{list(key)}", entry, ABSENT)
+                return Mismatch(f"{path}{list(key)}", entry, ABSENT)
             inner = self.difference(entry, by_key.pop(key), f"{path}{list(key)}")
             if inner is not None:
                 return inner
         for key, entry in by_key.items():
-            return Difference(f"{path}{list(key)}", ABSENT, entry)
+            return Mismatch(f"{path}{list(key)}", ABSENT, entry)
         return None
 
     # --- refusals --------------------------------------------------------------------------
 
-    def _of_refusals(self, recorded: Json, found: Json, path: str) -> Difference | None:
+    def _of_refusals(self, recorded: Json, found: Json, path: str) -> Mismatch | None:
         recorded = with_chance_of(recorded, found)
         message, causes = recorded.get("message", ""), _causes(recorded)
         is_go = any(words in message for words in _GO_DECODER)

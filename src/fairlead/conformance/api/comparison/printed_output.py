@@ -19,7 +19,7 @@ import yaml
 from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.comparison.agreement import Agreement
 from fairlead.conformance.api.comparison.placeholder import Bindings, has_placeholder, same_form
-from fairlead.conformance.comparison import ABSENT, Difference
+from fairlead.conformance.comparison import ABSENT, Mismatch
 
 _BLANKS: Final = re.compile(r" {2,}|\t+ *")
 _KLOG: Final = re.compile(r"^[EWI]\d{4} [\d:.]+ +\d+ ", re.MULTILINE)
@@ -39,7 +39,7 @@ _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
 
 def difference(
     recorded: str, found: str, bindings: Bindings, called: str, *, in_order: bool = True
-) -> Difference | None:
+) -> Mismatch | None:
     """The first line that differs; `called` is which output it is.
 
     One object is compared as what it is. `in_order` False: lines may come in any.
@@ -65,10 +65,10 @@ def said_of_pods(text: str) -> str:
 
 def _in_order(
     lines: list[str], others: list[str], bindings: Bindings, called: str
-) -> Difference | None:
+) -> Mismatch | None:
     for number, (expected, shown) in enumerate(zip_longest(lines, others, fillvalue=ABSENT), 1):
         if not _is_same(expected, shown, bindings):
-            return Difference(f"{called} line {number}", expected, shown)
+            return Mismatch(f"{called} line {number}", expected, shown)
     return None
 
 

@@ -16,7 +16,7 @@ from fairlead.conformance.api.comparison.agreement import Agreement
 from fairlead.conformance.api.comparison.openapi import as_published, without_words
 from fairlead.conformance.api.replay.exchange import Exchange
 from fairlead.conformance.api.replay.transport import Answer
-from fairlead.conformance.comparison import Difference
+from fairlead.conformance.comparison import Mismatch
 
 _HEADERS: Final = (
     "content-type",
@@ -37,7 +37,7 @@ _TOO_EARLY: Final = "maybe not yet served"
 _LISTS: Final = ("items", "rows", "$names")
 
 
-def difference(exchange: Exchange, answer: Answer, agreement: Agreement) -> Difference | None:
+def difference(exchange: Exchange, answer: Answer, agreement: Agreement) -> Mismatch | None:
     """Where the answer to a step differs; of preparations it only matters that they succeed."""
     recorded = exchange.answer
     if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):
@@ -55,8 +55,8 @@ def difference(exchange: Exchange, answer: Answer, agreement: Agreement) -> Diff
         return _of_structure(recorded, answer, body)
     if answer.status != recorded["status"]:
         if answer.status == 406 and "$protobuf" in (recorded_body or ()):
-            return Difference(NOT_SERVED, "protobuf", _message(body))
-        return Difference("status", _told(recorded), [answer.status, _message(body)])
+            return Mismatch(NOT_SERVED, "protobuf", _message(body))
+        return Mismatch("status", _told(recorded), [answer.status, _message(body)])
     return _of_headers(recorded, answer, agreement) or of_body(recorded_body, body, agreement)
 
 
@@ -87,7 +87,7 @@ def _first_cell(row: Json) -> str:
     return str((row.get("cells") or [""])[0])
 
 
-def _of_structure(recorded: Json, answer: Answer, body: object) -> Difference | None:
+def _of_structure(recorded: Json, answer: Answer, body: object) -> Mismatch | None:
     """Where an answer is of another sort: refused for its form, or of another kind.
 
     That something is not there, or there already, depends on what was before.
@@ -97,23 +97,23 @@ def _of_structure(recorded: Json, answer: Answer, body: object) -> Difference | 
         return (
             None
             if depends
-            else Difference("status", _told(recorded), [answer.status, _message(body)])
+            else Mismatch("status", _told(recorded), [answer.status, _message(body)])
         )
     match recorded.get("body"):
         case {"kind": kind} | {"$protobuf": {"kind": kind}} if answer.status < 300:
             found = body.get("kind") if isinstance(body, dict) else None
-            return None if found == kind else Difference("body.kind", kind, found)
+            return None if found == kind else Mismatch("body.kind", kind, found)
         case _:
             return None
 
 
-def of_body(recorded: object, found: object, agreement: Agreement) -> Difference | None:
+def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch | None:
     """Where a body differs; a server may answer JSON where protobuf was recorded."""
     match recorded:
         case {"$protobuf": {"kind": kind, "apiVersion": version}}:
             shown = found if isinstance(found, dict) else {}
             said = [shown.get("kind"), shown.get("apiVersion", "")]
-            return None if said == [kind, version] else Difference("body", [kind, version], said)
+            return None if said == [kind, version] else Mismatch("body", [kind, version], said)
         case {"$protobuf": _}:
             return None
         case {"$text": text}:
@@ -127,7 +127,7 @@ def of_body(recorded: object, found: object, agreement: Agreement) -> Difference
             return agreement.difference(recorded, found, "body")
 
 
-def _of_text(recorded: str, found: str, agreement: Agreement) -> Difference | None:
+def _of_text(recorded: str, found: str, agreement: Agreement) -> Mismatch | None:
     """Versions in a text were recorded as they were; YAML may be written in more than one way."""
     if recorded.startswith("{"):
         with suppress(ValueError):
@@ -157,14 +157,14 @@ def content(answer: Answer, *, as_text: bool = False) -> object:
     return body.decode(errors="replace")
 
 
-def _of_setup(recorded: Json, answer: Answer, body: object) -> Difference | None:
+def _of_setup(recorded: Json, answer: Answer, body: object) -> Mismatch | None:
     """What it makes may be there already, or have been there when it was recorded."""
     if recorded["status"] >= 400 or answer.status < 300 or answer.status == 409:
         return None
-    return Difference("setup", recorded["status"], [answer.status, _message(body)])
+    return Mismatch("setup", recorded["status"], [answer.status, _message(body)])
 
 
-def _of_headers(recorded: Json, answer: Answer, agreement: Agreement) -> Difference | None:
+def _of_headers(recorded: Json, answer: Answer, agreement: Agreement) -> Mismatch | None:
     protobuf = isinstance(recorded.get("body"), dict) and "$protobuf" in recorded["body"]
     for name in _HEADERS:
         if protobuf and name == "content-type":

@@ -12,15 +12,15 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison.agreement import Agreement
 from fairlead.conformance.api.replay.transport import WatchEnd
-from fairlead.conformance.comparison import Difference
+from fairlead.conformance.comparison import Mismatch
 
 _INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
-def difference(recorded: Json, found: WatchEnd, agreement: Agreement) -> Difference | None:
+def difference(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch | None:
     """Where the events of a watch differ from those of a recorded answer."""
     if recorded.get("end") == "server-closed" and not found.ended:
-        return Difference("end", "server-closed", "open")
+        return Mismatch("end", "server-closed", "open")
     expected = [_event(entry["event"]) for entry in recorded.get("events", ())]
     if any("$protobuf" in event["object"] for event in expected):
         return None
@@ -34,21 +34,21 @@ def _event(shown: Json) -> Json:
 
 def _of_events(
     recorded: Sequence[Json], found: Sequence[Json], agreement: Agreement
-) -> Difference | None:
+) -> Mismatch | None:
     """By object, in the order of the recording."""
     expected, shown = _by_object(recorded), _by_object(found)
     for key, events in expected.items():
         same = (name for name in shown if agreement.bindings.matches(key, name))
         others = shown.pop(next(same, key), [])
         if _types(events) != _types(others):
-            return Difference(f"events of {key}", _types(events), _types(others))
+            return Mismatch(f"events of {key}", _types(events), _types(others))
         for i, (event, other) in enumerate(zip(events, others, strict=True)):
             path = "bookmark" if event["type"] == "BOOKMARK" else f"{key}[{i}]"
             inner = agreement.difference(event["object"], other["object"], path)
             if inner is not None:
                 return inner
     for key, others in shown.items():
-        return Difference(f"events of {key}", [], _types(others))
+        return Mismatch(f"events of {key}", [], _types(others))
     return None
 
 

@@ -11,11 +11,11 @@ from fairlead.api.json import Json
 from fairlead.conformance.api.comparison.response import NOT_SERVED
 from fairlead.conformance.api.replay.case_replay import differences
 from fairlead.conformance.api.replay.transport import Transport
-from fairlead.conformance.comparison import Difference, Remark
+from fairlead.conformance.comparison import Mismatch, Remark
 
 _NAMESPACES: Final = "/api/v1/namespaces"
 
-Finding = Difference | Remark | None
+Finding = Mismatch | Remark | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ApiCases:
 
     servers: Callable[[Json], Iterable[Transport]]
     every: bool = False
-    run: Callable[[Json], list[Difference]] | None = None
+    run: Callable[[Json], list[Mismatch]] | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -52,12 +52,12 @@ class ApiCases:
             return Remark(str(told[0].expected), NOT_SERVED)
         if self.every and len(found) > 1:
             rest = "".join(f"\n    {other}" for other in found[1:])
-            return Difference(f"{found[0]}{rest}\n    all of them", len(line["steps"]), len(found))
+            return Mismatch(f"{found[0]}{rest}\n    all of them", len(line["steps"]), len(found))
         return found[0] if found else None
 
-    def _replayed(self, line: Json) -> list[Difference]:
+    def _replayed(self, line: Json) -> list[Mismatch]:
         """What differs on the first server, unless another one answers as was recorded."""
-        first: list[Difference] = []
+        first: list[Mismatch] = []
         for server in self.servers(line):
             for _ in range(1 + _is_second_attempt(line)):
                 server.begin()

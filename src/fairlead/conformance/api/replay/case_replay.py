@@ -16,7 +16,7 @@ from fairlead.conformance.api.comparison.placeholder import Bindings
 from fairlead.conformance.api.replay.exchange import Exchange, NotReplayableError
 from fairlead.conformance.api.replay.transport import Transport, Watching
 from fairlead.conformance.api.replay.validators import Validators
-from fairlead.conformance.comparison import Difference
+from fairlead.conformance.comparison import Mismatch
 
 _MANAGED = "04-patch"
 _UNPACKED = ("06-kubectl", "07-clients")  # recorded by a proxy that unpacked bodies
@@ -36,7 +36,7 @@ class _Open:
 
 def differences(
     case: Json, transport: Transport, kept: Validators | None = None
-) -> Iterator[Difference]:
+) -> Iterator[Mismatch]:
     """The first difference of each step that differs, in order; watches last.
 
     `kept` is what a client knows from earlier cases. One whose path is NOT_SERVED is about what
@@ -83,7 +83,7 @@ def _last_shown(exchange: Exchange) -> int:
     return exchange.at_ms + int(events[-1].get("at_ms", 0)) + _LATE_MS
 
 
-def _of_watch(watch: _Open, agreement: Agreement) -> Difference | None:
+def _of_watch(watch: _Open, agreement: Agreement) -> Mismatch | None:
     recorded = watch.exchange.answer
     ends = recorded.get("end") == "server-closed"
     end = watch.watching.finish(len(recorded.get("events", ())), until_end=ends)
@@ -93,9 +93,9 @@ def _of_watch(watch: _Open, agreement: Agreement) -> Difference | None:
     return refused or watch_events.difference(recorded, end, agreement)
 
 
-def _at(number: int, exchange: Exchange, found: Difference) -> Difference:
+def _at(number: int, exchange: Exchange, found: Mismatch) -> Mismatch:
     if found.path == response.NOT_SERVED:
         return found
     request = exchange.step["request"]
     where = f"steps[{number}] {request['method']} {request['path']}"
-    return Difference(f"{where}: {found.path}", found.expected, found.found)
+    return Mismatch(f"{where}: {found.path}", found.expected, found.found)

@@ -40,7 +40,7 @@ from fairlead.conformance.api.server.over_http import OverHttp
 from fairlead.conformance.api.server.own_cluster import OwnCluster
 from fairlead.conformance.api.server.own_server import USERS, token_of
 from fairlead.conformance.api.server.recorded_placement import as_recorded
-from fairlead.conformance.comparison import Difference
+from fairlead.conformance.comparison import Mismatch
 from fairlead.engine.core.instant import Instant
 
 PROGRAM: Final = "kubectl"
@@ -105,7 +105,7 @@ class KubectlSession:
         """End the cluster, and leave nothing behind."""
         self._stack.close()
 
-    def judge(self, line: Json) -> list[Difference]:
+    def judge(self, line: Json) -> list[Mismatch]:
         """What differs when the line's command is run."""
         number = int(line["id"].split(".")[1])
         self._enter_namespace(number)
@@ -130,7 +130,7 @@ class KubectlSession:
         is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor
         return is_alike or "steps" not in line
 
-    def _replayed(self, line: Json, began: Instant) -> list[Difference]:
+    def _replayed(self, line: Json, began: Instant) -> list[Mismatch]:
         """What differs when what the line's command asked is asked again."""
         transport = OverHttp(
             self._socket.url,
@@ -240,9 +240,9 @@ def minor_of(program: str) -> int:
     return int(minor.rstrip("+"))
 
 
-def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Difference]:
+def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Mismatch]:
     if line["exit"] != ran.exit:
-        yield Difference("exit", [line["exit"], line["stderr"]], [ran.exit, ran.stderr])
+        yield Mismatch("exit", [line["exit"], line["stderr"]], [ran.exit, ran.stderr])
         return
     bindings = Bindings()
     in_order = not _is_by_chance(line)

@@ -1,0 +1,76 @@
+"""Everything a batch plugin or action imports: the public interface, kept stable.
+
+docs/batch.md is the guide; docs/python-api.md lists every name. A plugin is a class with a `name`
+and the methods for what it decides:
+
+    from fairlead import batch_plugin
+
+    class SmallFirst:
+        name = "small-first"
+
+        def job_key(self, job: batch_plugin.JobInfo) -> int:
+            return len(job.tasks)
+"""
+
+from __future__ import annotations
+
+from fairlead.engine.batch.actions.action import Action
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.queue import QueueInfo
+from fairlead.engine.batch.info.runtime import runtime_of
+from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
+from fairlead.engine.batch.plugins.registry import PluginContext
+from fairlead.engine.batch.session.plugin import (
+    Allocatable,
+    BatchHandle,
+    BatchPlugin,
+    Explains,
+    FiltersNodes,
+    JobEnqueueable,
+    JobEnqueued,
+    JobOrder,
+    JobPipelined,
+    JobReady,
+    JobValid,
+    Listens,
+    MayReclaim,
+    Opens,
+    Overused,
+    Preemptable,
+    QueueOrder,
+    Reclaimable,
+    ScoresNodes,
+    TaskOrder,
+)
+from fairlead.engine.batch.session.session import Session
+
+__all__ = [
+    "Action",
+    "Allocatable",
+    "BatchHandle",
+    "BatchPlugin",
+    "Explains",
+    "FiltersNodes",
+    "JobEnqueueable",
+    "JobEnqueued",
+    "JobInfo",
+    "JobOrder",
+    "JobPipelined",
+    "JobReady",
+    "JobValid",
+    "Listens",
+    "MayReclaim",
+    "Opens",
+    "Overused",
+    "PluginContext",
+    "Preemptable",
+    "QueueInfo",
+    "QueueOrder",
+    "Reclaimable",
+    "ScoresNodes",
+    "Session",
+    "TaskInfo",
+    "TaskOrder",
+    "TaskStatus",
+    "runtime_of",
+]

@@ -1,0 +1,55 @@
+"""BatchScene: a small cluster in which sessions of the batch scheduler run.
+
+scene = BatchScene(configuration, make_node("n"), *make_gang("train", 3), plugins=[SmallFirst])
+scene.run()                                      # {"default/train-0": "n", ...}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fairlead.api.objects import ApiObject
+from fairlead.engine.batch.compose import compose
+from fairlead.engine.batch.configuration_file import read_configuration
+from fairlead.engine.batch.extension import Extensions
+from fairlead.engine.batch.run_session import SessionOutcome, run_session
+from fairlead.engine.core.command import Bind
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.state.cluster import Cluster
+
+
+class BatchScene:
+    """A cluster of `objects` and a batch scheduler; `outcome` is the one of the last session."""
+
+    def __init__(
+        self,
+        configuration: str,
+        *objects: ApiObject,
+        plugins: Iterable[Callable[[Any], Any]] = (),
+        actions: Iterable[Any] = (),
+        seed: int = 0,
+    ) -> None:
+        """`configuration` is the YAML text; `plugins` are classes, `actions` are instances.
+
+        Raises ValueError for a configuration that names unknown plugins or actions.
+        """
+        own = Extensions(
+            {getattr(plugin, "name"): plugin for plugin in plugins},  # noqa: B009 - any callable
+            {action.name: action for action in actions},
+        )
+        self.cluster = Cluster()
+        self.outcome: SessionOutcome | None = None
+        self._composition = compose(read_configuration(configuration), self.cluster, own)
+        self._tie_break = TieBreak(seed)
+        loaded = ObjectsLoaded(list(objects))
+        self.cluster.apply(loaded)
+        self._composition.jobs.apply(loaded)
+
+    def run(self, now: Instant = 0) -> dict[str, str]:
+        """Run one session; the node of each pod (`namespace/name`) that it binds."""
+        self.outcome = run_session(self._composition, self.cluster, self._tie_break, now)
+        binds = (command for command in self.outcome.commands if isinstance(command, Bind))
+        return {bind.pod.key: bind.node for bind in binds}

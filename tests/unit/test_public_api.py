@@ -1,0 +1,49 @@
+"""The public modules export what docs/python-api.md lists, and nothing else."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "python-api.md"
+SECTION = re.compile(r"^## (fairlead[.]\w+)$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+ROW = re.compile(r"^\| (`.+?) \|", re.MULTILINE)
+LISTED = ("fairlead.whatif", "fairlead.batch_plugin", "fairlead.testing")
+
+
+def documented(module):
+    """The names in the first column of the module's table."""
+    text = dict(SECTION.findall(PAGE.read_text()))[module]
+    return {name for row in ROW.findall(text) for name in re.findall(r"`(\w+)`", row)}
+
+
+@pytest.mark.parametrize("module", LISTED)
+def test_the_exports_are_those_of_the_page(module):
+    exported = import_module(module).__all__
+    assert len(set(exported)) == len(exported)
+    assert set(exported) == documented(module)
+
+
+@pytest.mark.parametrize("module", LISTED)
+def test_every_exported_name_exists_and_says_what_it_is(module):
+    for name in import_module(module).__all__:
+        assert getattr(import_module(module), name).__doc__, name
+
+
+@pytest.mark.parametrize("module", LISTED)
+def test_other_names_are_missing(module):
+    with pytest.raises(AttributeError):
+        _ = import_module(module).no_such_name
+
+
+@pytest.mark.parametrize("module", ["fairlead.whatif", "fairlead.testing"])
+def test_the_import_alone_is_cheap(module):
+    """Only what is used is imported: pytest and the command line import these packages."""
+    code = f"import sys, {module}; print(any(m.startswith('fairlead.engine') for m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
