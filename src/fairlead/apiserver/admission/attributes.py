@@ -6,9 +6,11 @@ upstream: apiserver/pkg/admission/{interfaces,attributes,reinvocation}.go
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.write import PLAIN, Write
@@ -59,8 +61,7 @@ class ReinvocationContext:
         self.previously_invoked = []
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionAttributes:
+class AdmissionAttributes(Struct, frozen=True):
     """A request as admission plugins see it.
 
     `obj` is the object to store, for DELETE the stored one. With a subresource it is the body that
@@ -102,7 +103,17 @@ class AdmissionAttributes:
 
     def with_object(self, obj: Json) -> AdmissionAttributes:
         """The same request with another object."""
-        return self if obj is self.obj else replace(self, obj=obj)
+        if obj is self.obj:
+            return self
+        return AdmissionAttributes(
+            self.operation,
+            self.kind,
+            obj,
+            self.old,
+            self.subresource,
+            self.write,
+            self.reinvocation,
+        )
 
 
 class AdmissionPlugin(Protocol):

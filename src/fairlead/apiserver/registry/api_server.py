@@ -80,5 +80,6 @@ API_SERVER: Final = Registry(
     default=default,
     normalize=normalize,
     zero_status=zero_status,
+    admits_bindings=True,
     validator=ApiValidator(),
 )

@@ -54,7 +54,8 @@ def bind(  # noqa: PLR0913 - the parts of one request
         status.get("conditions", ()), (_SCHEDULED,), format_timestamp(now)
     )
     bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
-    labels = _admitted_labels(store, pod, node, labels, write)
+    if store.registry.admits_bindings:
+        labels = _admitted_labels(store, pod, node, labels, write)
     if labels or annotations:
         bound["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
     return bound if dry_run else store.write(POD, pod, bound)

@@ -32,6 +32,8 @@ class Registry:
     normalize: Callable[[Kind, Json | None, Json], Json]
     # What status is before anything was written to it, None where it is absent.
     zero_status: Callable[[Kind], Json | None]
+    # Whether admission plugins see the Bindings of pods. upstream: BindingREST.Create
+    admits_bindings: bool
     # upstream: Validate, ValidateUpdate of a kind's strategies
     validator: Validator
 

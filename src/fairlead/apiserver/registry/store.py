@@ -90,6 +90,8 @@ class Store:
         self.registry = registry
         self.admission = AdmissionControl(admission, self.storage, self.completed)
         self._unpersisted = UnpersistedDefaults()
+        self._preparation = Preparation(self.storage)
+        self._dry_run = Preparation(self.storage, dry_run=True)
 
     @property
     def version(self) -> int:
@@ -140,7 +142,7 @@ class Store:
         obj = dict(manifest) if kind else without_nulls(dict(manifest))
         kind = kind or kind_of(obj)
         strategy = self.registry.strategy(kind)
-        preparation = Preparation(self.storage, write.dry_run)
+        preparation = self._dry_run if write.dry_run else self._preparation
         # 2. Namespace, name and defaults. Without a name the object is invalid: say all of it.
         obj = self._named(kind, strategy, snapshot_load.located(kind, obj))
         obj = self.completed(kind, obj, is_decoded=write.is_decoded)
@@ -216,7 +218,7 @@ class Store:
         # 4. Keep what is the server's, and what the strategy keeps.
         new = prepared_for_update(kind, strategy, old, new)
         if strategy.prepare_for_update is not None:
-            preparation = Preparation(self.storage, write.dry_run)
+            preparation = self._dry_run if write.dry_run else self._preparation
             new = strategy.prepare_for_update(old, new, preparation)
         new = with_null_lists(strategy.null_when_empty, new)
         # 5. Validate, warn, and ask the plugins that only look.

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -42,7 +41,7 @@ class ChangeType(StrEnum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StoredChange:
     """One entry of the log; `previous` is the version before, None for a new object.
 
@@ -54,11 +53,16 @@ class StoredChange:
     object: Json
     previous: Json | None
     version: int
+    _text: bytes | None = field(default=None, compare=False, repr=False)
 
-    @cached_property
+    @property
     def text(self) -> bytes:
-        """`object` as JSON, encoded when it is needed first."""
-        return encode(self.object)
+        """`object` as JSON, encoded when it is first needed."""
+        text = self._text
+        if text is None:
+            text = encode(self.object)
+            object.__setattr__(self, "_text", text)
+        return text
 
 
 _NONE: Final[Mapping[Key, Kept]] = {}
