@@ -87,7 +87,7 @@ def _is_taken(wanted: type, given: type) -> bool:
 
 
 def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """Whether `read` makes something of a text."""
+    """A function that tells whether `read` accepts a text."""
 
     def answer(text: str) -> bool:
         try:
@@ -104,17 +104,17 @@ def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
 
 
 def scan(value: Any, *_: Any) -> int:
-    """Going through the first argument once."""
+    """Reading the first argument."""
     return reading(value)
 
 
 def scan_twice(value: Any, *_: Any) -> int:
-    """Going through the first argument, and writing a result of its size."""
+    """Reading the first argument and writing a result of its size."""
     return reading(value, 2 * TEXT_COST)
 
 
 def scan_second(_: Any, value: Any, *__: Any) -> int:
-    """Going through the second argument once."""
+    """Reading the second argument."""
     return reading(value)
 
 
@@ -124,7 +124,7 @@ def search(text: str, pattern: str, *_: Any) -> int:
 
 
 def traverse(value: Any, *_: Any) -> int:
-    """Going through all that is in a value.
+    """Reading a value with all its items.
 
     upstream: apiserver/pkg/cel/library/cost.go:traversalCost
     """

@@ -88,7 +88,7 @@ class CelEnvironment:
     """The variables and functions that expressions know."""
 
     def __init__(self, variables: Iterable[str], more: Iterable[Function] = ()) -> None:
-        """`more` are functions besides those of the library."""
+        """`more` are functions in addition to those of the library."""
         self._variables: dict[str, CelType] = dict.fromkeys(variables, DYN)
         functions = overloads_of((*FUNCTIONS, *more))
         self._planner = Planner(frozenset(self._variables), functions)

@@ -1,7 +1,7 @@
-"""Counts what an evaluation costs while it runs, in upstream's units, and ends it at a limit.
+"""Tracks the cost of an evaluation while it runs, in upstream's units, and stops it at a limit.
 
-A unit is what it takes to read a variable, select a field or call a function on numbers. Texts
-cost a tenth of a unit for each character that is read. Worked example, for `self.name == 'web-1'`
+Reading a variable, selecting a field or calling a function on numbers costs one unit. Reading a
+text costs a tenth of a unit for each character. Worked example, for `self.name == 'web-1'`
 where the name has eleven characters:
 
     self              1   a variable
@@ -10,10 +10,10 @@ where the name has eleven characters:
     ==                1   the shorter text, 5 characters: ceil(5 * 0.1)
                       3
 
-Upstream's units leave out work that Go does quickly, or that it shares: comparing nested lists
-costs as much as comparing their lengths, and replacing "" in a text costs nothing for the result.
-`strain` counts such work besides, in steps of some 50 nanoseconds, so that no expression keeps the
-server busy within its budget. Only expressions that are made for it come near that limit.
+Upstream's units leave out some work. Comparing two lists costs as much as comparing their lengths,
+even if they contain lists, and `text.replace("", other)` costs nothing for its result. `strain`
+counts such work separately, in steps of about 50 nanoseconds, so that no expression occupies the
+server while it stays within its budget. Only expressions written for that purpose reach its limit.
 
 upstream: cel-go's interpreter/runtimecost.go, apiserver/pkg/apis/cel/config.go
 """
@@ -24,6 +24,7 @@ from math import ceil
 from typing import Any, Final
 
 from fairlead.cel.error import CostLimitError
+from fairlead.cel.value import work_of
 
 # upstream: config.go: PerCallLimit, RuntimeCELCostBudget
 CALL_COST_MAX: Final = 1_000_000
@@ -35,11 +36,11 @@ _CHARACTERS_A_STEP: Final = 16
 
 
 class OutOfBudgetError(Exception):
-    """All evaluations about one object have cost more than they may together."""
+    """The evaluations for one object have exceeded their common budget."""
 
 
 class CostBudget:
-    """What is left for all evaluations about one object."""
+    """The cost that all evaluations for one object may still have."""
 
     __slots__ = ("left",)
 
@@ -48,7 +49,7 @@ class CostBudget:
         self.left = units
 
     def take(self, units: int) -> None:
-        """Take what an evaluation has cost. Raises OutOfBudgetError."""
+        """Subtracts the cost of an evaluation. Raises OutOfBudgetError."""
         self.left -= units
         if self.left < 0:
             raise OutOfBudgetError
@@ -79,18 +80,22 @@ class CostTracker:
         if self.strained > STRAIN_MAX:
             raise CostLimitError
 
+    def strain_within(self, value: Any, steps: int) -> None:
+        """Add so many steps for each value within a list or a map. Raises CostLimitError."""
+        self.strain(steps * work_of(value, STRAIN_MAX // steps))
+
     def write(self, characters: int) -> None:
         """Account for a text of this length, before it is made. Raises CostLimitError."""
         self.strain(characters // _CHARACTERS_A_STEP)
 
 
 def size_of(value: Any) -> int:
-    """The size by which costs go: of what has none it is one."""
+    """The size of a value for costs; 1 for values without a size."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     return getattr(value, "size", 1)
 
 
 def reading(value: Any, factor: float = TEXT_COST) -> int:
-    """The cost of going through a value once."""
+    """The cost of reading a value once."""
     return ceil(size_of(value) * factor)

@@ -5,9 +5,9 @@ the `Run` of one evaluation, adds what its node costs to the run's tracker, and 
 the language (`value`) or raises CelError, which is the language's error value. Where the
 language absorbs errors, a closure catches them:
 
-    a && b    false if either is false, whatever is wrong with the other
-    a || b    likewise with true
-    list.all, list.exists    the same, for any number of operands (`comprehension`)
+    a && b                   false if either is false, even if the other is an error
+    a || b                   true if either is true, even if the other is an error
+    list.all, list.exists    the same for all items of a list (`comprehension`)
 
 CostLimitError is none of these: nothing absorbs it. Worked example, `has(self.a) && self.a > 2`
 about {"a": 3}:
@@ -324,7 +324,7 @@ def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
 
 
 def _answer(other: Evaluate, run: Run) -> Any:
-    """What an operand comes to; None where it is an error, since the first one is reported."""
+    """The second operand after an error; None if it is an error too: the first is reported."""
     try:
         return other(run)
     except CelError:

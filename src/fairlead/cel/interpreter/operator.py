@@ -31,7 +31,6 @@ from fairlead.cel.value import (
     is_equal,
     is_ordered,
     type_name,
-    work_of,
 )
 
 Make = Callable[..., Evaluate]
@@ -53,7 +52,7 @@ def _equality(one: Evaluate, other: Evaluate, *, is_wanted: bool) -> Evaluate:
             return (left == right) is is_wanted
         run.charge(ceil(min(size_of(left), size_of(right)) * TEXT_COST))
         if isinstance(left, list | dict):
-            run.strain(_EQUAL_STRAIN * work_of(left, run.limit))
+            run.strain_within(left, _EQUAL_STRAIN)
         return is_equal(left, right) is is_wanted
 
     return equality
@@ -262,7 +261,7 @@ def _membership(one: Evaluate, other: Evaluate) -> Evaluate:
             if type(sought) is str:
                 return sought in whole
             if isinstance(sought, list | dict):
-                run.strain(_EQUAL_STRAIN * sum(work_of(item, run.limit) for item in whole))
+                run.strain_within(whole, _EQUAL_STRAIN)
             return any(is_equal(sought, item) for item in whole)
         if isinstance(whole, dict):
             run.cost += 1

@@ -1,4 +1,4 @@
-"""What one evaluation has at hand: the values that are known, and the tracker.
+"""The state of one evaluation: its variables and its cost.
 
 A closure of the evaluator takes a `Run`. Variables of loops have slots, which are given out when
 an expression is compiled (`Scope`), so that no names are looked up while it runs.

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any, Final
 
 from fairlead.cel.cost.runtime_cost import CostTracker
-from fairlead.cel.value import Duration, Timestamp, TypeValue, Uint, double_text, type_name, work_of
+from fairlead.cel.value import Duration, Timestamp, TypeValue, Uint, double_text, type_name
 
 _PRECISION: Final = 6
 _PRECISION_MAX: Final = 1_000
@@ -67,7 +67,7 @@ def _printed(tracker: CostTracker, clause: str, precision: int, value: Any) -> s
     match clause:
         case "s":
             if isinstance(value, list | dict):
-                tracker.strain(_PRINT_STEPS * work_of(value, tracker.limit))
+                tracker.strain_within(value, _PRINT_STEPS)
             return text_of(value)
         case "d":
             return _decimal(value)

@@ -31,7 +31,6 @@ from fairlead.cel.value import (
     Timestamp,
     is_equal,
     is_ordered,
-    work_of,
 )
 
 _SORTABLE: Final = frozenset({*NUMBERS, bool, str, bytes, Timestamp, Duration})
@@ -120,7 +119,8 @@ def _distinct(tracker: CostTracker, items: list[Any]) -> list[Any]:
         return list(dict.fromkeys(items))
     found: list[Any] = []
     for one in items:
-        tracker.strain(_COMPARE_STEPS * (len(found) + 1) * max(work_of(one, tracker.limit), 1))
+        tracker.strain(_COMPARE_STEPS * (len(found) + 1))
+        tracker.strain_within(one, _COMPARE_STEPS * (len(found) + 1))
         if not any(is_equal(one, before) for before in found):
             found.append(one)
     return found
@@ -171,7 +171,7 @@ def _intersects(tracker: CostTracker, one: list[Any], other: list[Any]) -> bool:
 
 
 def _strain_pairs(tracker: CostTracker, one: list[Any], other: list[Any]) -> None:
-    tracker.strain(_COMPARE_STEPS * (1 + work_of(one, tracker.limit)) * max(len(other), 1))
+    tracker.strain_within(one, _COMPARE_STEPS * max(len(other), 1))
 
 
 def _equivalent_cost(one: list[Any], other: list[Any]) -> int:
