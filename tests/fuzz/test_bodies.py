@@ -26,10 +26,10 @@ from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
 from fairlead.apiserver.protobuf.decoder import MAGIC
 from fairlead.apiserver.protobuf.decoder import decode as from_protobuf
 from fairlead.apiserver.protobuf.wire import bytes_field, number_field
-from fairlead.apiserver.schema.decoding import decoded as in_form
-from fairlead.apiserver.schema.json_text import JsonError, parse_json
+from fairlead.apiserver.schema.decoder import decoded as in_form
+from fairlead.apiserver.schema.gojson.json_text import JsonError, parse_json
 from fairlead.apiserver.schema.model import schema_of
-from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 KINDS = sorted(VIEWS)
 TYPED = [kind for kind in KINDS if schema_of(*kind) is not None]

@@ -34,7 +34,7 @@ from fairlead.apiserver.negotiation.media_type import (
     negotiated_media_type,
 )
 from fairlead.apiserver.registry.served_kinds import ServedKinds
-from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
+from fairlead.apiserver.schema.gojson.time_text import InstantError, read_micro_time, read_time
 from fairlead.apiserver.validation.batch.schedule import schedule_problem, time_zone_problem
 from fairlead.engine.kubelet.usage import parse_usage
 from fairlead.engine.workloads.cron_job.schedule import ScheduleError, read_schedule

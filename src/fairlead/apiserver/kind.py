@@ -16,8 +16,8 @@ from typing import Any, Final, Protocol
 
 from fairlead.api.json import Json
 from fairlead.apiserver import kind_table
+from fairlead.apiserver.schema.field_location import Notes
 from fairlead.apiserver.schema.model import Schema
-from fairlead.apiserver.schema.place import Notes
 from fairlead.apiserver.status_cause import Cause
 
 _READ_WRITE: Final = ("get", "patch", "update")

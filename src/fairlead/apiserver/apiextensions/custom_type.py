@@ -28,9 +28,9 @@ from fairlead.apiserver.apiextensions.schema.value_validation import (
 from fairlead.apiserver.cost_budget import CostBudgetExceededError
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.printers.column import Printer
-from fairlead.apiserver.schema.decoding import read
+from fairlead.apiserver.schema.decoder import read
+from fairlead.apiserver.schema.field_location import FieldLocation, Notes
 from fairlead.apiserver.schema.model import Schema, schemas
-from fairlead.apiserver.schema.place import FieldLocation, Notes
 from fairlead.apiserver.validation.meta.field import bounded, invalid
 from fairlead.cel.program import OUT_OF_BUDGET
 

@@ -19,8 +19,8 @@ from fairlead.apiserver.protobuf.decoder import decode
 from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.served_kinds import BUILT_IN, ServedKinds
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.schema.encoding_order import ordered, ordered_by_name
 from fairlead.apiserver.schema.model import schema_of
-from fairlead.apiserver.schema.order import ordered, ordered_by_name
 
 
 def complete_server(  # noqa: PLR0913 - the parts it is made of

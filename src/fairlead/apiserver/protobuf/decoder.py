@@ -19,7 +19,7 @@ from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.protobuf.message import MessageType, message_type, numbers
 from fairlead.apiserver.protobuf.value import OF_BYTES, OF_VARINT, text
 from fairlead.apiserver.protobuf.wire import BYTES, Layout, WireError, fields, varints
-from fairlead.apiserver.schema.decoding import decoded as in_canonical_form
+from fairlead.apiserver.schema.decoder import decoded as in_canonical_form
 from fairlead.apiserver.schema.model import Schema, Type, schema_of, schemas
 
 MAGIC: Final = b"k8s\x00"

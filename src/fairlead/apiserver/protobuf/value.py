@@ -11,13 +11,9 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from fairlead.api.timestamp import (
-    NANOSECONDS_PER_SECOND,
-    format_micro_time,
-    format_timestamp,
-)
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_micro_time, format_timestamp
 from fairlead.apiserver.protobuf.wire import BYTES, VARINT, Layout, fields, signed
-from fairlead.apiserver.schema.json_text import parse_json
+from fairlead.apiserver.schema.gojson.json_text import parse_json
 from fairlead.apiserver.schema.model import Type
 
 _INVALID_BYTES: Final = re.compile("[\udc80-\udcff]")

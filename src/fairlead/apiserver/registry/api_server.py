@@ -15,10 +15,10 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.preparation import with_mirrored_field
 from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.strategies.table import STRATEGIES, strategy_of
-from fairlead.apiserver.schema.changed import changed
-from fairlead.apiserver.schema.decoding import decoded, empty
+from fairlead.apiserver.schema.decoder import decoded, empty
+from fairlead.apiserver.schema.incremental_decoder import changed
 from fairlead.apiserver.schema.model import Schema, schema_of
-from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.schema.scalar import TypeMismatchError
 from fairlead.apiserver.validation.validator import ApiValidator
 
 

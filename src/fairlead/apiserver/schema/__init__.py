@@ -1,8 +1,8 @@
-"""Schemas: what the fields of built-in kinds are, as data.
+"""Schemas: the types and fields of built-in kinds, as data.
 
-Law: pure tables and walks over them. The tables in `data` are made by `tools/schema_table.py` from
-Kubernetes' published schemas; nothing here is about one kind.
+Law: pure tables and walks over them; nothing here is about one kind. `tools/schema_table.py` makes
+`data/*.json.gz` from Kubernetes' published schemas; the files in `data/facts` are written by hand.
 
-`model` reads them, `decoding` brings a request's body into the form in which objects are stored,
-`completion` adds what its author left out.
+`model` reads the tables, `decoder` brings a request's body into stored form, `facts` has what the
+published schemas leave out. `gojson` reproduces how Go reads JSON, and its error messages.
 """

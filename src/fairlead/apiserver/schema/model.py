@@ -1,8 +1,8 @@
-"""Schema: one type of values, as a node that leads on to the types inside.
+"""The schema of a type, as a node that leads to the types of its fields.
 
-Nodes are shared and made when first asked for, so that a type may contain itself. Where upstream's
-types treat empty fields differently, a field says so (`Zero`); how lists and maps are merged by
-patches and by appliers is part of the type (`ElementRelationship`) and of the field (`merge_key`).
+Nodes are shared and created on demand, so a type may contain itself. How empty fields are treated
+is part of the field (`Zero`); how lists and maps are merged by patches and by server-side apply is
+part of the type (`ElementRelationship`) and of the field (`merge_key`).
 
 upstream: staging/src/k8s.io/api/*/types.go and api/openapi-spec/swagger.json
 """
@@ -26,7 +26,7 @@ _RAW: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
 class Type(StrEnum):
-    """What a value is; all but the last three are single values in JSON."""
+    """The type of a value; all but the last three are scalars in JSON."""
 
     STRING = "string"
     BYTES = "bytes"
@@ -45,7 +45,7 @@ class Type(StrEnum):
 
 
 class ElementRelationship(StrEnum):
-    """Who owns what of a composite value: the whole, each element, or each keyed item."""
+    """How a list or map is merged and owned: atomic, by element, or by keyed item."""
 
     ATOMIC = "atomic"
     GRANULAR = "granular"
@@ -54,7 +54,7 @@ class ElementRelationship(StrEnum):
 
 
 class Zero(StrEnum):
-    """What becomes of a field that is empty.
+    """How an empty field is encoded.
 
     It is dropped, or kept if it was sent, or always written: as its type's zero value or as null.
     """
@@ -109,7 +109,7 @@ ANYTHING: Final = Schema(Type.ANY)
 
 
 class _Composite(msgspec.Struct, frozen=True):
-    """A list (`list` is its topology) or a map."""
+    """A list (`list` is its element relationship) or a map."""
 
     of: str | _Composite
     list: str = ""
@@ -149,7 +149,7 @@ class SchemaSet:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Every `group/version/Kind` there is a schema of, in order."""
+        """Every `group/version/Kind` that has a schema, in order."""
         return tuple(self._table.kinds)
 
     def of_kind(self, api_version: str, kind: str) -> Schema | None:
@@ -175,7 +175,7 @@ class SchemaSet:
         return self._made[name]
 
     def _of_field(self, row: _FieldRow) -> Schema:
-        """The type of a field, which may have owners of its parts where its type has but one."""
+        """The type of a field; the field may be granular where its type is atomic."""
         schema = self._of_type(row.t)
         return replace(schema, topology=ElementRelationship.GRANULAR) if row.g else schema
 
@@ -191,7 +191,7 @@ class SchemaSet:
 
 @cache
 def _scalar(name: str) -> Schema:
-    """`int32`, or `any#Definition` for a type whose values are not looked into."""
+    """`int32`, or `any#Definition` for an opaque type."""
     sort, _, definition = name.partition("#")
     topology = ElementRelationship.ATOMIC if definition == _RAW else ElementRelationship.GRANULAR
     return Schema(Type(sort), topology, definition=definition)
@@ -206,7 +206,7 @@ def schemas(version: str = VERSION) -> SchemaSet:
 
 @cache
 def words(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
-    """What each definition ("") and field means, by definition and field."""
+    """The descriptions of definitions ("") and fields, by definition and field."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}-words.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     return msgspec.json.decode(content, type=dict[str, dict[str, str]])

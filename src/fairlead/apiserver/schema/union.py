@@ -1,7 +1,7 @@
-"""Unions: the few types that read a value by what it is, a schema or something simpler.
+"""Union types of CustomResourceDefinitions, such as JSONSchemaPropsOrBool.
 
-What stands in a schema below `items` or `additionalProperties` is a schema again, which such a
-type reads by itself: nobody hears of fields that are dropped there.
+They decode themselves, so unknown fields below `items` or `additionalProperties` are dropped
+without a note.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
 """
@@ -24,16 +24,16 @@ Read = Callable[[Schema, Any], Any]
 
 
 class NeitherError(ValueError):
-    """A value that a union has no member for; the text is upstream's."""
+    """A value that fits no member of a union; the text is upstream's."""
 
 
 def is_union(schema: Schema) -> bool:
-    """Whether values of this type are read by what they are."""
+    """Whether this type is a union."""
     return schema.definition in (_OR_LIST, _OR_BOOLEAN, _OR_TEXTS)
 
 
 def read_union(schema: Schema, value: Any, read: Read) -> Any:
-    """`value` as the member of the union that it is; None if it is nothing.
+    """`value` as a member of the union; None if it is empty.
 
     `read` reads a value of a type. Raises NeitherError.
     """

@@ -15,9 +15,9 @@ from fairlead.apiserver.apiextensions.served_kind import kinds_of
 from fairlead.apiserver.defaulting.definition import with_definition_defaults
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
-from fairlead.apiserver.schema.decoding import decoded
+from fairlead.apiserver.schema.decoder import decoded
+from fairlead.apiserver.schema.field_location import Notes
 from fairlead.apiserver.schema.model import schema_of
-from fairlead.apiserver.schema.place import Notes
 
 FILE = Path(__file__).with_name("recorded.jsonl.gz")
 ROWS = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitlines()]

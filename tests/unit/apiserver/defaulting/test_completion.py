@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.apiserver.defaulting.defaulter import completed
 from fairlead.apiserver.defaulting.pod import pull_policy
-from fairlead.apiserver.schema.decoding import decoded
+from fairlead.apiserver.schema.decoder import decoded
 from fairlead.apiserver.schema.model import schema_of, schemas
 
 

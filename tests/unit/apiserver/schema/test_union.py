@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.schema.decoding import decoded, walked
+from fairlead.apiserver.schema.decoder import decoded, walked
 from fairlead.apiserver.schema.model import schemas
-from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.schema.scalar import TypeMismatchError
 from fairlead.apiserver.schema.union import NEITHER
 
 PROPS = schemas().of_definition(

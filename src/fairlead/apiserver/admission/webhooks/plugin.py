@@ -45,7 +45,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
 from fairlead.apiserver.request import NO_ANSWERS, Request, WebhookAnswer
-from fairlead.apiserver.schema.json_text import parse_json
+from fairlead.apiserver.schema.gojson.json_text import parse_json
 from fairlead.apiserver.storage.storage import Storage
 
 TIMEOUT_S_DEFAULT: Final = 10

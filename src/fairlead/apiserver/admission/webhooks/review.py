@@ -20,7 +20,7 @@ from fairlead.apiserver.admission.cel.admission_request import (
     converted_old_object,
 )
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.json_text import JsonError, parse_json
+from fairlead.apiserver.schema.gojson.json_text import JsonError, parse_json
 
 KIND: Final = "AdmissionReview"
 _GROUP: Final = "admission.k8s.io"

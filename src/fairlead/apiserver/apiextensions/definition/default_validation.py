@@ -18,7 +18,7 @@ from fairlead.apiserver.apiextensions.schema.value_validation import (
 )
 from fairlead.apiserver.cost_budget import CostBudgetExceededError
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.schema.place import FieldLocation
+from fairlead.apiserver.schema.field_location import FieldLocation
 from fairlead.apiserver.validation.meta.field import bounded, invalid
 from fairlead.cel.program import OUT_OF_BUDGET
 

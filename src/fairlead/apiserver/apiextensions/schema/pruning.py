@@ -18,7 +18,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.cost_budget import CostBudget
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.schema.place import FieldLocation
+from fairlead.apiserver.schema.field_location import FieldLocation
 
 OnDropped = Callable[[FieldLocation], object]
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.apiserver.error import ApiError, bad_request
-from fairlead.apiserver.schema.json_text import JsonError, json_kind, parse_json
+from fairlead.apiserver.schema.gojson.json_text import JsonError, json_kind, parse_json
 
 FORMAT: Final = "meta.k8s.io/v1"
 NOW: Final = -1

@@ -24,7 +24,7 @@ from fairlead.apiserver.negotiation.request_error import bad_option
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Request
-from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.schema.scalar import TypeMismatchError
 from fairlead.apiserver.validation.meta.field import invalid, not_supported
 
 DELETE_OPTIONS: Final = Kind("", "v1", "DeleteOptions", "deleteoptions")

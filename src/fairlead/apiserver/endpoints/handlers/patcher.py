@@ -58,10 +58,10 @@ from fairlead.apiserver.patch.managedfields.server_side_apply import (
 )
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
-from fairlead.apiserver.schema.declared import as_declared
-from fairlead.apiserver.schema.json_text import JsonError, json_kind, parse_json
-from fairlead.apiserver.schema.restoring import restored
-from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.schema.declaration_order import as_declared
+from fairlead.apiserver.schema.from_unstructured import restored
+from fairlead.apiserver.schema.gojson.json_text import JsonError, json_kind, parse_json
+from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"

@@ -24,7 +24,7 @@ from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import JSON, YAML
 from fairlead.apiserver.negotiation.request_error import unreadable
-from fairlead.apiserver.schema.spelled import with_spelled_data
+from fairlead.apiserver.schema.raw_extension import with_spelled_data
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 
 OTHER_NAMESPACE: Final = (

@@ -17,7 +17,7 @@ from fairlead.apiserver.endpoints.request.body_type import type_problem, version
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.negotiation.media_type import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.negotiation.request_error import unknown_body
-from fairlead.apiserver.schema.json_text import NOT_PLAIN, JsonError, parse_json, parse_plain
+from fairlead.apiserver.schema.gojson.json_text import NOT_PLAIN, JsonError, parse_json, parse_plain
 
 # (body, default apiVersion, default kind) -> object
 DecodeProtobuf = Callable[[bytes, str, str], Json]

@@ -14,10 +14,10 @@ from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.decoding import decoded
-from fairlead.apiserver.schema.json_text import Repeating, json_kind
+from fairlead.apiserver.schema.decoder import decoded
+from fairlead.apiserver.schema.gojson.json_text import Repeating, json_kind
 from fairlead.apiserver.schema.model import schema_of
-from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 # apiVersion and kind
 StatedType = tuple[str, str]

@@ -14,11 +14,11 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.decoding import decoded, empty
-from fairlead.apiserver.schema.json_text import Repeating
+from fairlead.apiserver.schema.decoder import decoded, empty
+from fairlead.apiserver.schema.field_location import FieldLocation, Notes
+from fairlead.apiserver.schema.gojson.json_text import Repeating
 from fairlead.apiserver.schema.model import Schema, schema_of
-from fairlead.apiserver.schema.place import FieldLocation, Notes
-from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 STRICT: Final = "Strict"
 WARN: Final = "Warn"

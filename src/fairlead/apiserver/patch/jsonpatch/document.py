@@ -19,7 +19,7 @@ import msgspec
 from fairlead.api.text.integer import parse_int64
 from fairlead.apiserver.gotext.value import json_text
 from fairlead.apiserver.patch.strategicpatch.directive import panic_error
-from fairlead.apiserver.schema.json_text import parse_json
+from fairlead.apiserver.schema.gojson.json_text import parse_json
 
 _END: Final = "-"
 _INDEX: Final = re.compile(r"[+-]?[0-9]+")

@@ -14,8 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.apiserver.error import bad_request
-from fairlead.apiserver.schema.json_text import JsonError, Repeating, json_kind, parse_json
-from fairlead.apiserver.schema.place import FieldLocation, Notes
+from fairlead.apiserver.schema.field_location import FieldLocation, Notes
+from fairlead.apiserver.schema.gojson.json_text import JsonError, Repeating, json_kind, parse_json
 
 _TEXTS: Final = ("op", "path", "from")
 _FIELDS: Final = (*_TEXTS, "value")

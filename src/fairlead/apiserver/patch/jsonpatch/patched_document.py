@@ -19,7 +19,7 @@ from fairlead.apiserver.patch.jsonpatch.document import (
     PartialObject,
     opened,
 )
-from fairlead.apiserver.schema.declared import as_declared
+from fairlead.apiserver.schema.declaration_order import as_declared
 from fairlead.apiserver.schema.model import Schema, Type
 
 

@@ -33,7 +33,7 @@ from fairlead.apiserver.patch.managedfields.field_set import (
 from fairlead.apiserver.patch.managedfields.path_element import ItemKeyError
 from fairlead.apiserver.patch.managedfields.typed import reconciled_with_schema
 from fairlead.apiserver.patch.managedfields.updater import OwnedVersion, after_update
-from fairlead.apiserver.schema.decoding import empty
+from fairlead.apiserver.schema.decoder import empty
 from fairlead.apiserver.schema.model import Schema
 
 APPLY: Final = "Apply"

@@ -27,7 +27,7 @@ from fairlead.api.text.nesting import is_too_deep
 from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.gotext.value import format_float, json_text
 from fairlead.apiserver.schema.model import ANYTHING, ElementRelationship, Schema, Type, Zero
-from fairlead.apiserver.schema.zero import zero_value
+from fairlead.apiserver.schema.zero_value import zero_value
 
 SELF: Final = "."
 CACHE_SIZE: Final = 4_096

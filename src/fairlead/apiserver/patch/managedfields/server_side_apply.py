@@ -51,8 +51,8 @@ from fairlead.apiserver.patch.managedfields.path_element import ItemKeyError
 from fairlead.apiserver.patch.managedfields.typed import compare, field_set
 from fairlead.apiserver.patch.managedfields.typed_validation import validation_errors
 from fairlead.apiserver.patch.managedfields.updater import OwnershipConflictError, after_apply
-from fairlead.apiserver.schema.decoding import empty
-from fairlead.apiserver.schema.json_text import parse_json
+from fairlead.apiserver.schema.decoder import empty
+from fairlead.apiserver.schema.gojson.json_text import parse_json
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL: Final = "kubectl"

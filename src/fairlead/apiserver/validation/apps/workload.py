@@ -23,7 +23,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.selector import map_selector, selector_matches
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.schema.spelled import is_respelled
+from fairlead.apiserver.schema.raw_extension import is_respelled
 from fairlead.apiserver.validation.core.pod.spec import (
     check_new_scheduled_spec,
     check_runnable_spec,

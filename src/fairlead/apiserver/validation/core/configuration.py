@@ -9,7 +9,7 @@ import base64
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.schema.json_text import JsonError, parse_json
+from fairlead.apiserver.schema.gojson.json_text import JsonError, parse_json
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.meta.format import config_key_problems, too_long
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.json import encode
 
-from fairlead.apiserver.schema.internal import as_internal
+from fairlead.apiserver.schema.gojson.internal_type import as_internal
 from fairlead.apiserver.schema.model import Schema, schemas
 
 _CONTEXT_LINES = 3

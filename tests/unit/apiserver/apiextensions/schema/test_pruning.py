@@ -7,7 +7,7 @@ import pytest
 from fairlead.apiserver.apiextensions.schema.pruning import pruned_and_defaulted
 from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.schema.place import Notes
+from fairlead.apiserver.schema.field_location import Notes
 
 NUMBER = {"type": "integer"}
 KEEPS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -6,7 +6,7 @@ import yaml
 
 from fairlead.apiserver.negotiation.media_type import YAML
 from fairlead.apiserver.negotiation.serializer import text_of
-from fairlead.apiserver.schema.spelled import Spelled
+from fairlead.apiserver.schema.raw_extension import Spelled
 
 
 def test_an_object_as_it_was_spelled_is_an_object_in_yaml_too():

@@ -18,7 +18,7 @@ from fairlead.apiserver.registry.strategies.core.match_label_keys import with_la
 from fairlead.apiserver.registry.strategy import MirroredField, Preparation, ResourceStrategy
 from fairlead.apiserver.registry.warning.pod import template_warnings
 from fairlead.apiserver.registry.warning.workload import IN_HOSTNAME, name_warnings
-from fairlead.apiserver.schema.changed import changed
+from fairlead.apiserver.schema.incremental_decoder import changed
 from fairlead.apiserver.schema.model import schema_of
 
 FINISHED_PHASES: Final = ("Succeeded", "Failed")

@@ -7,12 +7,12 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.apiserver.schema.test_reader import KINDS, values
+from tests.unit.apiserver.schema.test_compiled_reader import KINDS, values
 
-from fairlead.apiserver.schema.changed import changed
-from fairlead.apiserver.schema.decoding import decoded
+from fairlead.apiserver.schema.decoder import decoded
+from fairlead.apiserver.schema.incremental_decoder import changed
 from fairlead.apiserver.schema.model import Type
-from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 
 def outcome(act):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.schema.decoding import decoded, empty
-from fairlead.apiserver.schema.json_text import parse_json
+from fairlead.apiserver.schema.decoder import decoded, empty
+from fairlead.apiserver.schema.gojson.json_text import parse_json
 from fairlead.apiserver.schema.model import schema_of
-from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 POD = schema_of("v1", "Pod")
 DEPLOYMENT = schema_of("apps/v1", "Deployment")

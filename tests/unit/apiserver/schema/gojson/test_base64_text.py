@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.schema.base64_text import IllegalBase64Error, canonical_base64
+from fairlead.apiserver.schema.gojson.base64_text import IllegalBase64Error, canonical_base64
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.schema.spelled import is_respelled, with_spelled_data
+from fairlead.apiserver.schema.raw_extension import is_respelled, with_spelled_data
 
 
 def revision(body):

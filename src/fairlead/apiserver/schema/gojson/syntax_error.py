@@ -1,8 +1,8 @@
-"""Why a text is no JSON, in the words of the language that upstream is written in.
+"""Why a text is not JSON, in Go's words.
 
-Upstream reads byte by byte and stops at the first one that cannot stand where it stands; a text
-that ends too early is read as if a blank came after it. Python's decoder says where it stopped and
-what it looked for there; what is left is to read on from that place as upstream does.
+Go scans byte by byte and stops at the first one that cannot follow; a text that ends too early is
+scanned as if a blank followed. Python's decoder reports where it stopped and what it expected; this
+module scans on from there as Go does.
 
 upstream: encoding/json/scanner.go
 """
@@ -28,7 +28,7 @@ _STRUCTURE: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
 
 
 class _FoundError(Exception):
-    """What is wrong."""
+    """The syntax error that was found."""
 
 
 def json_problem(cause: json.JSONDecodeError, text: str) -> str:
@@ -43,14 +43,14 @@ def json_problem(cause: json.JSONDecodeError, text: str) -> str:
 
 
 class _Scanner:
-    """A walk on from the place where the decoder stopped; `_at` is the place of the next one."""
+    """Scans on from where the decoder stopped; `_at` is the next offset."""
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text + " "
         self._at = start
 
     def after(self, expected: str) -> NoReturn:
-        """Find what is wrong, given what was looked for. Raises _FoundError."""
+        """Find the error, given what Python's decoder expected. Raises _FoundError."""
         if expected == "Unterminated string starting at":
             self._pass_over(_STRING)
             self._string()
@@ -84,7 +84,7 @@ class _Scanner:
         self._refuse("looking for beginning of value")
 
     def _string(self) -> NoReturn:
-        """From the backslash or the control character that is wrong, if there is one."""
+        """Scan a string from an illegal escape or control character."""
         if self._character() != "\\":
             if self._at == len(self._text) - 1:
                 raise _FoundError(END)
@@ -98,7 +98,7 @@ class _Scanner:
         raise _FoundError(END)
 
     def _step_back(self) -> None:
-        """From within an escape to where it begins."""
+        """Step back to the beginning of an escape."""
         start = self._text.rfind("\\", 0, self._at + 1)
         if "u" in self._text[start : self._at + 1]:
             self._at = start
@@ -118,7 +118,7 @@ class _Scanner:
                 return False
 
     def _number(self) -> None:
-        """From its sign, its point or its exponent."""
+        """Scan a number from its sign, point or exponent."""
         if self._character() == "-":
             self._at += 1
             self._require("0123456789", "in numeric literal")
@@ -147,7 +147,7 @@ class _Scanner:
         return self._text[self._at]
 
     def _container(self) -> str:
-        """Whether the list or the object that was left last is still open."""
+        """Whether the innermost list or object is still open."""
         depth: list[str] = []
         for found in _STRUCTURE.finditer(self._text, 0, self._at):
             match found[0]:

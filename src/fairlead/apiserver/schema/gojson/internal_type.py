@@ -1,10 +1,9 @@
-"""Objects as refusals of changes print them: in upstream's internal types.
+"""Prints objects as upstream's internal (unversioned) types, as refusals of updates show them.
 
-Upstream validates objects in types of its own, without versions. Their fields have no JSON names,
-so that they are printed by their names in the language, all of them, and nothing is left out: a
-pointer, list or map that is not there is null, a text empty, a number 0. Most internal types have
-the fields of the versioned ones in the same order; `_DECLARED` has those that do not, each field
-as `Name` or, where more than the case of letters differs, `Name=jsonName`.
+Internal types have no JSON names, so all fields are printed by their Go names and none is left
+out: an absent pointer, list or map is null, an absent text empty, an absent number 0. Most internal
+types have the fields of the versioned ones in the same order; `_DECLARED` lists those that differ,
+each field as `Name` or, where more than the case of letters differs, `Name=jsonName`.
 
 upstream: pkg/apis/*/types.go, encoding/json
 """
@@ -16,7 +15,7 @@ from functools import cache
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.schema.declared import as_declared
+from fairlead.apiserver.schema.declaration_order import as_declared
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
 
 _DECLARED: Final = """
@@ -53,7 +52,7 @@ core.v1.AzureDiskVolumeSource DiskName DataDiskURI=diskURI CachingMode FSType Re
 core.v1.PhotonPersistentDiskVolumeSource PdID FSType
 core.v1.FCVolumeSource TargetWWNs Lun FSType ReadOnly WWIDs
 """
-# What of a pod's spec is part of its security context.
+# Fields of a pod's spec that the internal type has in its security context.
 _OF_SECURITY_CONTEXT: Final = (
     ("HostNetwork", False),
     ("HostPID", False),
@@ -61,7 +60,7 @@ _OF_SECURITY_CONTEXT: Final = (
     ("ShareProcessNamespace", None),
     ("HostUsers", None),
 )
-# First words of JSON names that the language writes in capitals.
+# First words of JSON names that Go writes in capitals.
 _CAPITALS: Final = re.compile(
     "api|aws|ca|cel|cidr|cpu|csi|dns|fc|fs|gce|gid|gmsa|grpc|http|id|ip|iqn|iscsi|json|nfs|os|pd|"
     "qos|rbd|se|ssl|tcp|tls|ttl|tty|uid|uri|url"
@@ -124,7 +123,7 @@ def _security_context(spec: Json, context: Json) -> Json:
 
 
 def _zero(field: Field) -> Any:
-    """What a field holds that nobody has set."""
+    """The zero value of a field."""
     if field.zero in (Zero.KEEP, Zero.NULL):
         return None
     if field.schema.type is Type.OBJECT and field.zero is Zero.EMIT:
@@ -145,7 +144,7 @@ def _declared() -> dict[str, tuple[tuple[str, str], ...]]:
 
 @cache
 def _names(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """The fields of a type by their names in the language, with their names in JSON."""
+    """The Go names of a type's fields, with their JSON names."""
     declared = _declared().get(schema.long_name)
     if declared is None:
         return tuple((_name(key), key) for key in schema.fields)

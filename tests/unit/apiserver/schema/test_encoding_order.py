@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.apiserver.schema.encoding_order import ordered, ordered_by_name
 from fairlead.apiserver.schema.model import ANYTHING, schema_of
-from fairlead.apiserver.schema.order import ordered, ordered_by_name
 
 POD = schema_of("v1", "Pod") or ANYTHING
 SHUFFLED = {

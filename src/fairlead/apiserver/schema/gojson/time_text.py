@@ -1,9 +1,8 @@
-"""Instants as the language reads them that upstream is written in, and why a text is none.
+"""Timestamps as Go's time.Parse reads them, and its error messages.
 
-What the usual reader takes (`parse_timestamp`) is an instant here too. Beyond that, an hour may
-have one digit, a comma may stand before a fraction, a zone may be 24 hours and 60 minutes away;
-what is wrong is told of the first piece, from left to right, but for the day of the month, which
-is looked at last.
+`parse_timestamp` accepts most of them. Go also accepts hours of one digit, a comma before the
+fraction, and zone offsets of up to 24 hours and 60 minutes. It reports the first wrong part from
+left to right, except for the day of the month, which it checks last.
 
 upstream: time.Parse; apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
 """
@@ -24,7 +23,7 @@ _YEARS: Final = range(1, 10_000)
 _FIRST: Final = parse_timestamp("0001-01-01T00:00:00Z")
 _LAST: Final = parse_timestamp("9999-12-31T23:59:59.999999999Z")
 
-# Each piece of a text: what stands for it in a layout, its form, what is said of one out of range.
+# Each part of a timestamp: its layout, its pattern, and the message if it is out of range.
 _DATE: Final = (
     ("2006", r"[0-9]{4}", "", 9999), ("-", "-", "", 0), ("01", r"[0-9]{2}", "month", 12),
     ("-", "-", "", 0), ("02", r"[0-9]{2}", "", 99), ("T", "T", "", 0),
@@ -39,7 +38,7 @@ _ZONE: Final = re.compile(r"Z|[+-][0-9]{2}:[0-9]{2}")
 
 
 class InstantError(ValueError):
-    """A text that is no instant; its words are upstream's."""
+    """A text that is no timestamp; the message is Go's."""
 
 
 def read_time(text: str) -> int:
@@ -59,7 +58,7 @@ def read_micro_time(text: str) -> int:
 
 
 class _Reading:
-    """One text, read piece by piece; `_rest` is what is still to be read."""
+    """Parses one text part by part; `_rest` is still to be parsed."""
 
     def __init__(self, text: str, layout: str) -> None:
         self._text = text
@@ -113,7 +112,7 @@ class _Reading:
         return f"{int(digits):06}"
 
     def _zone(self) -> int:
-        """How far east the text's time is, in seconds."""
+        """The zone offset in seconds east of UTC."""
         matched = _ZONE.match(self._rest)
         if matched is None:
             raise self._unlike("Z07:00")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.apiserver.schema.field_location import CHARACTERS_MAX, NOTES_MAX, FieldLocation, Notes
 from fairlead.apiserver.schema.model import Schema, Type
-from fairlead.apiserver.schema.place import CHARACTERS_MAX, NOTES_MAX, FieldLocation, Notes
 
 SPEC = Schema(Type.OBJECT, definition="io.k8s.api.core.v1.PodSpec")
 

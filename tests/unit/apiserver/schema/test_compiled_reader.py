@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.apiserver.schema.decoding import walked
-from fairlead.apiserver.schema.json_text import parse_json
+from fairlead.apiserver.schema.compiled_reader import UnusualError, reader_of
+from fairlead.apiserver.schema.decoder import walked
+from fairlead.apiserver.schema.gojson.json_text import parse_json
 from fairlead.apiserver.schema.model import Type, schema_of
-from fairlead.apiserver.schema.reader import UnusualError, reader_of
-from fairlead.apiserver.schema.single import TypeMismatchError
+from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 POD = schema_of("v1", "Pod")
 KINDS = {

@@ -1,4 +1,4 @@
-"""JSON texts whose objects may name a member twice: the last one counts, but it is seen.
+"""Parses JSON texts in which objects may repeat members: the last one counts, but all are kept.
 
 upstream: sigs.k8s.io/json, which keeps to the case of names and reports duplicates
 """
@@ -16,7 +16,7 @@ import msgspec
 
 from fairlead.api.json import Json
 from fairlead.api.text.nesting import DEPTH_MAX, TOO_DEEP, is_too_deep, items_of
-from fairlead.apiserver.schema.json_problem import json_problem
+from fairlead.apiserver.schema.gojson.syntax_error import json_problem
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
@@ -30,7 +30,7 @@ _ESCAPE: Final = re.compile(
     re.DOTALL,
 )
 _EACH_BYTE: Final = "fairlead-each-byte"
-# Of more digits, an integer may be beyond what a double holds.
+# An integer of more digits may exceed a double.
 _DIGITS_MAX: Final = 308
 
 
@@ -44,11 +44,11 @@ codecs.register_error(_EACH_BYTE, _replaced)
 
 
 class JsonError(ValueError):
-    """A text that is no JSON, in the words of the language that upstream is written in."""
+    """A text that is not JSON; the message is Go's."""
 
 
 class Repeating(dict[str, Any]):
-    """An object with a member that is there more than once; `pairs` has all, in order."""
+    """An object that repeats a member; `pairs` has all members in order."""
 
     pairs: list[tuple[str, Any]]
 
@@ -82,7 +82,7 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def parse_plain(text: bytes) -> Any:
-    """The value of a text as short as it can be, as most clients write it; else NOT_PLAIN.
+    """The value of a compact text, as most clients write it; NOT_PLAIN for any other text.
 
     Writing the value again leads to the same text, unless something in it needs a closer look.
     """
@@ -94,13 +94,13 @@ def parse_plain(text: bytes) -> Any:
         return NOT_PLAIN
     if _encode(value) != text.rstrip(b"\n"):
         return NOT_PLAIN
-    # Of containers that stand in one another, only the innermost may be empty.
+    # Of nested containers only the innermost may be empty.
     filled = text.count(b"[") + text.count(b"{") - text.count(b"[]") - text.count(b"{}")
     return NOT_PLAIN if filled >= DEPTH_MAX and is_too_deep(value) else value
 
 
 def may_have_halves(text: str) -> bool:
-    """Whether some escape in `text` stands for half a surrogate pair, or both for one."""
+    """Whether `text` may contain escapes of surrogates."""
     return _HALF.search(text) is not None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.timestamp import format_micro_time, format_timestamp
-from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
+from fairlead.apiserver.schema.gojson.time_text import InstantError, read_micro_time, read_time
 
 AS_TIME = 'as "2006-01-02T15:04:05Z07:00": cannot parse'
 AS_MICRO = 'as "2006-01-02T15:04:05.000000Z07:00": cannot parse'

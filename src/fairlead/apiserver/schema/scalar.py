@@ -1,7 +1,7 @@
-"""Single values: texts, numbers, instants and the like, in the form in which they are kept.
+"""Decodes scalars: strings, numbers, booleans, quantities, timestamps.
 
-Some types read their values by themselves (`ENDING`); a value that they cannot read ends all
-reading, where any other one of a wrong type (`PLAIN`) is passed over and told at the end.
+Types with an UnmarshalJSON of their own (`ENDING`) end the decoding if they fail; a mismatch of any
+other type (`PLAIN`) is skipped and reported at the end.
 
 upstream: encoding/json with the UnmarshalJSON of resource.Quantity, metav1.Time, intstr.IntOrString
 """
@@ -14,12 +14,12 @@ from typing import Any, Final, NoReturn
 
 from fairlead.api.quantity import NO_QUANTITY, QuantityError, canonical, parse_quantity
 from fairlead.api.timestamp import format_micro_time, format_timestamp
-from fairlead.apiserver.schema.base64_text import IllegalBase64Error, canonical_base64
-from fairlead.apiserver.schema.go_name import go_kind, go_type
-from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
-from fairlead.apiserver.schema.json_text import json_kind
+from fairlead.apiserver.schema.field_location import FieldLocation
+from fairlead.apiserver.schema.gojson.base64_text import IllegalBase64Error, canonical_base64
+from fairlead.apiserver.schema.gojson.json_text import json_kind
+from fairlead.apiserver.schema.gojson.time_text import InstantError, read_micro_time, read_time
+from fairlead.apiserver.schema.gojson.type_name import go_kind, go_type
 from fairlead.apiserver.schema.model import Schema, Type
-from fairlead.apiserver.schema.place import FieldLocation
 
 _LIMITS: Final = {
     Type.INT32: (-(1 << 31), (1 << 31) - 1),
@@ -114,7 +114,7 @@ def _micro_time(schema: Schema, value: Any, place: FieldLocation) -> str:
 
 
 def refused(schema: Schema, value: Any, place: FieldLocation) -> NoReturn:
-    """What is read of a value of any other type. Raises TypeMismatchError."""
+    """Refuse a value of any other type. Raises TypeMismatchError."""
     raise mismatch(schema, value, place)
 
 
@@ -127,7 +127,7 @@ PLAIN: Final[dict[Type, ReadSingle]] = {
     Type.INT64: whole_number,
     Type.NUMBER: _number,
 }
-# Types that read their values by themselves, and end all reading if they cannot.
+# Types with an UnmarshalJSON of their own, whose failure ends the decoding.
 ENDING: Final[dict[Type, ReadSingle]] = {
     Type.INT_OR_STRING: _int_or_string,
     Type.QUANTITY: _quantity,
@@ -139,7 +139,7 @@ ENDING: Final[dict[Type, ReadSingle]] = {
 def mismatch(
     schema: Schema, value: Any, place: FieldLocation, *, shown: str = ""
 ) -> TypeMismatchError:
-    """Why `value`, which stands at `place`, is none of its type; `shown` is what it is."""
+    """The mismatch of `value` at location `place`; `shown` describes the value."""
     # upstream: encoding/json UnmarshalTypeError
     what = shown or json_kind(value)
     where = f"struct field {place.struct}.{place.names}" if place.names else "value"

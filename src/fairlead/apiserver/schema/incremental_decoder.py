@@ -1,6 +1,6 @@
-"""Changes: an object of which a part was written, in the form of its type.
+"""Decodes an object of which only a part was changed.
 
-What it shares with the object before, which has that form, is not read again.
+Parts that are shared with the old object, which is in stored form, are not decoded again.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.schema.decoding import decoded
+from fairlead.apiserver.schema.decoder import decoded
 from fairlead.apiserver.schema.model import Schema, Type
 
 _ABSENT: Final = object()
 
 
 def changed(schema: Schema, old: Any, new: Any) -> Any:
-    """What `decoded` makes of `new`, where `old` is what it made of something else.
+    """`new` in stored form; `old` is an object in stored form that shares parts with it.
 
     Raises TypeMismatchError for a value of a wrong type, in words about it alone.
     """
@@ -40,6 +40,6 @@ def changed(schema: Schema, old: Any, new: Any) -> Any:
 
 
 def _joined(new: Json, made: Json, read: Json) -> Json:
-    """Members of both, in the order of `new`; at its end what is written though nobody sent it."""
+    """Members of both, in the order of `new`; zero values that are always written come last."""
     known = {**read, **made}
     return {key: known.pop(key) for key in new if key in known} | known

@@ -1,4 +1,4 @@
-"""Bytes in base64, as upstream's language reads them: line ends count for nothing.
+"""Base64 as Go's encoding/base64 decodes it: line breaks are ignored.
 
 upstream: encoding/base64.go:decodeQuantum
 """
@@ -16,7 +16,7 @@ _QUANTUM: Final = 4
 
 
 class IllegalBase64Error(ValueError):
-    """A text that is no base64."""
+    """A text that is not base64."""
 
     def __init__(self, at: int) -> None:
         """Keep where the text stops making sense, in bytes."""
@@ -25,7 +25,7 @@ class IllegalBase64Error(ValueError):
 
 
 def canonical_base64(text: str) -> str:
-    """The bytes of `text` in base64 again. Raises IllegalBase64Error."""
+    """`text` decoded and encoded again. Raises IllegalBase64Error."""
     plain = text.translate(_WITHOUT_LINE_ENDS) if "\n" in text or "\r" in text else text
     try:
         return base64.b64encode(base64.b64decode(plain, validate=True)).decode()
@@ -51,7 +51,7 @@ def _illegal_at(text: bytes) -> int:
 
 
 def _illegal_after(text: bytes, at: int, missing: int) -> int:
-    """Where it goes wrong after the first padding, `missing` of which are still to come."""
+    """The offset of the error after the first padding character, with `missing` to come."""
     for _ in range(missing):
         at = _past_line_ends(text, at)
         if at == len(text):

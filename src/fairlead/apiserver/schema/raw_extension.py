@@ -1,8 +1,7 @@
-"""Objects as they were spelled: JSON whose very text upstream keeps.
+"""RawExtension fields, whose JSON text upstream keeps byte by byte.
 
-A field of the type RawExtension holds the bytes that came in, blanks included, and is compared as
-such: what is the same by its value, but spelled otherwise, is a change. An answer shows it without
-its blanks, and so does what a patch is applied to.
+They are compared as text, so another spelling of the same value is a change. An answer shows the
+text without blanks, and a patch is applied to that form.
 
 upstream: apimachinery/pkg/runtime/extension.go:RawExtension
 """
@@ -15,7 +14,7 @@ import msgspec
 
 
 class Spelled(dict[str, Any]):
-    """An object that knows how it was spelled."""
+    """A JSON object with its original text."""
 
     __slots__ = ("text",)
 
@@ -30,7 +29,7 @@ class _Revision(msgspec.Struct):
 
 
 def with_spelled_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """`obj`, which was read from `body` (JSON), with a member `data` that knows its spelling."""
+    """`obj`, parsed from `body` (JSON), whose member `data` keeps its text."""
     data = obj.get("data")
     if not isinstance(data, dict):
         return obj
@@ -42,7 +41,7 @@ def with_spelled_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 
 
 def is_respelled(before: Any, after: Any) -> bool:
-    """Whether `after` is spelled otherwise than `before`; nobody knows of what was read back.
+    """Whether `after` has another text than `before`; False for objects without text.
 
     What is taken over from `before` has lost its blanks on the way.
     """

@@ -1,8 +1,8 @@
-"""Restoring: what upstream makes of an object that a patch made, before it looks at it.
+"""Converts the result of a patch into upstream's types, as runtime.FromUnstructured does.
 
-A patch's result is not read as JSON again; its values are put into upstream's types one by one.
-Numbers become what their field can hold on the way: whole ones lose their point, those beyond 32
-bits their upper half.
+A patch's result is not parsed as JSON again: its values are assigned one by one. Numbers are
+converted to their field's type on the way: whole floats become integers, and integers beyond 32
+bits lose their upper half.
 
 upstream: apimachinery/pkg/runtime/converter.go:fromUnstructured
 """
@@ -19,7 +19,7 @@ _INT64: Final = 1 << 63
 
 
 def restored(schema: Schema, value: Any) -> Any:
-    """`value` with its numbers as fields of their types hold them."""
+    """`value` with its numbers converted to the types of their fields."""
     inner = schema.items
     match value:
         case dict() if schema.type is Type.OBJECT:

@@ -1,8 +1,8 @@
-"""Order: the members of objects as upstream writes them, whatever order they came in.
+"""Puts members into the order in which upstream encodes them.
 
-Upstream's types write their fields in the order in which they are declared, and the keys of maps
-by name; what it keeps without a type (custom resources) it writes by name at every depth. Values
-are shared, never mutated: what is in order already comes back as it is.
+Go encodes the fields of structs as declared and the keys of maps by name; objects without a Go type
+(custom resources) are encoded by name at every depth. Values are shared, never mutated: a value
+that is in order already is returned as it is.
 
 upstream: encoding/json/encode.go:{structEncoder,mapEncoder}
 """
@@ -28,7 +28,7 @@ PLANS_MAX: Final = 32
 
 
 def ordered(schema: Schema, value: Any) -> Any:
-    """`value`, of that type, with its members in order; unknown ones stand last."""
+    """`value`, of that type, with its members in order; unknown members come last."""
     order = _order_of(schema)
     return value if order is None else order(value)
 
@@ -117,7 +117,7 @@ def _map(inner: _Order | None, value: Any) -> Any:
 
 
 def _by_name(made: Json, like_that: Json) -> Json:
-    """`made` by name; `like_that` where it is so already."""
+    """`made` sorted by name; `like_that` itself if it is sorted already."""
     keys, names = list(made), sorted(made)
     return like_that if keys == names else {key: made[key] for key in names}
 

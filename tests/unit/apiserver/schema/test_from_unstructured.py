@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.schema.from_unstructured import restored
 from fairlead.apiserver.schema.model import schema_of
-from fairlead.apiserver.schema.restoring import restored
 
 
 @pytest.mark.parametrize(

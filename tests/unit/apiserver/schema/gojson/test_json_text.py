@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.text.nesting import DEPTH_MAX
-from fairlead.apiserver.schema.json_text import JsonError, Repeating, parse_json
+from fairlead.apiserver.schema.gojson.json_text import JsonError, Repeating, parse_json
 
 NINES = "9" * 600
 

@@ -1,9 +1,8 @@
-"""Readers: how values of a type are read when there is nothing to be said about them.
+"""Fast decoding of values that are well-formed, as almost all are.
 
-Almost everything that is sent is in order, and reading it must cost little: each type becomes a
-function, made once, that gives the value in canonical form or raises `UnusualError`. What is
-unusual is read by the walk of `decoding`, which knows the words for it and has the last one; a
-reader never gives anything else than the walk would.
+Each type is compiled into a function that returns the value in stored form or raises UnusualError.
+Everything unusual is left to `decoder`, which knows the words of refusals and decides; a reader
+never returns anything that `decoder` would not.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from fairlead.api.json import Json
 from fairlead.api.quantity import QuantityError, canonical, parse_quantity
 from fairlead.api.text.text_cache import text_cache
 from fairlead.api.timestamp import format_micro_time, format_timestamp
-from fairlead.apiserver.schema.base64_text import IllegalBase64Error, canonical_base64
-from fairlead.apiserver.schema.instant import read_micro_time, read_time
+from fairlead.apiserver.schema.gojson.base64_text import IllegalBase64Error, canonical_base64
+from fairlead.apiserver.schema.gojson.time_text import read_micro_time, read_time
 from fairlead.apiserver.schema.model import Schema, Type, Zero
 from fairlead.apiserver.schema.union import is_union
-from fairlead.apiserver.schema.zero import emitted, zero_value
+from fairlead.apiserver.schema.zero_value import emitted, zero_value
 
 Reader = Callable[[Any], Any]
 Read = TypeVar("Read")
@@ -29,16 +28,16 @@ CACHE_SIZE: Final = 1 << 14
 
 
 class UnusualError(Exception):
-    """Something is to be said about a value."""
+    """A value that needs the full decoder."""
 
 
 def reader_of(schema: Schema) -> Reader:
-    """The function that reads values of this type. It raises UnusualError."""
+    """The compiled function that reads values of this type; it raises UnusualError."""
     made = _READERS.get(schema)
     return _made(schema) if made is None else made
 
 
-# Types are shared and few, and may contain themselves.
+# Types are shared, few, and may be recursive.
 _READERS: Final[dict[Schema, Reader]] = {}
 
 

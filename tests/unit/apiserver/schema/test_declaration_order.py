@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.apiserver.schema.declared import as_declared
-from fairlead.apiserver.schema.internal import as_internal
+from fairlead.apiserver.schema.declaration_order import as_declared
+from fairlead.apiserver.schema.gojson.internal_type import as_internal
 from fairlead.apiserver.schema.model import schema_of, schemas
 
 

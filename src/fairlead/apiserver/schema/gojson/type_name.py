@@ -1,8 +1,8 @@
-"""What upstream's language calls a type, because its decoding errors say so.
+"""Names of Go types, which decoding errors quote.
 
-Most names follow from a schema; texts, lists and maps with a name of their own stand in
-`data/…-types.txt`, a line for each type that has such fields. Some types take over fields of
-another one, whose name then is part of the way to them (`_EMBEDDED`).
+Most names follow from a schema. Strings, lists and maps of named types are listed in
+`data/…-types.txt`, one line per type that has such fields. Embedded structs contribute their name
+to the path of their fields (`_EMBEDDED`).
 
 upstream: the types of staging/src/k8s.io/api; sigs.k8s.io/json decode.go:addErrorContext
 """
@@ -29,9 +29,9 @@ _NAMES: Final = {
     Type.MICRO_TIME: "string",
     Type.ANY: "map[string]interface {}",
 }
-# Lists that have a name, and what is in them; what is in other named ones is never told.
+# Named list types and their elements; elements of others never appear in errors.
 _NAMED_LISTS: Final = {"v1.ExtraValue": "string"}
-# A type, the one that it takes fields over from, and which: of those, or all but those.
+# A type, the struct it embeds, and which fields: these, or all but these.
 _EMBEDDED: Final = """
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations of operations
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations.Rule but operations \
@@ -68,7 +68,7 @@ def go_type(schema: Schema) -> str:
 
 
 def declared_type(owner: Schema, field: str, depth: int, schema: Schema) -> str:
-    """The type of a value in a field of `owner`, `depth` lists and maps below it.
+    """The Go type of a value in a field of `owner`, `depth` lists and maps below it.
 
     `schema` is the value's own.
     """
@@ -84,7 +84,7 @@ def declared_type(owner: Schema, field: str, depth: int, schema: Schema) -> str:
 
 
 def embedded_in(owner: Schema, field: str) -> str:
-    """The type that a field of `owner` is taken over from; "" for a field of its own."""
+    """The embedded struct that a field of `owner` belongs to; "" for its own fields."""
     for name, (is_of, fields) in _embedded().get(owner.long_name, {}).items():
         if (field in fields) is is_of:
             return name
@@ -93,7 +93,7 @@ def embedded_in(owner: Schema, field: str) -> str:
 
 @cache
 def _declared_types(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
-    """The names of types that have their own, by the type that has the field, and field."""
+    """The named types of fields, by owner and field."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}-types.txt")
     lines = (line.split() for line in path.read_text().splitlines())
     return {owner: dict(row.split("=") for row in rows) for owner, *rows in lines}
@@ -109,7 +109,7 @@ def _embedded() -> Mapping[str, Mapping[str, tuple[bool, frozenset[str]]]]:
 
 
 def go_kind(value: Any) -> str:
-    """What kind of value a decoded JSON value is: `map`, `slice`, `string`, `int64`."""
+    """The Go kind of a decoded JSON value: `map`, `slice`, `string`, `int64`."""
     match value:
         case dict():
             return "map"

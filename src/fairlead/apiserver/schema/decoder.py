@@ -1,14 +1,13 @@
-"""Decoding: a JSON value in the form in which an API server keeps objects of its type.
+"""Decodes a JSON value into the form in which an API server stores objects of its type.
 
-What goes in is what somebody sent; what comes out is what they would read back (before defaults).
-Unknown fields and nulls are gone, quantities and instants have their canonical texts, and empty
-values have become what upstream's types make of them: dropped, kept or written (`Zero`).
+Unknown fields and nulls are dropped, quantities and timestamps get their canonical texts, and
+empty values become what upstream's types make of them: dropped, kept or written (`Zero`).
 
-The first value of a wrong type refuses the whole, in the words of the language that upstream is
-written in, unless a value follows that its type reads by itself and cannot: quantities, instants
-and the like end the reading, and are what is told. Unknown and repeated fields are only noted, in
-the order in which they stand. What stands in a field that is there again is read into what it
-holds already: objects and maps are added to, a null leaves a plain value as it is.
+The first value of a wrong type refuses the whole in Go's words, unless a later value fails in its
+own UnmarshalJSON (quantities, timestamps): such a failure ends the decoding and is reported.
+Unknown and duplicate fields are only noted, in document order. A duplicate field is decoded into
+the value of its first occurrence, as Go does: objects and maps are merged, and a null leaves a
+plain value as it is.
 
 upstream: sigs.k8s.io/json, encoding/json with the types of staging/src/k8s.io/api
 """
@@ -21,11 +20,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.schema.json_text import Repeating
+from fairlead.apiserver.schema.compiled_reader import UnusualError, reader_of
+from fairlead.apiserver.schema.field_location import FieldLocation, Notes
+from fairlead.apiserver.schema.gojson.json_text import Repeating
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
-from fairlead.apiserver.schema.place import FieldLocation, Notes
-from fairlead.apiserver.schema.reader import UnusualError, reader_of
-from fairlead.apiserver.schema.single import (
+from fairlead.apiserver.schema.scalar import (
     BYTE,
     ENDING,
     PLAIN,
@@ -35,14 +34,14 @@ from fairlead.apiserver.schema.single import (
     whole_number,
 )
 from fairlead.apiserver.schema.union import NeitherError, is_union, read_union
-from fairlead.apiserver.schema.zero import emitted, zero_value
+from fairlead.apiserver.schema.zero_value import emitted, zero_value
 
-# Somewhat more than there are kinds; types of custom resources come and go.
+# Somewhat more than there are built-in kinds; types of custom resources come and go.
 CACHE_SIZE: Final = 1 << 7
 
 
 def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """`value` in the form of its type, and what is to be said about its fields.
+    """`value` in stored form, and notes about unknown and duplicate fields.
 
     Raises TypeMismatchError for the first value of a wrong type.
     """
@@ -51,7 +50,7 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 
 
 def read(schema: Schema, value: Any, place: FieldLocation, notes: Notes) -> Any:
-    """`value`, which stands at `place`, in the form of its type. Raises TypeMismatchError."""
+    """`value`, at location `place`, in stored form. Raises TypeMismatchError."""
     try:
         return reader_of(schema)(value)
     except UnusualError:
@@ -59,14 +58,14 @@ def read(schema: Schema, value: Any, place: FieldLocation, notes: Notes) -> Any:
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """The same, whatever there is to say; see `reader`, which gives up then and is faster."""
+    """The same for any value; `compiled_reader` is faster but gives up on unusual ones."""
     notes = Notes()
     return _walked(schema, value, FieldLocation(), notes), notes.texts
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def empty(schema: Schema) -> Any:
-    """What an object of this type is before anybody has said anything. Shared: do not mutate."""
+    """The stored form of an empty object of this type. Shared: do not mutate."""
     return _walked(schema, {}, FieldLocation(), Notes())
 
 
@@ -83,14 +82,14 @@ def _walked(schema: Schema, value: Any, place: FieldLocation, notes: Notes) -> A
 
 
 class _Walk:
-    """One walk through a value, gathering notes and the first mismatch."""
+    """One walk through a value; collects notes and the first mismatch."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
         self.mismatch: TypeMismatchError | None = None
 
     def value(self, schema: Schema, value: Any, place: FieldLocation, before: Any = None) -> Any:
-        """`value`, read into what is there `before`.
+        """`value`, decoded into the value `before` of an earlier occurrence.
 
         Raises TypeMismatchError for what ends the reading.
         """
@@ -114,7 +113,7 @@ class _Walk:
     def _plain(
         self, read: ReadSingle, schema: Schema, value: Any, place: FieldLocation, before: Any
     ) -> Any:
-        """A value that its type reads like any other: a wrong one is passed over."""
+        """A value without an UnmarshalJSON of its own: a mismatch is noted and skipped."""
         try:
             return read(schema, value, place)
         except TypeMismatchError as mismatch:
@@ -193,7 +192,7 @@ class _Walk:
         return made
 
     def _byte_list(self, value: list[Any], place: FieldLocation, before: Any) -> Any:
-        """Bytes one by one, as numbers."""
+        """A list of bytes written as numbers."""
         numbers = [
             0 if one is None else self._plain(whole_number, BYTE, one, FieldLocation(place, at), 0)
             for at, one in enumerate(value)
@@ -206,7 +205,7 @@ def _members(value: Json) -> Iterable[tuple[str, Any]]:
 
 
 def _is_plain(field: Field) -> bool:
-    """Whether a field holds a value itself, which a null leaves as it is."""
+    """Whether a field holds its value directly, so that a null leaves it as it is."""
     if field.zero not in (Zero.DROP, Zero.EMIT):
         return False
     return field.schema.type in _SINGLE or (

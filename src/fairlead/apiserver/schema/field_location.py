@@ -1,7 +1,7 @@
-"""Places in a JSON value, and notes about the fields there.
+"""Locations of fields in a JSON value, and notes about unknown and duplicate fields.
 
-Almost everything is in order, and keys may be as long as a request: where something stands is put
-into words when there is something to be said about it, and only the first notes are kept.
+Keys may be as long as a request, so paths are built only when a note or an error needs them, and
+only the first notes are kept.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.text.field_problem import quoted
-from fairlead.apiserver.schema.go_name import declared_type, embedded_in, go_type
+from fairlead.apiserver.schema.gojson.type_name import declared_type, embedded_in, go_type
 from fairlead.apiserver.schema.model import Schema
 
 # upstream: sigs.k8s.io/json internal/golang/encoding/json/kubernetes_patch.go:saveStrictError
@@ -18,7 +18,7 @@ CHARACTERS_MAX: Final = 1 << 20
 
 
 class FieldLocation:
-    """Where a value stands; texts are made when something is to be said about it."""
+    """The location of a value; its path is built on demand."""
 
     __slots__ = ("owner", "parent", "step")
 
@@ -54,7 +54,7 @@ class FieldLocation:
         return ".".join(names)
 
     def type_name(self, schema: Schema) -> str:
-        """What the language calls the type of a value that stands here; `schema` is its own."""
+        """The Go type of a value at this location; `schema` is the value's own."""
         depth = 0
         place = self
         while place.parent is not None:
@@ -70,7 +70,7 @@ class FieldLocation:
         return owners[-1].definition.rpartition(".")[2] if owners else ""
 
     def _way(self) -> list[FieldLocation]:
-        """The places from below the whole value down to this one."""
+        """The locations from the root's child down to this one."""
         way: list[FieldLocation] = []
         place = self
         while place.parent is not None:
@@ -80,7 +80,7 @@ class FieldLocation:
 
 
 class Notes:
-    """What is to be said about fields: each thing once, and not more than somebody reads."""
+    """Notes about fields: each once, up to a bound."""
 
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}
@@ -88,15 +88,15 @@ class Notes:
 
     @property
     def texts(self) -> list[str]:
-        """In the order in which they were made."""
+        """The notes in the order in which they were made."""
         return list(self._texts)
 
     def unknown(self, place: FieldLocation) -> None:
-        """There is no field of that name."""
+        """Note an unknown field."""
         self._note("unknown", place)
 
     def repeated(self, place: FieldLocation) -> None:
-        """The field is there twice."""
+        """Note a duplicate field."""
         self._note("duplicate", place)
 
     def _note(self, what: str, place: FieldLocation) -> None:

@@ -1,0 +1,7 @@
+"""How Go reads JSON: its syntax errors, type names, base64, timestamps and internal types.
+
+Decoding errors of the API server quote Go types and positions; clients see them, so they are
+reproduced to the byte.
+
+upstream: encoding/json, time, encoding/base64
+"""
