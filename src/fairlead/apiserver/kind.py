@@ -9,11 +9,15 @@ upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, Protocol
-
+from typing import Any
+from typing import Final
+from typing import Protocol
 from fairlead.api.json import Json
 from fairlead.apiserver import kind_table
 from fairlead.apiserver.schema.field_location import Notes
@@ -268,6 +272,7 @@ VALIDATING_ADMISSION_POLICY: Final = _BY_NAME["validatingadmissionpolicy"]
 VALIDATING_ADMISSION_POLICY_BINDING: Final = _BY_NAME["validatingadmissionpolicybinding"]
 CUSTOM_RESOURCE_DEFINITION: Final = _BY_NAME["customresourcedefinition"]
 SERVICE_ACCOUNT: Final = _BY_NAME["serviceaccount"]
+CONFIG_MAP: Final = _BY_NAME["configmap"]
 SECRET: Final = _BY_NAME["secret"]
 LIMIT_RANGE: Final = _BY_NAME["limitrange"]
 RESOURCE_QUOTA: Final = _BY_NAME["resourcequota"]

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from itertools import chain
 from typing import Final
-
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.controller import Controller
@@ -20,20 +19,24 @@ from fairlead.engine.nodelifecycle.compose import node_controllers
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.workloads.compose import (
-    disruption_controller,
-    volume_controller,
-    workload_controllers,
-)
+from fairlead.engine.workloads.compose import disruption_controller
+from fairlead.engine.workloads.compose import volume_controller
+from fairlead.engine.workloads.compose import workload_controllers
 from fairlead.engine.workloads.drain.controller import Drain
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.resource_claims import ResourceClaims
+from collections.abc import Sequence
 
 # What may be left out of an engine, for something else to take its place.
 PARTS: Final = ("kubelet", "workloads", "volumes", "disruption", "node-lifecycle", "scheduler")
 
 
-def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[str] = ()) -> Engine:
+def build_engine(
+    config: EngineConfig,
+    reporter: Reporter,
+    without: Collection[str] = (),
+    first: Sequence[Controller] = (),
+) -> Engine:
     """An engine with a scheduler and everything that surrounds it in a simulated cluster.
 
     The schedulers are last, so that a pod is only tried once everything else that is due has been
@@ -53,7 +56,7 @@ def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[s
         ("scheduler", tuple(_schedulers(config, cluster, watch))),
     )
     kept = (controllers for name, controllers in parts if name not in without)
-    return Engine(cluster, tuple(chain.from_iterable(kept)))
+    return Engine(cluster, (*first, *chain.from_iterable(kept)))
 
 
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, assert_never
+from collections.abc import Callable, Mapping
+from typing import Any, Final, assert_never
 
+from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.write import PLAIN, Write
+from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA, Kind, find_kind, kind_of
+from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyRequest, server_side_apply
 from fairlead.apiserver.registry.binding import bind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.eviction import evict
+from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import (
+    ApplyStatus,
     Bind,
     CallExtender,
     Command,
@@ -44,6 +49,7 @@ from fairlead.worlds.owner_lookup import look_up_owners
 _SimpleCommand = (
     Bind
     | PatchStatus
+    | ApplyStatus
     | PatchObject
     | CreateObject
     | DeleteObject
@@ -119,6 +125,8 @@ def _request(store: Store, command: _SimpleCommand, now: Instant, write_of: Writ
                 resource_version=resource_version,
                 write=write_of(kind, "status"),
             )
+        case ApplyStatus(target, status, field_manager):
+            _apply_status(store, target, status, field_manager, now)
         case PatchObject(target, patch):
             kind = _kind(store, target.kind)
             write = write_of(kind, "")
@@ -153,6 +161,25 @@ def _kind(store: Store, name: str) -> Kind:
         if name in (kind.qualified, kind.kind):
             return kind
     raise ApiError("NotFound", 404, "the server could not find the requested resource")
+
+
+def _apply_status(
+    store: Store, target: ObjectRef, status: Mapping[str, Any], field_manager: str, now: Instant
+) -> None:
+    kind = _kind(store, target.kind)
+    obj = store.get(kind, target.namespace, target.name)
+    require_uid(kind, obj, target.uid)
+    tracking = tracking_of(kind, "status")
+    if tracking is None:
+        raise ApiError("NotFound", 404, "the server could not find the requested resource")
+    config = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": target.name},
+        "status": status,
+    }
+    request = ApplyRequest(config=config, manager=field_manager, force=True, subresource="status")
+    store.write(kind, server_side_apply(tracking, obj, request, format_timestamp(now)))
 
 
 def _update_quota_status(

@@ -70,6 +70,14 @@ class PatchStatus(Struct, frozen=True):
     resource_version: str = ""
 
 
+class ApplyStatus(Struct, frozen=True):
+    """Server-side apply of `status`, by force, under a field manager of its own."""
+
+    target: ObjectRef
+    status: Mapping[str, Any]
+    field_manager: str
+
+
 class PatchObject(Struct, frozen=True):
     """A JSON merge patch (RFC 7386) of everything but status.
 
@@ -201,6 +209,7 @@ class CallExtender(Struct, frozen=True):
 Command = (
     Bind
     | PatchStatus
+    | ApplyStatus
     | PatchObject
     | CreateObject
     | DeleteObject

@@ -21,11 +21,12 @@ from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
-from fairlead.apiserver.kind import SERVICE_ACCOUNT
+from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT
 from fairlead.apiserver.registry.id_source import ReplayedIds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.compact_storage import CompactStorage
+from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
@@ -34,14 +35,14 @@ from fairlead.worlds.local.bootstrap.batch_definitions import job_kinds
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.control_plane import OBSERVED, ControlPlane
-from fairlead.worlds.local.controllers.api_service_registration import Registrations
-from fairlead.worlds.local.controllers.apiserver_records import OwnRecords
-from fairlead.worlds.local.controllers.certificate_signer import Signers
-from fairlead.worlds.local.controllers.follow_up import FollowUps
-from fairlead.worlds.local.controllers.kubernetes_service import OwnService
+from fairlead.worlds.local.controllers.api_service_registration import ApiServiceRegistration
+from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
+from fairlead.worlds.local.controllers.certificate_signer import CertificateSigner
+from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
 from fairlead.worlds.local.events.writer import HOST
 from fairlead.worlds.local.field_manager import registered
 from fairlead.worlds.local.random_ids import RandomIds
+from fairlead.worlds.local.reconcile_listener import ReconcileListener
 from fairlead.worlds.local.resource_metrics import MEASUREMENTS, measured
 from fairlead.worlds.local.strategies import LOCAL_API_SERVER
 
@@ -129,19 +130,20 @@ class LocalCluster:
             if journal is not None:
                 journal.begin(self.store.storage)
         self.journal = journal
+        storage, new_id = self.store.storage, partial(ids.new_uid, LEASE, "", "")
         self.control_plane = ControlPlane(
             self.store,
             now,
             config=options.engine,
             authority=options.authority,
             without=options.without,
-            more=(
-                OwnService(options.address),
-                OwnRecords(HOST, options.address, options.authority),
-                Registrations(),
-                FollowUps(self.server.reconcile),
-                *_signers(options),
+            controllers=(
+                KubernetesService(storage, options.address),
+                ApiServerRecords(storage, new_id, HOST, options.address, options.authority),
+                ApiServiceRegistration(storage),
+                *_certificate_signer(storage, options),
             ),
+            listeners=(ReconcileListener(self.server.reconcile),),
         )
 
     def _load(self, options: LocalOptions, now: Instant) -> None:
@@ -153,8 +155,9 @@ class LocalCluster:
         self.server.reconcile(now)
 
 
-def _signers(options: LocalOptions) -> tuple[Signers, ...]:
-    """Whoever signs certificates is left out along with the controllers."""
+def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[CertificateSigner, ...]:
+    """The signer, unless the controllers are left out."""
     if not options.authority_key or _CONTROLLERS in options.without:
         return ()
-    return (Signers(CertificateKeyPair(options.authority, options.authority_key)),)
+    authority = CertificateKeyPair(options.authority, options.authority_key)
+    return (CertificateSigner(storage, authority),)

@@ -1,9 +1,9 @@
-"""ControlPlane: the engine at work on a store that others write to as well.
+"""ControlPlane: the engine, acting on a store that clients write to as well.
 
     client --request--> store --changes--> engine --commands--> store --changes--> watches
 
-Nothing here waits: whoever runs it calls `run_until` with the time whenever something has changed
-and whenever `next_due` has come.
+Nothing here waits: the event loop calls `run_until` with the time after each change and when
+`next_due` has come.
 """
 
 from __future__ import annotations
@@ -16,29 +16,32 @@ from typing import Final
 from fairlead.api.codec import DecodeError, decode_stored
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
+from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import WebhookAnswer
 from fairlead.engine.batch.configuration_file import RECOMMENDED, shipped_configuration
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.engine import Engine
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
+from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.worlds.driver import Driver
 from fairlead.worlds.informer import is_told
 from fairlead.worlds.local.admission_gateway import PendingCommand
-from fairlead.worlds.local.controllers.namespace_defaults import Namespaces
+from fairlead.worlds.local.controllers.namespace_defaults import NamespaceDefaults
 from fairlead.worlds.local.controllers.node_ttl import NodeTtl
 from fairlead.worlds.local.controllers.service_cidr import ServiceCidrs
 from fairlead.worlds.local.events.writer import HOST
-from fairlead.worlds.local.world import Attendant, LocalWorld
+from fairlead.worlds.local.world import LocalWorld, StoreListener
 
-# People read here what a simulation need not write, and do not wait for containers that would
-# end as soon as they are asked to.
+# Containers end as soon as they are asked to; users need not wait for grace periods.
 STOPPING: Final[DurationNs] = seconds(1)
-# Nobody can attach and type, so that what lives on that has heard all there is.
+# A container with `stdinOnce` ends after this time, because nobody can attach to it.
 LISTENING: Final[DurationNs] = seconds(2)
 OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(
@@ -50,7 +53,7 @@ OBSERVED: Final = EngineConfig(
 
 
 class ControlPlane:
-    """What happens by itself in a cluster. Single writer: one call after the other."""
+    """All controllers of a cluster. Not reentrant: one call after the other."""
 
     def __init__(  # noqa: PLR0913 - what a cluster is made of
         self,
@@ -60,26 +63,33 @@ class ControlPlane:
         config: EngineConfig = OBSERVED,
         authority: str = "",
         without: Collection[str] = (),
-        more: Sequence[Attendant] = (),
+        controllers: Sequence[Controller] = (),
+        listeners: Sequence[StoreListener] = (),
         host: str = HOST,
     ) -> None:
         """Begin at `now` with what is in `store`.
 
         `authority` is the PEM text of the CA that every namespace shows, "" for none; `without`
-        names parts of the engine to leave out, `more` see to what else a cluster has,
-        `host` is where its controllers say that they run.
+        names parts of the engine to leave out; `controllers` act besides the engine's own;
+        `listeners` see changes first; `host` is where controllers state that they run.
         """
-        engine = build_engine(replace(config, start=now), SilentReporter(), without)
-        standing = (
-            Namespaces(authority),
+        storage = store.storage
+        own: tuple[Controller, ...] = (
+            NamespaceDefaults(storage, authority),
             NodeTtl(),
-            ServiceCidrs(),
+            ServiceCidrs(storage),
+            *controllers,
         )
         has_kubelets = config.kubelet.tends_pods and "kubelet" not in without
-        self._world = LocalWorld(store, (*standing, *more), host, has_kubelets=has_kubelets)
+        self._world = LocalWorld(store, listeners, host, has_kubelets=has_kubelets)
+        self._world.show_all(now)
+        # What clients rely on exists before the first request; pods make no difference to it.
+        self._world.tell(ObjectsLoaded(_views(store, excluding=POD)))
+        Driver(Engine(Cluster(), own), self._world, now=now).run(now)
+        config = replace(config, start=now)
+        engine = build_engine(config, SilentReporter(), without, first=own)
         self._driver = Driver(engine, self._world, now=now)
         self._world.tell(ObjectsLoaded(_views(store)))
-        self._world.look_around(now)
 
     @property
     def pending(self) -> deque[PendingCommand]:
@@ -97,13 +107,13 @@ class ControlPlane:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is left undone, by a slice that ended or since there were changes."""
+        """Whether no change is unseen and no command unperformed."""
         return self._driver.is_settled
 
     def run_until(
         self, instant: Instant, *, stop_when: Callable[[], bool] | None = None
     ) -> Instant:
-        """Let everything happen that is due by then, or until `stop_when`; what time it is.
+        """Run until `instant` or until `stop_when` holds; the time that was reached.
 
         What is left undone is due next. Raises LivelockError.
         """
@@ -113,9 +123,9 @@ class ControlPlane:
         return self._driver.now
 
 
-def _views(store: Store) -> list[ApiObject]:
-    """Everything that is there, kind by kind, as far as anybody can read it."""
-    kinds = filter(is_told, store.storage.kinds())
+def _views(store: Store, excluding: Kind | None = None) -> list[ApiObject]:
+    """Everything that can be decoded, kind by kind."""
+    kinds = (kind for kind in store.storage.kinds() if is_told(kind) and kind is not excluding)
     objects = [obj for kind in kinds for obj in store.list(kind)]
     return [view for obj in objects if (view := _view(obj)) is not None]
 

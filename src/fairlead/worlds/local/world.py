@@ -2,85 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
-
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Protocol
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DEPLOYMENT, POD
+from fairlead.apiserver.kind import DEPLOYMENT
+from fairlead.apiserver.kind import POD
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.request import NO_ANSWERS, WebhookAnswer
-from fairlead.apiserver.storage.storage import ChangeType, StoredChange
-from fairlead.engine.core.command import (
-    CallExtender,
-    Command,
-    CreateObject,
-    Issued,
-    PatchObject,
-    PatchStatus,
-    RecordEvent,
-)
+from fairlead.apiserver.request import NO_ANSWERS
+from fairlead.apiserver.request import WebhookAnswer
+from fairlead.apiserver.storage.storage import ChangeType
+from fairlead.apiserver.storage.storage import StoredChange
+from fairlead.engine.core.command import CallExtender
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import Issued
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
-from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
-from fairlead.worlds.informer import is_told, net_changes, told_if_known
-from fairlead.worlds.local.admission_gateway import AdmissionGateway, PendingCommand
-from fairlead.worlds.local.events.writer import HOST, EventWriter
+from fairlead.engine.core.stimulus import CommandFailed
+from fairlead.engine.core.stimulus import CommandSucceeded
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.worlds.extender.caller import ExtenderCaller
+from fairlead.worlds.extender.caller import NoExtenders
+from fairlead.worlds.informer import is_told
+from fairlead.worlds.informer import net_changes
+from fairlead.worlds.informer import told_if_known
+from fairlead.worlds.local.admission_gateway import AdmissionGateway
+from fairlead.worlds.local.admission_gateway import PendingCommand
+from fairlead.worlds.local.events.writer import HOST
+from fairlead.worlds.local.events.writer import EventWriter
 from fairlead.worlds.local.field_manager import FieldManagers
 from fairlead.worlds.local.kubelet.container_events import ContainerEvents
-from fairlead.worlds.local.kubelet.pod_status import PodDetails, with_generate_name
-from fairlead.worlds.perform import Outcome, refused
+from fairlead.worlds.local.kubelet.pod_status import PodDetails
+from fairlead.worlds.local.kubelet.pod_status import with_generate_name
+from fairlead.worlds.perform import Outcome
+from fairlead.worlds.perform import refused
+from fairlead.worlds.local.own_endpoints import is_own_endpoints
+from fairlead.worlds.local.own_endpoints import store_own_endpoints
 
+class StoreListener(Protocol):
+    """Sees every change of the store before the engine does; decides nothing."""
 
-class Attendant(Protocol):
-    """Sees to something that clients rely on and no controller of the engine does."""
-
-    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """React to a change, at once."""
-        ...
-
-
-@runtime_checkable
-class TimedAttendant(Attendant, Protocol):
-    """One that acts when it is time, too."""
-
-    def next_due(self) -> Instant | None:
-        """When to call `act`, None when only a change can give it work."""
-        ...
-
-    def act(self, store: Store, now: Instant) -> None:
-        """Do what is due."""
+    def see(self, change: StorageChange, store: Store, now: Instant) -> None:
+        """Note a change."""
         ...
 
 
 class LocalWorld:
-    """Performs commands on `store`, and tells what anybody has changed there."""
+    """Performs commands on `store`, and reports what clients and commands have changed there."""
 
     def __init__(
         self,
         store: Store,
-        attendants: Sequence[Attendant] = (),
+        listeners: Sequence[StoreListener] = (),
         host: str = HOST,
         *,
         has_kubelets: bool = False,
     ) -> None:
-        """What is in `store` already must be told by `ObjectsLoaded`.
+        """What `store` contains already must be told by `ObjectsLoaded`.
 
-        `host` is where controllers say that they run; with `has_kubelets` those of the controller
-        tell of containers.
+        `host` is where controllers state that they run; with `has_kubelets` the events of
+        containers are recorded.
         """
         self.store = store
         self.extenders: ExtenderCaller = NoExtenders()
         self._pod_status = PodDetails()
-        self._timed = [one for one in attendants if isinstance(one, TimedAttendant)]
         field_managers = FieldManagers()
         self.gateway = AdmissionGateway(store, field_managers)
         self._events = EventWriter(store, field_managers, host)
         kubelets = (ContainerEvents(self._events.record),) if has_kubelets else ()
-        self._attendants: tuple[Attendant, ...] = (self._pod_status, *kubelets, *attendants)
-        self._changes: list[StoredChange] = []
+        self._listeners: tuple[StoreListener, ...] = (self._pod_status, *kubelets, *listeners)
+        self._changes: list[StorageChange] = []
         self._untold: list[Stimulus] = []
         store.subscribe(self._changes.append)
 
@@ -88,13 +85,13 @@ class LocalWorld:
         """Let `stimulus` be told next."""
         self._untold.append(stimulus)
 
-    def look_around(self, now: Instant) -> None:
-        """Let the attendants see everything that is there already, as if it were new."""
+    def show_all(self, now: Instant) -> None:
+        """Show the listeners everything in the store, as if it were new."""
         for kind in self.store.storage.kinds():
             for obj in self.store.list(kind):
-                change = StoredChange(ChangeType.ADDED, kind, obj, None, 0)
-                for attendant in self._attendants:
-                    attendant.attend(change, self.store, now)
+                change = StorageChange(ChangeType.ADDED, kind, obj, None, 0)
+                for listener in self._listeners:
+                    listener.see(change, self.store, now)
 
     # --- World -----------------------------------------------------------------------------
 
@@ -127,6 +124,9 @@ class LocalWorld:
         elif isinstance(command, PatchObject) and _only_annotates(command):
             self._annotate(command, issued.issuer, now)
             return
+        elif is_own_endpoints(issued):
+            self._store_own_endpoints(issued, now)
+            return
         elif isinstance(command, CreateObject):
             detailed = CreateObject(with_generate_name(command.manifest))
         outcome = self.gateway.perform(issued, detailed, now, answers=answers, drawn=drawn)
@@ -153,32 +153,33 @@ class LocalWorld:
         self._tell_changes(now)
         self._untold.append(outcome)
 
+    def _store_own_endpoints(self, issued: Issued, now: Instant) -> None:
+        command = issued.command
+        try:
+            store_own_endpoints(self.store, command, now, self.gateway.write_of(issued.issuer, now))
+        except ApiError as refusal:
+            outcome: Outcome = refused(command, refusal)
+        else:
+            outcome = CommandSucceeded(command)
+        self._tell_changes(now)
+        self._untold.append(outcome)
+
     def poll(self, now: Instant) -> list[Stimulus]:
         """What was not told yet, in order."""
         self._tell_changes(now)
-        if not self._untold:
-            self._let_act(now)
         untold, self._untold = self._untold, []
         return untold
 
     def next_event(self) -> Instant | None:
-        """When an attendant has something to do; who changes something wakes the driver."""
-        dues = (one.next_due() for one in self._timed)
-        return min((due for due in dues if due is not None), default=None)
-
-    def _let_act(self, now: Instant) -> None:
-        for one in self._timed:
-            due = one.next_due()
-            if due is not None and due <= now:
-                one.act(self.store, now)
-        self._tell_changes(now)
+        """None: clients wake the driver when they change something."""
+        return None
 
     def _tell_changes(self, now: Instant) -> None:
         while self._changes:
             changes, self._changes[:] = self._changes[:], []
-            for attendant in self._attendants:
+            for listener in self._listeners:
                 for change in changes:
-                    attendant.attend(change, self.store, now)
+                    listener.see(change, self.store, now)
             for change in net_changes([one for one in changes if is_told(one.kind)]):
                 stimulus = told_if_known(change)
                 if stimulus is not None:

@@ -7,13 +7,19 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fairlead.api.codec import decode_stored
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.auth.certificate_authority import new_authority
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.request import ADMIN, Request
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.engine import Engine
+from fairlead.engine.state.cluster import Cluster as EngineState
+from fairlead.worlds.driver import Driver
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
+from fairlead.worlds.local.world import LocalWorld
 
 START = parse_timestamp("2026-01-01T00:00:00Z")
 KEY = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
@@ -39,6 +45,14 @@ class Cluster:
         response = self.local.server.handle(request, self.clock.now())
         self.pass_time(0)
         return json.loads(b"".join(response.body))
+
+    def start(self, controller, namespace):
+        """Let a further controller act on that namespace, as after a restart."""
+        store, now = self.local.store, self.clock.now()
+        world = LocalWorld(store)
+        found = store.get(find_kind("Namespace"), "", namespace)
+        world.tell(ObjectsLoaded([decode_stored(found)]))
+        Driver(Engine(EngineState(), [controller]), world, now=now).run(now)
 
     def find(self, kind, name, namespace="default"):
         return self.local.store.find(find_kind(kind), namespace, name)

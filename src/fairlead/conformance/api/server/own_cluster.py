@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Final
-
+from typing import Any
+from typing import ClassVar
+from typing import Final
 from fairlead.api.timestamp import format_micro_time
-from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import NAMESPACE, NODE, kind_of
-from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.conformance.api.server.own_server import ADDRESS, START, OwnServer
+from fairlead.conformance.api.server.own_server import ADDRESS
+from fairlead.conformance.api.server.own_server import START
+from fairlead.conformance.api.server.own_server import OwnServer
 from fairlead.conformance.api.server.recorded_kubelet import RecordedKubelet
-from fairlead.conformance.api.server.recorded_nodes import ZONES, recorded_nodes
+from fairlead.conformance.api.server.recorded_nodes import ZONES
+from fairlead.conformance.api.server.recorded_nodes import recorded_nodes
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.worlds.local.control_plane import ControlPlane
-from fairlead.worlds.local.controllers.api_service_registration import Registrations
-from fairlead.worlds.local.controllers.apiserver_records import OwnRecords
-from fairlead.worlds.local.controllers.kubernetes_service import OwnService
+from functools import partial
+from fairlead.api.objects import Namespace
+from fairlead.apiserver.kind import CONFIG_MAP
+from fairlead.apiserver.kind import LEASE
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.worlds.local.controllers.api_service_registration import ApiServiceRegistration
+from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
+from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
+from fairlead.worlds.local.controllers.reactive_controller import changes
 
 # The kubelets of the recordings were scripts, and quick; ours only see to nodes.
 CONFIG: Final = EngineConfig(
@@ -45,7 +58,6 @@ _REACTIONS: Final = {
     "ResourceQuota": seconds(0.0015),
     "Pod": seconds(0.0045),
 }
-_CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
 _SERVICE_AUTHORITY: Final = "openshift-service-ca.crt"
 _INJECT: Final = "service.beta.openshift.io/inject-cabundle"
 
@@ -75,18 +87,19 @@ class OwnCluster(OwnServer):
         for name in ("kube-controller-manager", "kube-scheduler"):
             self.store.create(_lease(name, self.now), self.now)
         self._kubelet = RecordedKubelet()
+        storage, new_id = self.store.storage, partial(self.store.ids.new_uid, LEASE, "", "")
         self._control_plane = ControlPlane(
             self.store,
             self.now,
             config=replace(CONFIG, scheduler=scheduler),
             authority=_AUTHORITY,
-            more=(
-                _Distribution(),
-                OwnService(ADDRESS),
-                OwnRecords(_HOST, ADDRESS, _AUTHORITY),
-                Registrations(),
-                self._kubelet,
+            controllers=(
+                _Distribution(storage),
+                KubernetesService(storage, ADDRESS),
+                ApiServerRecords(storage, new_id, _HOST, ADDRESS, _AUTHORITY),
+                ApiServiceRegistration(storage),
             ),
+            listeners=(self._kubelet,),
             host=_HOST,
         )
         self._hears_at: int | None = None
@@ -135,21 +148,29 @@ def _lease(name: str, now: int) -> dict[str, Any]:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
 
 
-class _Distribution:
-    """An Attendant: each namespace has a ConfigMap that the recorded build publishes."""
+class _Distribution(ReactiveController):
+    """Each namespace has a ConfigMap that the recorded build publishes."""
 
-    def attend(self, change: StoredChange, store: Store, now: int) -> None:
-        """See Attendant."""
-        meta = change.object["metadata"]
-        if change.kind is not NAMESPACE or meta.get("deletionTimestamp"):
-            return
-        if store.find(_CONFIG_MAP, meta["name"], _SERVICE_AUTHORITY) is None:
-            place = {"name": _SERVICE_AUTHORITY, "namespace": meta["name"]}
-            manifest = {
-                "apiVersion": "v1",
-                "kind": _CONFIG_MAP.kind,
-                "metadata": {**place, "annotations": {_INJECT: "true"}},
-                "data": {"service-ca.crt": ""},
-            }
-            with suppress(ApiError):  # a quota may be in the way
-                store.create(manifest, now)
+    issuer: ClassVar[Issuer] = controller_account("service-ca")
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def handle(self, stimulus: Stimulus, now: int) -> list[Command]:
+        """Create it where it is missing."""
+        return [
+            CreateObject(_service_authority(one.metadata.name))
+            for one, is_deleted in changes(stimulus)
+            if isinstance(one, Namespace) and not is_deleted and not one.metadata.deletion_timestamp
+            if self._storage.find(CONFIG_MAP, one.metadata.name, _SERVICE_AUTHORITY) is None
+        ]
+
+
+def _service_authority(namespace: str) -> dict[str, Any]:
+    place = {"name": _SERVICE_AUTHORITY, "namespace": namespace}
+    return {
+        "apiVersion": "v1",
+        "kind": CONFIG_MAP.kind,
+        "metadata": {**place, "annotations": {_INJECT: "true"}},
+        "data": {"service-ca.crt": ""},
+    }

@@ -1,7 +1,7 @@
-"""APIServices of custom resources: one for each version of a group that is served.
+"""ApiServiceRegistration: one APIService for each served version of a custom resource group.
 
-They come with the first definition and go with the last one. One that somebody else has made, who
-does not say that it is looked after by itself, is left alone.
+They come with the first definition and go with the last one. An APIService without the label
+`automanaged` belongs to somebody else and is left alone.
 
 upstream: pkg/controlplane/controller/crdregistration/crdregistration_controller.go,
 kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService
@@ -9,78 +9,93 @@ kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPI
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final
-
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.write import Write
-from fairlead.apiserver.endpoints.bootstrap import MANAGER, create_as_apiserver
-from fairlead.apiserver.endpoints.field_manager import track
-from fairlead.apiserver.endpoints.status_reconcilers import API_SERVICE
-from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
-from fairlead.apiserver.registry.deletion import Deletion
-from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.instant import Instant
+from typing import ClassVar
+from fairlead.apiserver.kind import API_SERVICE
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import DeleteObject
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.issuer import API_SERVER
+from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
+from fairlead.worlds.local.controllers.reactive_controller import changes
+from fairlead.worlds.local.controllers.reactive_controller import kind_name
 
 LABEL: Final = "kube-aggregator.kubernetes.io/automanaged"
 ALWAYS: Final = "true"
 # Below the built-in groups; versions are in the order that their names say.
 GROUP_PRIORITY: Final = 1_000
 VERSION_PRIORITY: Final = 100
+_KINDS: Final = (CUSTOM_RESOURCE_DEFINITION.kind, API_SERVICE.kind)
 
 
-class Registrations:
-    """An Attendant."""
+class ApiServiceRegistration(ReactiveController):
+    """All groups of custom resources."""
 
-    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """See Attendant."""
-        if change.kind is CUSTOM_RESOURCE_DEFINITION:
-            group = change.object["spec"]["group"]
-            versions = dict.fromkeys(
-                one["name"]
-                for definition in (change.previous, change.object)
-                if definition is not None
-                for one in definition["spec"]["versions"]
+    issuer: ClassVar[Issuer] = API_SERVER
+
+    def __init__(self, storage: Storage) -> None:
+        """Read from `storage`."""
+        self._storage = storage
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Register and unregister the versions of groups whose definitions changed."""
+        # Both kinds have names of the form `plural.group` or `version.group`.
+        names = [one.metadata.name for one, _ in changes(stimulus) if kind_name(one) in _KINDS]
+        groups = dict.fromkeys(name.partition(".")[2] for name in names)
+        groups.pop("", None)
+        return [command for group in groups for command in self._sync(group)]
+
+    def _sync(self, group: str) -> list[Command]:
+        served = self._served(group)
+        registered = {
+            one["spec"]["version"]: one
+            for one in self._storage.unsorted(API_SERVICE)
+            if one["spec"].get("group") == group
+        }
+        commands: list[Command] = []
+        for version in dict.fromkeys((*served, *registered)):
+            commands += _registration(
+                group, version, registered.get(version), is_served=version in served
             )
-            for version in versions:
-                _register(store, group, version, now)
-        elif change.kind is API_SERVICE:
-            spec = change.object["spec"]
-            if spec.get("group"):
-                _register(store, spec["group"], spec["version"], now)
+        return commands
+
+    def _served(self, group: str) -> dict[str, None]:
+        return {
+            version["name"]: None
+            for definition in self._storage.unsorted(CUSTOM_RESOURCE_DEFINITION)
+            if definition["spec"]["group"] == group
+            for version in definition["spec"]["versions"]
+            if version.get("served")
+        }
 
 
-def _register(store: Store, group: str, version: str, now: Instant) -> None:
-    """Let the APIService of that version be there if it is served, and not if it is not."""
+def _registration(
+    group: str, version: str, found: Json | None, *, is_served: bool
+) -> list[Command]:
     name = f"{version}.{group}"
-    found = store.find(API_SERVICE, "", name)
-    is_ours = found is None or (found["metadata"].get("labels") or {}).get(LABEL) == ALWAYS
-    if not is_ours:
-        return
+    if found is not None and (found["metadata"].get("labels") or {}).get(LABEL) != ALWAYS:
+        return []
     spec = {
         "group": group,
         "version": version,
         "groupPriorityMinimum": GROUP_PRIORITY,
         "versionPriority": VERSION_PRIORITY,
     }
-    with suppress(ApiError):  # a policy may be in the way
-        if version not in _served(store, group):
-            if found is not None:
-                store.delete(API_SERVICE, "", name, now, Deletion())
-        elif found is None:
-            create_as_apiserver(store, (_manifest(name, spec),), now)
-        elif found["spec"] != spec:
-            note = track(API_SERVICE, MANAGER, "Update", "", now)
-            store.update(API_SERVICE, found, {**found, "spec": spec}, write=Write(track=note))
-
-
-def _served(store: Store, group: str) -> Iterator[str]:
-    for definition in store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
-        if definition["spec"]["group"] == group:
-            yield from (one["name"] for one in definition["spec"]["versions"] if one.get("served"))
+    target = ObjectRef(API_SERVICE.kind, "", name)
+    if not is_served:
+        return [] if found is None else [DeleteObject(target)]
+    if found is None:
+        return [CreateObject(_manifest(name, spec))]
+    return [] if found["spec"] == spec else [PatchObject(target, {"spec": spec})]
 
 
 def _manifest(name: str, spec: Json) -> Json:

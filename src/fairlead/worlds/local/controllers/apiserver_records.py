@@ -1,16 +1,16 @@
-"""What an API server writes down of itself in `kube-system`.
+"""ApiServerRecords: what an API server publishes about itself in `kube-system`.
 
     ConfigMap extension-apiserver-authentication
-        whose certificates it accepts: other servers, kube-scheduler and kube-controller-manager
-        read there who their clients may be
+        the CA of the client certificates it accepts, for other servers, kube-scheduler and
+        kube-controller-manager
     ConfigMap kube-apiserver-legacy-service-account-token-tracking
-        since when uses of old tokens are noted
+        since when uses of legacy tokens are recorded
     Lease apiserver-HASH
-        that it is there; HASH is its host's
+        its heartbeat; HASH is derived from its host
 
-They are there from the beginning and come back. There is no front proxy, so nothing is said of
-whom one would let in. Upstream's Lease is renewed every ten seconds, which nobody waits for; this
-one is renewed when the server starts, so that a cluster at rest stays at rest.
+They exist from the start and come back when they are deleted. There is no front proxy, so its CA is
+left out. Upstream renews the Lease every ten seconds; this one is renewed when the server starts,
+so that an idle cluster stays idle.
 
 upstream: pkg/controlplane/controller/clusterauthenticationtrust, legacytokentracking;
 pkg/controlplane/apiserver/server.go:labelAPIServerHeartbeatFunc; apiserver/pkg/server/config.go
@@ -19,22 +19,30 @@ pkg/controlplane/apiserver/server.go:labelAPIServerHeartbeatFunc; apiserver/pkg/
 from __future__ import annotations
 
 from base64 import b32encode
-from contextlib import suppress
 from hashlib import sha256
 from typing import Final
-
 from fairlead.api.json import Json
-from fairlead.api.timestamp import format_micro_time, format_timestamp
-from fairlead.apiserver.admission.write import Write
-from fairlead.apiserver.endpoints.bootstrap import MANAGER, create_as_apiserver
-from fairlead.apiserver.endpoints.field_manager import track
-from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import LEASE, NAMESPACE, Kind, kind_of
-from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.api.timestamp import format_micro_time
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import LEASE
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.instant import Instant
+from collections.abc import Callable
+from typing import ClassVar
+from fairlead.api.objects import Namespace
+from fairlead.apiserver.kind import CONFIG_MAP
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.issuer import API_SERVER
+from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
+from fairlead.worlds.local.controllers.reactive_controller import changes
 
-CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
 PLACE: Final = "kube-system"
 AUTHENTICATION: Final = "extension-apiserver-authentication"
 TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
@@ -52,15 +60,25 @@ def server_name(host: str) -> str:
     return f"apiserver-{b32encode(digest[:_HASH]).decode().rstrip('=').lower()}"
 
 
-class OwnRecords:
-    """An Attendant.
+class ApiServerRecords(ReactiveController):
+    """`address` is what clients connect to, `host` the machine, `authority` the CA's PEM text.
 
-    `address` is the host and port that clients are told, `host` the machine, `authority` the PEM
-    text of the CA whose certificates are accepted, "" for none.
+    `new_id` gives the holder of the Lease its identity.
     """
 
-    def __init__(self, host: str, address: str, authority: str = "") -> None:
-        """Nothing is there before the first change."""
+    issuer: ClassVar[Issuer] = API_SERVER
+
+    def __init__(
+        self,
+        storage: Storage,
+        new_id: Callable[[], str],
+        host: str,
+        address: str,
+        authority: str = "",
+    ) -> None:
+        """Read from `storage`; without `authority` no certificates are accepted."""
+        self._storage = storage
+        self._new_id = new_id
         self._host = host
         self._address = address
         self._authority = authority
@@ -68,43 +86,44 @@ class OwnRecords:
         self._names = (AUTHENTICATION, TRACKING, self._name)
         self._is_renewed = False
 
-    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """See Attendant."""
-        meta = change.object["metadata"]
-        is_gone = change.type is ChangeType.DELETED
-        has_begun = change.kind is NAMESPACE and meta["name"] == PLACE and not is_gone
-        is_ours = meta["name"] in self._names and meta.get("namespace") == PLACE
-        if has_begun or is_ours:
-            self._see_to(store, now)
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Write what is missing or outdated when the namespace appears or a record changes."""
+        for one, is_deleted in changes(stimulus):
+            meta = one.metadata
+            has_begun = isinstance(one, Namespace) and meta.name == PLACE and not is_deleted
+            if has_begun or (meta.name in self._names and meta.namespace == PLACE):
+                return [*self._authentication(), *self._tracking(now), *self._lease(now)]
+        return []
 
-    def _see_to(self, store: Store, now: Instant) -> None:
-        if self._authority:
-            self._see_to_authority(store, now)
-        if store.find(CONFIG_MAP, PLACE, TRACKING) is None:
-            since = format_timestamp(now)[:_DATE]
-            _create(store, CONFIG_MAP, {"name": TRACKING}, {"data": {"since": since}}, now)
-        lease = store.find(LEASE, PLACE, self._name)
-        if lease is None:
-            self._is_renewed = True
-            _create(store, LEASE, self._lease_meta(), {"spec": self._lease_spec(store, now)}, now)
-        elif not self._is_renewed:
-            self._is_renewed = True
-            spec = {**lease.get("spec", {}), "renewTime": format_micro_time(now)}
-            note = track(LEASE, MANAGER, "Update", "", now)
-            store.update(LEASE, lease, {**lease, "spec": spec}, write=Write(track=note))
-
-    def _see_to_authority(self, store: Store, now: Instant) -> None:
-        """Add ours to what is there: another server may have written that."""
-        found = store.find(CONFIG_MAP, PLACE, AUTHENTICATION)
+    def _authentication(self) -> list[Command]:
+        """Add our CA to those that other servers may have written."""
+        if not self._authority:
+            return []
+        found = self._storage.find(CONFIG_MAP, PLACE, AUTHENTICATION)
         if found is None:
             data = {CLIENT_AUTHORITY: self._authority}
-            _create(store, CONFIG_MAP, {"name": AUTHENTICATION}, {"data": data}, now)
-            return
+            return [_creation(CONFIG_MAP, {"name": AUTHENTICATION}, {"data": data})]
         known = (found.get("data") or {}).get(CLIENT_AUTHORITY, "")
-        if self._authority.strip() not in known:
-            data = {**(found.get("data") or {}), CLIENT_AUTHORITY: known + self._authority}
-            note = track(CONFIG_MAP, MANAGER, "Update", "", now)
-            store.update(CONFIG_MAP, found, {**found, "data": data}, write=Write(track=note))
+        if self._authority.strip() in known:
+            return []
+        data = {CLIENT_AUTHORITY: known + self._authority}
+        return [PatchObject(ObjectRef(CONFIG_MAP.kind, PLACE, AUTHENTICATION), {"data": data})]
+
+    def _tracking(self, now: Instant) -> list[Command]:
+        if self._storage.find(CONFIG_MAP, PLACE, TRACKING) is not None:
+            return []
+        data = {"since": format_timestamp(now)[:_DATE]}
+        return [_creation(CONFIG_MAP, {"name": TRACKING}, {"data": data})]
+
+    def _lease(self, now: Instant) -> list[Command]:
+        lease, is_renewed = self._storage.find(LEASE, PLACE, self._name), self._is_renewed
+        self._is_renewed = True
+        if lease is None:
+            return [_creation(LEASE, self._lease_meta(), {"spec": self._lease_spec(now)})]
+        if is_renewed:
+            return []
+        renewal = {"spec": {"renewTime": format_micro_time(now)}}
+        return [PatchObject(ObjectRef(LEASE.kind, PLACE, self._name), renewal)]
 
     def _lease_meta(self) -> Json:
         return {
@@ -116,17 +135,14 @@ class OwnRecords:
             "annotations": {"kubernetes.io/peer-advertise-address": self._address},
         }
 
-    def _lease_spec(self, store: Store, now: Instant) -> Json:
+    def _lease_spec(self, now: Instant) -> Json:
         return {
-            "holderIdentity": f"{self._name}_{store.ids.new_uid(LEASE, PLACE, self._name)}",
+            "holderIdentity": f"{self._name}_{self._new_id()}",
             "leaseDurationSeconds": DURATION_S,
             "renewTime": format_micro_time(now),
         }
 
 
-def _create(store: Store, kind: Kind, meta: Json, content: Json, now: Instant) -> None:
+def _creation(kind: Kind, meta: Json, content: Json) -> Command:
     named = {"apiVersion": kind.api_version, "kind": kind.kind}
-    with suppress(ApiError):  # a quota may be in the way
-        create_as_apiserver(
-            store, ({**named, "metadata": {**meta, "namespace": PLACE}, **content},), now
-        )
+    return CreateObject({**named, "metadata": {**meta, "namespace": PLACE}, **content})

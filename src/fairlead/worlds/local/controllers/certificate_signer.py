@@ -7,20 +7,35 @@ upstream: pkg/controller/certificates/signer/signer.go:handle
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
+from base64 import b64encode
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC
+from datetime import datetime
+from datetime import timedelta
 from typing import Final
-
 from fairlead.api.json import Json
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
-from fairlead.apiserver.auth.certificate_signer import SIGNERS, request_of, sign, signing_problem
+from fairlead.apiserver.auth.certificate_signer import SIGNERS
+from fairlead.apiserver.auth.certificate_signer import request_of
+from fairlead.apiserver.auth.certificate_signer import sign
+from fairlead.apiserver.auth.certificate_signer import signing_problem
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.instant import Instant
-from fairlead.worlds.local.field_manager import controllers_write
+from typing import ClassVar
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
+from fairlead.worlds.local.controllers.reactive_controller import changes
+from fairlead.worlds.local.controllers.reactive_controller import kind_name
 
 # As long as a kube-controller-manager lets them be valid by default, and at least.
 LONGEST: Final = timedelta(days=365)
@@ -31,25 +46,31 @@ _KIND: Final = kind_of(
 )
 
 
-class Signers:
-    """An Attendant that signs with `authority`."""
+class CertificateSigner(ReactiveController):
+    """Signs with `authority`."""
 
-    def __init__(self, authority: CertificateKeyPair) -> None:
-        """Nothing is kept."""
+    issuer: ClassVar[Issuer] = controller_account("certificate-controller")
+
+    def __init__(self, storage: Storage, authority: CertificateKeyPair) -> None:
+        """Read from `storage`."""
+        self._storage = storage
         self._authority = authority
 
-    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """See Attendant."""
-        if change.kind is not _KIND or change.type is ChangeType.DELETED:
-            return
-        fields = self._answer(change.object, now) if _is_waiting(change.object) else None
-        if fields is not None:
-            name, write = change.object["metadata"]["name"], controllers_write(_KIND, "status", now)
-            uid = change.object["metadata"]["uid"]
-            store.patch_status(_KIND, "", name, fields, now, uid=uid, write=write)
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Answer approved requests."""
+        commands: list[Command] = []
+        for one, is_deleted in changes(stimulus):
+            if is_deleted or kind_name(one) != _KIND.kind:
+                continue
+            obj = self._storage.find(_KIND, "", one.metadata.name)
+            if obj is not None and _is_waiting(obj):
+                meta = obj["metadata"]
+                target = ObjectRef(_KIND.kind, "", meta["name"], meta["uid"])
+                commands.append(PatchStatus(target, self._answer(obj, now)))
+        return commands
 
-    def _answer(self, obj: Json, now: Instant) -> Json | None:
-        """What the status says then: the certificate, or why there is none."""
+    def _answer(self, obj: Json, now: Instant) -> Json:
+        """The status: the certificate, or why there is none."""
         spec = obj["spec"]
         usages: Sequence[str] = spec.get("usages") or ()
         request = request_of(b64decode(spec["request"]))

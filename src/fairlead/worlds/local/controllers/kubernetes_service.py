@@ -1,7 +1,6 @@
-"""The Service `kubernetes`, by which pods reach the API server, and what stands behind it.
+"""KubernetesService: the Service `kubernetes`, by which pods reach the API server.
 
-It is there from the beginning, comes back when somebody deletes it, and leads to where the server
-listens now. The addresses of Services have an object, too.
+It exists from the start, comes back when it is deleted, and leads to where the server listens now.
 
 upstream: pkg/controlplane/controller/{kubernetesservice,defaultservicecidr}, reconcilers
 """
@@ -12,15 +11,22 @@ from collections.abc import Iterator
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Final
-
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.bootstrap import MANAGER, create_as_apiserver
-from fairlead.apiserver.endpoints.field_manager import track
-from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import NAMESPACE, Kind, kind_of
-from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.instant import Instant
+from typing import ClassVar
+from fairlead.api.objects import Namespace
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.issuer import API_SERVER
+from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
+from fairlead.worlds.local.controllers.reactive_controller import changes
 
 NAME: Final = "kubernetes"
 PLACE: Final = "default"
@@ -28,25 +34,45 @@ RANGE: Final = "10.96.0.0/16"
 FIRST: Final = "10.96.0.1"
 PORT: Final = 443
 _NAMED: Final = "https"
+# Where the Service leads to.
+_TARGETS: Final = ("subsets", "endpoints", "ports")
 
 
-class OwnService:
-    """An Attendant; `address` is the host and port that clients are told."""
+class KubernetesService(ReactiveController):
+    """`address` is the host and port that clients connect to."""
 
-    def __init__(self, address: str) -> None:
-        """Nothing is there before the first change."""
+    issuer: ClassVar[Issuer] = API_SERVER
+
+    def __init__(self, storage: Storage, address: str) -> None:
+        """Read from `storage`."""
         host, _, port = address.rpartition(":")
+        self._storage = storage
         self._host = host.strip("[]")
         self._port = int(port)
 
-    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """See Attendant."""
-        meta = change.object["metadata"]
-        has_begun = change.kind is NAMESPACE and meta["name"] == PLACE
-        is_gone = change.type is ChangeType.DELETED and meta["name"] == NAME
-        if has_begun or (is_gone and meta.get("namespace", PLACE) == PLACE):
-            for manifest in self._manifests():
-                _ensure(store, manifest, now)
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Create what is missing when its namespace appears, or something of it was deleted."""
+        for one, is_deleted in changes(stimulus):
+            meta = one.metadata
+            has_begun = isinstance(one, Namespace) and meta.name == PLACE
+            is_gone = is_deleted and meta.name == NAME and meta.namespace in ("", PLACE)
+            if has_begun or is_gone:
+                return [
+                    command for manifest in self._manifests() for command in self._sync(manifest)
+                ]
+        return []
+
+    def _sync(self, manifest: Json) -> list[Command]:
+        kind, namespace = kind_of(manifest), manifest["metadata"].get("namespace", "")
+        found = self._storage.find(kind, namespace, NAME)
+        if found is None:
+            return [CreateObject(manifest)]
+        if "spec" in manifest:
+            return []
+        targets: Json = {key: manifest[key] for key in _TARGETS if key in manifest}
+        if all(found.get(key) == value for key, value in targets.items()):
+            return []
+        return [PatchObject(ObjectRef(kind.kind, namespace, NAME), targets)]
 
     def _manifests(self) -> Iterator[Json]:
         yield {
@@ -86,30 +112,3 @@ class OwnService:
 
 def _meta(labels: Json) -> Json:
     return {"name": NAME, "namespace": PLACE, "labels": labels}
-
-
-def _ensure(store: Store, manifest: Json, now: Instant) -> None:
-    """Let `manifest` be there; where it leads to is written anew if that has changed."""
-    kind, meta = kind_of(manifest), manifest["metadata"]
-    found = store.find(kind, meta.get("namespace", ""), NAME)
-    leads: Json = {
-        key: manifest[key] for key in ("subsets", "endpoints", "ports") if key in manifest
-    }
-    if leads:
-        # Clients may not lead a Service to this machine; we may.
-        note = track(kind, MANAGER, "Update", "", now)
-        if found is None:
-            store.put_as_is(_numbered(kind, note(None, manifest), 0), now)
-        elif any(found.get(key) != value for key, value in leads.items()):
-            before = found["metadata"].get("generation", 0)
-            store.write(kind, found, _numbered(kind, note(found, {**found, **leads}), before))
-    elif found is None:
-        with suppress(ApiError):  # a quota may be in the way, or its namespace on its way out
-            create_as_apiserver(store, (manifest,), now)
-
-
-def _numbered(kind: Kind, obj: Json, before: int) -> Json:
-    """`obj` with its next generation, where its kind has any."""
-    if kind.kind != "EndpointSlice":
-        return obj
-    return {**obj, "metadata": {**obj["metadata"], "generation": before + 1}}

@@ -1,7 +1,7 @@
-"""What every namespace has.
+"""NamespaceDefaults: the objects that every namespace has.
 
-A namespace gets its `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`, and gets them
-back, as far as its quotas allow, until it is to go.
+A namespace gets its `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`. They come back
+when they are deleted, as far as quotas allow, until the namespace terminates.
 
 upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go,
 pkg/controller/certificates/rootcacertpublisher
@@ -9,67 +9,72 @@ pkg/controller/certificates/rootcacertpublisher
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
-
 from fairlead.api.json import Json
-from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import NAMESPACE, RESOURCE_QUOTA, Kind, kind_of
-from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.apiserver.kind import NAMESPACE
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.instant import Instant
-from fairlead.worlds.local.field_manager import controllers_write
+from typing import ClassVar
+from fairlead.apiserver.kind import CONFIG_MAP
+from fairlead.apiserver.kind import SERVICE_ACCOUNT
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
+from fairlead.worlds.local.controllers.reactive_controller import changes
+from fairlead.worlds.local.controllers.reactive_controller import kind_name
 
-_ACCOUNT: Final = kind_of({"apiVersion": "v1", "kind": "ServiceAccount"})
-_CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
 _ACCOUNT_NAME: Final = "default"
 _AUTHORITY_NAME: Final = "kube-root-ca.crt"
-_ABOUT: Final = (
+_DESCRIPTION: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
     "endpoints such as the internal service IP or kubernetes.default.svc. No other usage is "
     "guaranteed across distributions of Kubernetes clusters."
 )
 
 
-class Namespaces:
-    """Furnishes all namespaces; `authority` is the PEM text of the server's CA, "" without one."""
+class NamespaceDefaults(ReactiveController):
+    """All namespaces; `authority` is the PEM text of the server's CA, "" without one."""
 
-    def __init__(self, authority: str = "") -> None:
-        """Nothing is furnished before the first change."""
+    issuer: ClassVar[Issuer] = controller_account("service-account-controller")
+
+    def __init__(self, storage: Storage, authority: str = "") -> None:
+        """Read from `storage`."""
+        self._storage = storage
         self._authority = authority
 
-    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """See Attendant."""
-        if change.kind is NAMESPACE:
-            if change.type is not ChangeType.DELETED:
-                self._see_to(change.object["metadata"]["name"], store, now)
-        elif change.kind.namespaced and (
-            change.type is ChangeType.DELETED or change.kind is RESOURCE_QUOTA
-        ):
-            self._see_to(change.object["metadata"].get("namespace", ""), store, now)
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Create what new namespaces lack, and what was deleted from others."""
+        names: dict[str, None] = {}
+        for one, is_deleted in changes(stimulus):
+            if kind_name(one) == NAMESPACE.kind:
+                if not is_deleted:
+                    names[one.metadata.name] = None
+            elif is_deleted or kind_name(one) == "ResourceQuota":
+                names[one.metadata.namespace] = None
+        names.pop("", None)
+        return [command for name in names for command in self._missing(name)]
 
-    def _see_to(self, name: str, store: Store, now: Instant) -> None:
-        namespace = store.find(NAMESPACE, "", name)
-        if namespace is not None and not namespace["metadata"].get("deletionTimestamp"):
-            self._furnish(name, store, now)
-
-    def _furnish(self, name: str, store: Store, now: Instant) -> None:
-        _ensure(store, _ACCOUNT, name, {"metadata": {"name": _ACCOUNT_NAME}}, now)
-        if self._authority:
-            content = {
-                "metadata": {
-                    "name": _AUTHORITY_NAME,
-                    "annotations": {"kubernetes.io/description": _ABOUT},
-                },
-                "data": {"ca.crt": self._authority},
-            }
-            _ensure(store, _CONFIG_MAP, name, content, now)
+    def _missing(self, name: str) -> list[Command]:
+        namespace = self._storage.find(NAMESPACE, "", name)
+        if namespace is None or namespace["metadata"].get("deletionTimestamp"):
+            return []
+        commands: list[Command] = []
+        if self._storage.find(SERVICE_ACCOUNT, name, _ACCOUNT_NAME) is None:
+            commands.append(_creation(SERVICE_ACCOUNT, name, {"name": _ACCOUNT_NAME}, {}))
+        if self._authority and self._storage.find(CONFIG_MAP, name, _AUTHORITY_NAME) is None:
+            annotations = {"kubernetes.io/description": _DESCRIPTION}
+            meta = {"name": _AUTHORITY_NAME, "annotations": annotations}
+            data = {"data": {"ca.crt": self._authority}}
+            commands.append(_creation(CONFIG_MAP, name, meta, data))
+        return commands
 
 
-def _ensure(store: Store, kind: Kind, namespace: str, content: Json, now: Instant) -> None:
-    meta = {**content["metadata"], "namespace": namespace}
-    if store.find(kind, namespace, meta["name"]) is None:
-        named = {"apiVersion": kind.api_version, "kind": kind.kind}
-        with suppress(ApiError):  # a quota may be in the way
-            write = controllers_write(kind, "", now)
-            store.create({**named, **content, "metadata": meta}, now, write=write)
+def _creation(kind: Kind, namespace: str, meta: Json, content: Json) -> Command:
+    meta = {**meta, "namespace": namespace}
+    named = {"apiVersion": kind.api_version, "kind": kind.kind}
+    return CreateObject({**named, "metadata": meta, **content})

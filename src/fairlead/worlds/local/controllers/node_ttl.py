@@ -1,7 +1,7 @@
-"""How long a kubelet may keep what it has read of ConfigMaps and Secrets: a note on each node.
+"""NodeTtl: how long a kubelet may cache ConfigMaps and Secrets, as an annotation on each node.
 
-The more nodes there are, the longer; so that the number is not always changed where it stands on a
-border, going down takes fewer nodes than going up.
+The time grows with the number of nodes. It falls at a lower number than it rises, so that it does
+not change back and forth at a border.
 
 upstream: pkg/controller/ttl/ttl_controller.go
 """
@@ -9,15 +9,21 @@ upstream: pkg/controller/ttl/ttl_controller.go
 from __future__ import annotations
 
 from typing import Final
-
-from fairlead.apiserver.kind import NODE
-from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.instant import Instant
-from fairlead.worlds.local.field_manager import controllers_write
+from typing import ClassVar
+from fairlead.api.objects import Node
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
+from fairlead.worlds.local.controllers.reactive_controller import changes
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
-# From how many nodes on, up to how many, how many seconds.
+# Fewest nodes, most nodes, seconds.
 _STEPS: Final = (
     (0, 100, 0),
     (90, 500, 15),
@@ -27,29 +33,36 @@ _STEPS: Final = (
 )
 
 
-class NodeTtl:
-    """Sees to all nodes."""
+class NodeTtl(ReactiveController):
+    """All nodes."""
+
+    issuer: ClassVar[Issuer] = controller_account("ttl-controller")
 
     def __init__(self) -> None:
-        """There is none."""
-        self._count = 0
+        """Start without nodes."""
+        self._names: dict[str, None] = {}
         self._step = 0
 
-    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """See Attendant; a node that changes learns what holds now."""
-        if change.kind is not NODE:
-            return
-        self._count += (change.type is ChangeType.ADDED) - (change.type is ChangeType.DELETED)
-        while self._count > _STEPS[self._step][1]:
-            self._step += 1
-        while self._count < _STEPS[self._step][0]:
-            self._step -= 1
-        if change.type is not ChangeType.DELETED:
-            self._note(change.object["metadata"]["name"], store, now)
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Annotate nodes that lack the present value when they change."""
+        commands: list[Command] = []
+        for one, is_deleted in changes(stimulus):
+            if isinstance(one, Node):
+                commands += self._see(one, is_deleted=is_deleted)
+        return commands
 
-    def _note(self, name: str, store: Store, now: Instant) -> None:
-        node, ttl = store.find(NODE, "", name), str(_STEPS[self._step][2])
-        if node is None or (node["metadata"].get("annotations") or {}).get(ANNOTATION) == ttl:
-            return
+    def _see(self, node: Node, *, is_deleted: bool) -> list[Command]:
+        meta = node.metadata
+        if is_deleted:
+            self._names.pop(meta.name, None)
+        else:
+            self._names[meta.name] = None
+        while len(self._names) > _STEPS[self._step][1]:
+            self._step += 1
+        while len(self._names) < _STEPS[self._step][0]:
+            self._step -= 1
+        ttl = str(_STEPS[self._step][2])
+        if is_deleted or meta.annotations.get(ANNOTATION) == ttl:
+            return []
         patch = {"metadata": {"annotations": {ANNOTATION: ttl}}}
-        store.patch(NODE, "", name, patch, now, write=controllers_write(NODE, "", now))
+        return [PatchObject(ObjectRef("Node", "", meta.name, meta.uid), patch)]

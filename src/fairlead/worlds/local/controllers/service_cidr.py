@@ -1,6 +1,6 @@
-"""ServiceCIDRs: each one is said to be ready, and is held while there are IPAddresses out of it.
+"""ServiceCidrs: marks each ServiceCIDR ready, and keeps it while Services need its addresses.
 
-Who deletes one waits until no Service needs it, and ten seconds more.
+A deleted one waits until no Service needs it, and ten seconds more.
 
 upstream: pkg/controller/servicecidrs/servicecidrs_controller.go:sync, canDeleteCIDR
 """
@@ -8,22 +8,32 @@ upstream: pkg/controller/servicecidrs/servicecidrs_controller.go:sync, canDelete
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
+from ipaddress import ip_network
 from typing import Final
-
 from fairlead.api.json import Json
-from fairlead.api.timestamp import format_timestamp, parse_timestamp
-from fairlead.apiserver.endpoints.field_manager import tracking_of
-from fairlead.apiserver.endpoints.ip_address_reconciler import ALLOCATOR, MANAGED_BY
-from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyRequest, server_side_apply
-from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS, SERVICE_CIDR
-from fairlead.apiserver.storage.storage import ChangeType, StoredChange
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.api.timestamp import format_timestamp
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.endpoints.ip_address_reconciler import ALLOCATOR
+from fairlead.apiserver.endpoints.ip_address_reconciler import MANAGED_BY
+from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS
+from fairlead.apiserver.registry.strategies.core.service_cidr import SERVICE_CIDR
+from fairlead.apiserver.storage.storage import StoredChange
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.worlds.local.field_manager import controllers_write
+from typing import ClassVar
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import ApplyStatus
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.worlds.local.controllers.reactive_controller import changes
+from fairlead.worlds.local.controllers.reactive_controller import kind_name
 
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 MANAGER: Final = "service-cidr-controller"
@@ -45,104 +55,92 @@ _HELD: Final = {
 
 
 class ServiceCidrs:
-    """A TimedAttendant."""
+    """All ServiceCIDRs."""
 
-    def __init__(self) -> None:
-        """Nothing is to go."""
+    issuer: ClassVar[Issuer] = controller_account("service-cidrs-controller")
+
+    def __init__(self, storage: Storage) -> None:
+        """Read from `storage`."""
+        self._storage = storage
         self._due: TimerQueue[str] = TimerQueue()
 
-    def attend(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """See Attendant."""
-        is_gone = change.type is ChangeType.DELETED
-        if change.kind is SERVICE_CIDR and not is_gone:
-            self._look_at(change.object["metadata"]["name"], store, now)
-        if change.kind in (SERVICE_CIDR, IP_ADDRESS):
-            for one in _ending(store):
-                self._look_at(one, store, now)
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Look at a ServiceCIDR that changed, and at terminating ones when addresses change."""
+        names: dict[str, None] = {}
+        for one, is_deleted in changes(stimulus):
+            if kind_name(one) not in (SERVICE_CIDR.kind, IP_ADDRESS.kind):
+                continue
+            if kind_name(one) == SERVICE_CIDR.kind and not is_deleted:
+                names[one.metadata.name] = None
+            names |= dict.fromkeys(self._terminating())
+        return [command for name in names for command in self._sync(name, now)]
 
-    def next_due(self) -> Instant | None:
-        """See TimedAttendant."""
+    def next_deadline(self) -> Instant | None:
+        """When a terminating ServiceCIDR has waited long enough."""
         return self._due.next_due()
 
-    def act(self, store: Store, now: Instant) -> None:
-        """Let go what has waited long enough."""
-        for name in self._due.pop_due(now):
-            self._look_at(name, store, now)
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Let go of those."""
+        return [command for name in self._due.pop_due(now) for command in self._sync(name, now)]
 
-    def _look_at(self, name: str, store: Store, now: Instant) -> None:
-        obj = store.find(SERVICE_CIDR, "", name)
+    def _sync(self, name: str, now: Instant) -> list[Command]:
+        obj = self._storage.find(SERVICE_CIDR, "", name)
         if obj is None:
-            return
-        ending = obj["metadata"].get("deletionTimestamp", "")
-        if not ending:
-            _hold(store, obj, now)
-            _say(store, name, _READY, now)
-        elif FINALIZER in obj["metadata"].get("finalizers", ()):
-            if _is_needed(store, obj):
-                _say(store, name, _HELD, now)
-            elif (due := parse_timestamp(ending) + GRACE) > now:
-                self._due.add(due, name)
-            else:
-                held = [one for one in obj["metadata"]["finalizers"] if one != FINALIZER]
-                _write(store, name, held, now)
-
-
-def _ending(store: Store) -> list[str]:
-    metas = (one["metadata"] for one in store.list(SERVICE_CIDR))
-    return [meta["name"] for meta in metas if meta.get("deletionTimestamp")]
-
-
-def _hold(store: Store, obj: Json, now: Instant) -> None:
-    held = obj["metadata"].get("finalizers") or []
-    if FINALIZER not in held:
-        _write(store, obj["metadata"]["name"], [FINALIZER, *held], now)
-
-
-def _write(store: Store, name: str, finalizers: list[str], now: Instant) -> None:
-    patch = {"metadata": {"finalizers": finalizers or None}}
-    write = controllers_write(SERVICE_CIDR, "", now)
-    with suppress(ApiError):  # a policy may be in the way
-        store.patch(SERVICE_CIDR, "", name, patch, now, write=write)
-
-
-def _say(store: Store, name: str, condition: Json, now: Instant) -> None:
-    """Write a condition, unless it is said already."""
-    obj, tracking = store.find(SERVICE_CIDR, "", name), tracking_of(SERVICE_CIDR, "status")
-    if obj is None or tracking is None:
-        return
-    said: Json = next(iter((obj.get("status") or {}).get("conditions") or ()), {})
-    if all(said.get(key, "") == text for key, text in condition.items()):
-        return
-    at = format_timestamp(now)
-    told = {**condition, "lastTransitionTime": at}
-    config = {
-        "apiVersion": SERVICE_CIDR.api_version,
-        "kind": SERVICE_CIDR.kind,
-        "metadata": {"name": name},
-        "status": {"conditions": [told]},
-    }
-    application = ApplyRequest(config=config, manager=MANAGER, force=True, subresource="status")
-    store.write(SERVICE_CIDR, obj, server_side_apply(tracking, obj, application, at))
-
-
-def _is_needed(store: Store, obj: Json) -> bool:
-    """Whether a Service has an address of it that is in no other one."""
-    others = [
-        ip_network(text)
-        for one in store.list(SERVICE_CIDR)
-        if one["metadata"]["name"] != obj["metadata"]["name"]
-        for text in one["spec"]["cidrs"]
-    ]
-    own = [ip_network(text) for text in obj["spec"]["cidrs"]]
-    return any(
-        any(address in network for network in own)
-        and not any(address in network for network in others)
-        for address in map(ip_address, _addresses(store))
-    )
-
-
-def _addresses(store: Store) -> Iterator[str]:
-    for obj in store.storage.unsorted(IP_ADDRESS):
+            return []
         meta = obj["metadata"]
-        if (meta.get("labels") or {}).get(MANAGED_BY) == ALLOCATOR:
-            yield meta["name"]
+        finalizers, deleted_at = meta.get("finalizers") or [], meta.get("deletionTimestamp", "")
+        if not deleted_at:
+            hold = [] if FINALIZER in finalizers else [_patch(obj, [FINALIZER, *finalizers])]
+            return [*hold, *_condition(obj, _READY, now)]
+        if FINALIZER not in finalizers:
+            return []
+        if self._is_needed(obj):
+            return _condition(obj, _HELD, now)
+        due = parse_timestamp(deleted_at) + GRACE
+        if due > now:
+            self._due.add(due, name)
+            return []
+        return [_patch(obj, [one for one in finalizers if one != FINALIZER])]
+
+    def _terminating(self) -> list[str]:
+        metas = (one["metadata"] for one in self._storage.items(SERVICE_CIDR))
+        return [meta["name"] for meta in metas if meta.get("deletionTimestamp")]
+
+    def _is_needed(self, obj: Json) -> bool:
+        """Whether a Service has an address that only this ServiceCIDR contains."""
+        others = [
+            ip_network(text)
+            for one in self._storage.items(SERVICE_CIDR)
+            if one["metadata"]["name"] != obj["metadata"]["name"]
+            for text in one["spec"]["cidrs"]
+        ]
+        own = [ip_network(text) for text in obj["spec"]["cidrs"]]
+        return any(
+            any(address in network for network in own)
+            and not any(address in network for network in others)
+            for address in map(ip_address, self._allocated())
+        )
+
+    def _allocated(self) -> Iterator[str]:
+        """The addresses that Services have."""
+        for obj in self._storage.unsorted(IP_ADDRESS):
+            meta = obj["metadata"]
+            if (meta.get("labels") or {}).get(MANAGED_BY) == ALLOCATOR:
+                yield meta["name"]
+
+
+def _ref(obj: Json) -> ObjectRef:
+    return ObjectRef(SERVICE_CIDR.kind, "", obj["metadata"]["name"], obj["metadata"]["uid"])
+
+
+def _patch(obj: Json, finalizers: list[str]) -> Command:
+    return PatchObject(_ref(obj), {"metadata": {"finalizers": finalizers or None}})
+
+
+def _condition(obj: Json, condition: Json, now: Instant) -> list[Command]:
+    """Apply the only condition, unless the object has it."""
+    stored: Json = next(iter((obj.get("status") or {}).get("conditions") or ()), {})
+    if all(stored.get(key, "") == text for key, text in condition.items()):
+        return []
+    stamped = {**condition, "lastTransitionTime": format_timestamp(now)}
+    return [ApplyStatus(_ref(obj), {"conditions": [stamped]}, MANAGER)]

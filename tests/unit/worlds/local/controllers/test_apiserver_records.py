@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from fairlead.apiserver.kind import find_kind
-from fairlead.apiserver.storage.storage import ChangeType, StoredChange
-from fairlead.worlds.local.controllers.apiserver_records import OwnRecords, server_name
+from fairlead.apiserver.storage.storage import StoredChange
+from fairlead.worlds.local.controllers.apiserver_records import server_name
+from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 
 AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 TRACKING = (
@@ -14,11 +13,6 @@ TRACKING = (
 )
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 LEASE = f"{LEASES}/{server_name('fairlead')}"
-
-
-def added(store, name):
-    namespace = store.get(find_kind("Namespace"), "", name)
-    return StoredChange(ChangeType.ADDED, find_kind("Namespace"), namespace, None, 0)
 
 
 def test_a_server_is_known_by_its_host():
@@ -46,10 +40,10 @@ def test_they_come_back(cluster, path):
 
 def test_the_authority_of_another_server_stays(cluster):
     """Each adds its own, once."""
-    store, now = cluster.local.store, cluster.clock.now()
-    other = OwnRecords("other", "10.0.0.2:6443", "OTHER\n")
+    storage = cluster.local.store.storage
+    other = ApiServerRecords(storage, lambda: "id", "other", "10.0.0.2:6443", "OTHER\n")
     for _ in range(2):
-        other.attend(added(store, "kube-system"), store, now)
+        cluster.start(other, "kube-system")
     assert cluster.ask("GET", AUTHENTICATION)["data"] == {"client-ca-file": "PEMOTHER\n"}
     assert [one["metadata"]["name"] for one in cluster.ask("GET", LEASES)["items"]] == sorted(
         (server_name("fairlead"), server_name("other"))
@@ -63,11 +57,12 @@ def test_the_lease_is_renewed_when_the_server_starts_again(cluster):
     assert before["holderIdentity"].startswith(f"{server_name('fairlead')}_")
     cluster.pass_time(7200)
     assert cluster.ask("GET", LEASE)["spec"] == before
-    again = OwnRecords("fairlead", "127.0.0.1:0", "PEM")
+    storage = cluster.local.store.storage
+    again = ApiServerRecords(storage, lambda: "id", "fairlead", "127.0.0.1:0", "PEM")
     for _ in range(2):
-        again.attend(added(cluster.local.store, "kube-system"), cluster.local.store, 0)
+        cluster.start(again, "kube-system")
     after = cluster.ask("GET", LEASE)["spec"]
-    assert after == {**before, "renewTime": "1970-01-01T00:00:00.000000Z"}
+    assert after == {**before, "renewTime": "2026-01-01T02:00:00.000000Z"}
 
 
 def test_a_scheduler_of_its_own_may_read_them(cluster):

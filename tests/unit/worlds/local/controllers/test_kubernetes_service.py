@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from fairlead.apiserver.kind import find_kind
-from fairlead.apiserver.storage.storage import ChangeType, StoredChange
-from fairlead.worlds.local.controllers.kubernetes_service import OwnService
+from fairlead.apiserver.storage.storage import StoredChange
+from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
 
 SERVICE = "/api/v1/namespaces/default/services/kubernetes"
 ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes"
@@ -44,11 +42,9 @@ def test_it_comes_back(cluster, path):
 
 def test_it_follows_the_server(cluster):
     """Which listens at another port after a restart."""
-    store, now = cluster.local.store, cluster.clock.now()
-    moved = OwnService("10.0.0.1:7000")
-    namespace = store.get(find_kind("Namespace"), "", "default")
+    moved = KubernetesService(cluster.local.store.storage, "10.0.0.1:7000")
     for _ in range(2):
-        moved.attend(_added(namespace), store, now)
+        cluster.start(moved, "default")
     assert ends(cluster.find("Endpoints", "kubernetes")) == ("10.0.0.1", 7000)
     (port,) = cluster.find("EndpointSlice", "kubernetes")["ports"]
     assert port["port"] == 7000
@@ -58,7 +54,3 @@ def test_a_name_is_no_address(make_cluster):
     cluster = make_cluster(address="box.example:6443")
     assert cluster.find("Service", "kubernetes") is not None
     assert cluster.find("Endpoints", "kubernetes") is None
-
-
-def _added(obj):
-    return StoredChange(ChangeType.ADDED, find_kind("Namespace"), obj, None, 0)

@@ -1,0 +1,45 @@
+"""ReactiveController: the common part of controllers that act on changes alone, never on time.
+
+These controllers belong to a served cluster, whose store is at hand: they read what they need from
+its storage, and write by commands like any other controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.api.objects import ApiObject, Unstructured
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+
+
+class ReactiveController:
+    """Without deadlines."""
+
+    def next_deadline(self) -> Instant | None:
+        """None: only a stimulus can cause work."""
+        return None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Nothing is ever due."""
+        return []
+
+
+def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:
+    """The objects that `stimulus` is about, each with whether it was deleted."""
+    match stimulus:
+        case ObjectChanged(one):
+            yield one, False
+        case ObjectDeleted(one):
+            yield one, True
+        case ObjectsLoaded(objects):
+            for one in objects:
+                yield one, False
+        case _:
+            pass
+
+
+def kind_name(one: ApiObject) -> str:
+    """The kind of an object, whether or not it has a typed view."""
+    return one.kind if isinstance(one, Unstructured) else type(one).__name__

@@ -1,0 +1,26 @@
+"""ReconcileListener: runs the API server's own reconcilers after Services have changed.
+
+The server runs them after each request; Services that controllers change come without a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.apiserver.kind import SERVICE
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import StorageChange
+from fairlead.engine.core.instant import Instant
+
+
+class ReconcileListener:
+    """A StoreListener."""
+
+    def __init__(self, reconcile: Callable[[Instant], None]) -> None:
+        """`reconcile` lets the server write what is due."""
+        self._reconcile = reconcile
+
+    def see(self, change: StorageChange, store: Store, now: Instant) -> None:
+        """See StoreListener."""
+        if change.kind is SERVICE:
+            self._reconcile(now)
