@@ -9,15 +9,11 @@ upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
-from typing import Final
-from typing import Protocol
+from typing import Any, Final, Protocol
+
 from fairlead.api.json import Json
 from fairlead.apiserver import kind_table
 from fairlead.apiserver.schema.field_location import Notes

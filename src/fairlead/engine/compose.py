@@ -1,11 +1,12 @@
-"""From configuration to engine: the one place where the controllers are put together."""
+"""From configuration to engine: the one place where controllers are put together."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
+
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.controller import Controller
@@ -19,15 +20,16 @@ from fairlead.engine.nodelifecycle.compose import node_controllers
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.workloads.compose import disruption_controller
-from fairlead.engine.workloads.compose import volume_controller
-from fairlead.engine.workloads.compose import workload_controllers
+from fairlead.engine.workloads.compose import (
+    disruption_controller,
+    volume_controller,
+    workload_controllers,
+)
 from fairlead.engine.workloads.drain.controller import Drain
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.resource_claims import ResourceClaims
-from collections.abc import Sequence
 
-# What may be left out of an engine, for something else to take its place.
+# Parts that may be left out, for another program to take their place.
 PARTS: Final = ("kubelet", "workloads", "volumes", "disruption", "node-lifecycle", "scheduler")
 
 
@@ -37,12 +39,12 @@ def build_engine(
     without: Collection[str] = (),
     first: Sequence[Controller] = (),
 ) -> Engine:
-    """An engine with a scheduler and everything that surrounds it in a simulated cluster.
+    """An engine with all controllers of a cluster.
 
-    The schedulers are last, so that a pod is only tried once everything else that is due has been
-    done. Those of PARTS that `without` names are left out. Raises ProfileError for a scheduler
-    profile that cannot be served, and ConfigurationError for a batch configuration that names what
-    nobody knows.
+    `first` handle stimuli before all others. The schedulers are last, so that a pod is only tried
+    once everything else that is due has been done. The PARTS in `without` are left out. Raises
+    ProfileError for a scheduler profile that cannot be served, and ConfigurationError for a batch
+    configuration with unknown names.
     """
     cluster, watch = Cluster(), LoopDetector(reporter)
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
@@ -60,23 +62,23 @@ def build_engine(
 
 
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:
-    """Whoever takes the place of our node lifecycle can only read renewals that are written."""
+    """Another node lifecycle controller can only read renewals that are written."""
     if "node-lifecycle" in without:
         return replace(config.kubelet, promises_renewals=False)
     return config.kubelet
 
 
 def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:
-    """An engine with its schedulers alone, for a world in which others do the rest."""
+    """An engine with schedulers only, for a world in which other programs do the rest."""
     cluster = Cluster()
     return Engine(cluster, _schedulers(config, cluster, reporter))
 
 
 def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> list[Controller]:
-    """The one for single pods, and for whole jobs if there is one; they see each other's pods.
+    """The pod scheduler, and the batch scheduler if there is one; they see each other's pods.
 
-    Jobs come second: at one instant a session is held after everybody was told of, and has placed,
-    what there is, or it would find gangs of which some members are still being made.
+    The batch scheduler comes second: at one instant its session runs after all other controllers,
+    or it would find gangs of which some members are still being created.
     """
     batch, seed = config.batch, config.seed
     scheduler = Scheduler(_without_jobs(config), cluster, reporter, TieBreak(seed), config.start)

@@ -16,8 +16,8 @@ from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
 class EngineConfig:
     """`seed` settles choices among equals; `start` is the phase of periodic work (ns).
 
-    Without `batch` nobody schedules whole jobs. Pods that it takes by their schedulerName are not
-    the scheduler's, whatever profiles there are.
+    Without `batch` there is no batch scheduler. Pods that it takes by their schedulerName are never
+    the pod scheduler's.
     """
 
     seed: int = 0

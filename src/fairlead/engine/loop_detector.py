@@ -1,8 +1,7 @@
-"""LoopDetector: notices that the cluster is going round in circles, and says so.
+"""LoopDetector: reports preemption loops, starving workloads and wasted nominations.
 
-It stands between the controllers and the reporter and reads what they report; cycles, starving
-workloads and wasted nominations become records of their own, and warning events, so that they are
-seen in a long-running world as well.
+It stands between the controllers and the reporter and reads their records. Each finding becomes a
+record of its own and a warning event, so that a long-running cluster shows it too.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ WASTED_AFTER = 3
 
 
 class LoopDetector:
-    """A Reporter and a Controller: `report` listens, `handle_deadline` sends the warnings."""
+    """A Reporter that collects findings, and a Controller that records them as events."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
 
     def __init__(self, reporter: Reporter) -> None:
-        """Everything heard is passed on to `reporter`, findings too."""
+        """Pass all records and findings on to `reporter`."""
         self._reporter = reporter
         self._graph = DisplacementGraph(STARVING_AFTER)
         self._ledger = NominationLedger(WASTED_AFTER)
@@ -49,7 +48,7 @@ class LoopDetector:
     # --- Reporter --------------------------------------------------------------------------
 
     def report(self, record: Record) -> None:
-        """Pass `record` on, and what it brings to light after it."""
+        """Pass `record` on, followed by the findings it leads to."""
         self._reporter.report(record)
         match record:
             case PodPreempting():
@@ -104,11 +103,11 @@ class LoopDetector:
     # --- Controller ------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Nothing to do about what happens in the world: reports are what it listens to."""
+        """Nothing: findings come from records, not from stimuli."""
         return []
 
     def next_deadline(self) -> Instant | None:
-        """At once while there is something to say."""
+        """At once while there are warnings."""
         return 0 if self._warnings else None
 
     def handle_deadline(self, now: Instant) -> list[Command]:

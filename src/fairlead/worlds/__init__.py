@@ -1,5 +1,5 @@
 """Worlds: where commands are performed and stimuli come from. The only drivers.
 
-Law: a world decides nothing about a cluster. It owns a clock and the objects, performs what it is
-told, and tells what happened; `drive` lets a controller live in it.
+Law: a world decides nothing about a cluster. It owns a clock and the objects, performs commands and
+reports what happened; `driver` runs an engine in it.
 """

@@ -1,7 +1,7 @@
-"""The garbage collector, told about processes of many long-lived objects.
+"""Thresholds of Python's garbage collector for processes with many long-lived objects.
 
-A cluster of 100,000 pods is millions of objects that all stay, and almost nothing here forms
-cycles: looking for those every few hundred allocations costs a fifth of a run.
+A cluster of 100,000 pods is millions of objects that all stay, and almost none of them form cycles.
+Looking for cycles every few hundred allocations costs a fifth of a run.
 """
 
 from __future__ import annotations

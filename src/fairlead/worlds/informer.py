@@ -1,4 +1,4 @@
-"""Telling: changes of a store as the stimuli that a controller understands."""
+"""Changes of a store as the stimuli that controllers receive."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
 
 
-def is_told(kind: Kind) -> bool:
-    """Whether controllers hear of objects of `kind`; events are told to people alone."""
+def is_watched(kind: Kind) -> bool:
+    """Whether controllers receive objects of `kind`: all but events."""
     # upstream: pkg/controller/garbagecollector/graph_builder.go:DefaultIgnoredResources
     return kind.resource != "events"
 
 
 def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:
-    """The last change of each object, in order; none of an object that came and went."""
+    """The last change of each object, in order; none of an object that was added and deleted."""
     if len(changes) == 1:
         return list(changes)
     last: dict[tuple[str, str], StoredChange] = {}
@@ -32,14 +32,14 @@ def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:
     return list(last.values())
 
 
-def told(change: StoredChange) -> Stimulus:
+def stimulus_of(change: StoredChange) -> Stimulus:
     """`change` as a stimulus."""
     view = decode(change.object)
     return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)
 
 
-def told_if_known(change: StoredChange) -> Stimulus | None:
-    """`change` of an object that anybody may have written; None for one that nobody can read."""
+def stimulus_if_decodable(change: StoredChange) -> Stimulus | None:
+    """The stimulus of a change by any client; None for an object that cannot be decoded."""
     try:
         view = decode_stored(change.object)
     except DecodeError:

@@ -179,7 +179,7 @@ def _apply_status(
         "status": status,
     }
     request = ApplyRequest(config=config, manager=field_manager, force=True, subresource="status")
-    store.write(kind, server_side_apply(tracking, obj, request, format_timestamp(now)))
+    store.write(kind, obj, server_side_apply(tracking, obj, request, format_timestamp(now)))
 
 
 def _update_quota_status(

@@ -1,4 +1,4 @@
-"""The grammar every layer speaks: stimuli in, commands out, outcomes as values, time as a number.
+"""Stimulus, command, controller, status, instant: the types that every layer of the engine shares.
 
 Law: nothing here decides anything about a cluster, and nothing here does I/O.
 """

@@ -173,7 +173,7 @@ class RecordEvent(Struct, frozen=True):
 
 
 class ExtenderVerb(StrEnum):
-    """What an extender is asked; each has its own form of request and answer."""
+    """Calls of the extender protocol; each has its own request and response."""
 
     FILTER = "filter"
     PRIORITIZE = "prioritize"
@@ -192,7 +192,7 @@ class NodeVictims(Struct, frozen=True):
 class CallExtender(Struct, frozen=True):
     """POST a question about `pod` to an extender.
 
-    `extender` is its place in the scheduler's configuration, which says how to reach it. FILTER and
+    `extender` is its index in the scheduler's configuration, which says how to reach it. FILTER and
     PRIORITIZE are about `nodes`, BIND about the one in it, PREEMPT about `victims`. With `by_name`
     nodes and victims are only named, otherwise the whole objects are sent.
     """

@@ -30,7 +30,7 @@ class ObjectDeleted(Struct, frozen=True):
 
 
 class ObjectsLoaded(Struct, frozen=True):
-    """The whole known world at the start (a snapshot, a first list), in bulk.
+    """All objects at the start (a snapshot, a first list), in bulk.
 
     Order is the order in which the objects would have arrived one by one.
     """
@@ -39,7 +39,7 @@ class ObjectsLoaded(Struct, frozen=True):
 
 
 class FailureReason(StrEnum):
-    """Why the world refused a command; the names are those of API `Status.reason`."""
+    """Why a command was refused; the names are those of API `Status.reason`."""
 
     NOT_FOUND = "NotFound"
     CONFLICT = "Conflict"
@@ -65,7 +65,7 @@ class CommandFailed(Struct, frozen=True):
 
 
 class ExtenderAnswered(Struct, frozen=True):
-    """An extender said something to `command`: an HTTP status and whatever came with it."""
+    """An extender answered `command` with an HTTP status and a body."""
 
     command: CallExtender
     status: int

@@ -1,4 +1,4 @@
-"""TimerQueue: what is due when, with ties in insertion order.
+"""TimerQueue: items by due time, ties in insertion order.
 
 The sequence number in each heap entry makes the order total, so equal instants never fall back
 to comparing payloads (and a run never depends on what those are).
@@ -23,16 +23,16 @@ class TimerQueue(Generic[Item]):
         self._sequence = 0
 
     def __len__(self) -> int:
-        """How many items wait."""
+        """The number of items."""
         return len(self._heap)
 
     def add(self, due: Instant, item: Item) -> None:
-        """Let `item` become due at `due`."""
+        """Make `item` due at `due`."""
         self._sequence += 1
         heapq.heappush(self._heap, (due, self._sequence, item))
 
     def next_due(self) -> Instant | None:
-        """When the first item is due, None when nothing waits."""
+        """When the first item is due; None when empty."""
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now: Instant) -> list[Item]:

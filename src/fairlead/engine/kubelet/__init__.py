@@ -1,4 +1,4 @@
-"""Simulated nodes: what happens to a pod between its binding and its disappearance.
+"""Simulated kubelets: node heartbeats, and pods from their binding to their removal.
 
-Law: a kubelet only acts on pods bound to its node, and a stopped one does nothing at all.
+Law: a kubelet acts only on pods bound to its node, and a stopped kubelet does nothing.
 """

@@ -1,9 +1,8 @@
-"""What people tell the simulated kubelets through annotations.
+"""Annotations of pods that set how long simulated kubelets take.
 
-On a Pod, `fairlead.dev/run-duration` is how long it runs before it succeeds,
-`fairlead.dev/ready-delay` how long after its start it becomes ready, and
-`fairlead.dev/stop-duration` how long it takes to stop when asked; all as Go writes durations.
-What `fairlead.dev/kubelet` on a Node means stands in `fairlead.api.kubelet_behaviour`.
+`fairlead.dev/run-duration` is how long a pod runs before it succeeds, `fairlead.dev/ready-delay`
+how long after its start it becomes ready, `fairlead.dev/stop-duration` how long it takes to stop.
+All are Go durations. `fairlead.api.kubelet_behaviour` documents `fairlead.dev/kubelet` on a Node.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ READY_DELAY: Final = "fairlead.dev/ready-delay"
 
 
 def stop_duration(pod: Pod) -> DurationNs | None:
-    """How long the pod takes to stop; None when the configuration says it."""
+    """How long the pod takes to stop; None if the configuration decides."""
     return _duration(pod, STOP_DURATION)
 
 
 def ready_delay(pod: Pod) -> DurationNs | None:
-    """How long after its start the pod becomes ready; None when the configuration says it."""
+    """How long after its start the pod becomes ready; None if the configuration decides."""
     return _duration(pod, READY_DELAY)
 
 
 def annotation_problems(pod: Pod) -> tuple[str, ...]:
-    """What is wrong with the pod's annotations; such an annotation counts as absent."""
+    """The problems of the pod's annotations; an invalid annotation counts as absent."""
     return tuple(
         f"metadata.annotations[{key}]: {problem}"
         for key in (RUN_DURATION, READY_DELAY, STOP_DURATION)

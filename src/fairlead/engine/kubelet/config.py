@@ -1,4 +1,4 @@
-"""How long simulated kubelets take for what they do."""
+"""Timing and behaviour of simulated kubelets."""
 
 from __future__ import annotations
 
@@ -35,12 +35,11 @@ class KubeletConfig:
     it is ready. `lease_period` is how often nodes renew their leases; with `promises_renewals` that
     is written once, for controllers that can read it (`api/lease.py`), else each time. `stop` says
     when the containers of a terminating pod have ended, never later than its grace period;
-    `removal_delay` passes from there until the object is gone. Without `tends_pods` somebody else
-    starts and stops them; with `accepts_pods` it is told that a node has taken a pod on,
-    and that it has observed a change; with `heeds_gates` readiness gates count.
-    `input_duration` is how long pods run that live on what somebody types, where nobody can (None:
-    for ever, as others). `nodes` are those that have a kubelet, None for all. `eviction` is for
-    nodes that run short of something.
+    `removal_delay` passes from there until the object is gone. Without `tends_pods` another
+    program starts and stops them; with `accepts_pods` the status states that a node has accepted a
+    pod or observed a change; with `heeds_gates` readiness gates count. `input_duration` is how long
+    pods with `stdinOnce` run (None: without end, as others). `nodes` are those that have a kubelet,
+    None for all. `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

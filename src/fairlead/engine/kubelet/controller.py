@@ -1,11 +1,11 @@
-"""Kubelets: one controller plays the kubelet of every simulated node.
+"""Kubelets: one controller simulates the kubelet of every node.
 
-    node_voice   what is heard of nodes: leases and conditions, and what people tell kubelets to do
-    tenants      what becomes of the pods bound to them
-    pressure     nodes that run short of something, and whom they evict for it
-    mirrors      static pods, which nobody but their node can end
+    heartbeat       leases and node conditions, and the behaviour that annotations ask for
+    pod_workers     the lifecycle of the pods bound to a node
+    node_pressure   node-pressure eviction
+    mirror_pods     static pods, which come back when they are deleted
 
-All work with timers, so that work follows what changes, never the number of nodes or pods.
+All of them work with timers, so that work follows what changes, not the number of nodes or pods.
 """
 
 from __future__ import annotations
@@ -42,32 +42,35 @@ from fairlead.engine.kubelet.pod_workers import PodWorkers
 
 
 class Kubelets:
-    """All simulated kubelets; pods on nodes that do not exist stay as they are."""
+    """All simulated kubelets; pods on unknown nodes stay as they are."""
 
     issuer: ClassVar[Issuer] = KUBELET
 
     def __init__(
         self, config: KubeletConfig | None = None, reporter: Reporter | None = None
     ) -> None:
-        """Start without nodes; `reporter` hears of evictions."""
+        """Start without nodes; evictions are reported to `reporter`."""
         config = config or KubeletConfig()
         self._nodes = config.nodes
-        self._voices = voices = Heartbeats(config.lease_period, config.promises_renewals)
-        self._tenants = PodWorkers(config, voices.is_heard)
+        self._heartbeats = heartbeats = Heartbeats(config.lease_period, config.promises_renewals)
+        self._workers = PodWorkers(config, heartbeats.is_reporting)
         self._mirrors = MirrorPods()
         self._pressure = NodePressure(
-            config.eviction, voices.measure, voices.is_heard, reporter or SilentReporter()
+            config.eviction,
+            heartbeats.measure,
+            heartbeats.is_reporting,
+            reporter or SilentReporter(),
         )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Learn what changed; what a node is told to do it does at once."""
+        """Take a change in; a node changes its behaviour at once."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now, now)
             case ObjectChanged(Node() as node):
                 return self._see_node(node, now)
             case ObjectChanged(Lease() as lease):
-                self._voices.see_lease(lease)
+                self._heartbeats.see_lease(lease)
             case ObjectDeleted(gone):
                 return self._forget(gone, now)
             case ObjectsLoaded(objects):
@@ -79,30 +82,30 @@ class Kubelets:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When the next pod starts, ends or goes away, or the next node is heard or not."""
-        found = self._tenants.next_due()
-        for due in (self._voices.next_due(), self._pressure.next_due()):
+        """When the next pod transition or heartbeat change is due."""
+        found = self._workers.next_due()
+        for due in (self._heartbeats.next_due(), self._pressure.next_due()):
             if due is not None and (found is None or due < found):
                 found = due
         return found
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do what is due: nodes first, then one pod at a time, so that its effects settle."""
-        due = self._voices.next_due()
+        """Nodes first, then one pod at a time, so that its effects settle."""
+        due = self._heartbeats.next_due()
         if due is not None and due <= now:
-            return self._with_returns(self._voices.act(now), now)
+            return self._with_resumptions(self._heartbeats.act(now), now)
         due = self._pressure.next_due()
         if due is not None and due <= now:
             return self._pressure.act(now)
-        return self._tenants.act(now)
+        return self._workers.act(now)
 
     # --- learning ------------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Leases first, because nodes go on with those they have, and pods last."""
+        """Leases first, because nodes continue the ones they have; pods last."""
         commands: list[Command] = []
         for lease in (one for one in objects if isinstance(one, Lease)):
-            self._voices.see_lease(lease)
+            self._heartbeats.see_lease(lease)
         for node in (one for one in objects if isinstance(one, Node)):
             commands += self._see_node(node, now)
         for pod in (one for one in objects if isinstance(one, Pod)):
@@ -111,42 +114,44 @@ class Kubelets:
         return commands
 
     def _see_pod(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
-        self._pressure.see_pod(pod, self._voices.find, now)
+        self._pressure.see_pod(pod, self._heartbeats.find, now)
         self._mirrors.see(pod)
-        return self._tenants.see(pod, now, asked_at)
+        return self._workers.see(pod, now, asked_at)
 
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
         if self._nodes is not None and node.metadata.name not in self._nodes:
             return []
-        commands = self._with_returns(self._voices.see_node(node, now), now)
+        commands = self._with_resumptions(self._heartbeats.see_node(node, now), now)
         self._pressure.see_node(node, now)
-        if self._voices.is_heard(node.metadata.name):
-            self._tenants.resume(node.metadata.name)
+        if self._heartbeats.is_reporting(node.metadata.name):
+            self._workers.resume(node.metadata.name)
         return commands
 
-    def _with_returns(self, commands: list[Command], now: Instant) -> list[Command]:
-        """Let the pods of nodes that are heard again know."""
-        for back in self._voices.returned:
-            self._tenants.welcome(back.node, now, was_dark=back.was_dark)
-            self._pressure.welcome(back.node, now)
-            commands += self._mirrors.welcome(back.node)
-        self._voices.returned.clear()
+    def _with_resumptions(self, commands: list[Command], now: Instant) -> list[Command]:
+        """Resume the pods of nodes whose kubelets have resumed."""
+        for back in self._heartbeats.resumed:
+            self._workers.kubelet_resumed(back.node, now, was_down=back.was_down)
+            self._pressure.kubelet_resumed(back.node, now)
+            commands += self._mirrors.kubelet_resumed(back.node)
+        self._heartbeats.resumed.clear()
         return commands
 
     def _forget(self, gone: ApiObject, now: Instant) -> list[Command]:
         match gone:
             case Node():
-                self._voices.forget_node(gone.metadata.name)
+                self._heartbeats.forget_node(gone.metadata.name)
                 self._pressure.forget_node(gone.metadata.name)
                 self._mirrors.forget_node(gone.metadata.name)
             case Lease():
-                return self._voices.forget_lease(gone, now)
+                return self._heartbeats.forget_lease(gone, now)
             case Pod():
-                self._tenants.forget(gone)
+                self._workers.forget(gone)
                 self._pressure.forget_pod(gone, now)
                 node = gone.spec.node_name
-                if self._voices.find(node) is not None:
-                    return self._mirrors.see_gone(gone, is_heard=self._voices.is_heard(node))
+                if self._heartbeats.find(node) is not None:
+                    return self._mirrors.see_gone(
+                        gone, is_reporting=self._heartbeats.is_reporting(node)
+                    )
             case _:
                 pass
         return []
@@ -154,8 +159,8 @@ class Kubelets:
     def _see_failure(self, command: Command, reason: FailureReason, now: Instant) -> None:
         match command:
             case PatchStatus() | DeleteObject() if command.target.kind == "Pod":
-                self._tenants.see_refused(command, reason, now)
+                self._workers.see_refused(command, reason, now)
             case CreateObject() | PatchObject() | PatchStatus():
-                self._voices.see_refused(command, now)
+                self._heartbeats.see_refused(command, now)
             case _:
                 pass

@@ -1,9 +1,9 @@
-"""Whom a kubelet evicts first when its node runs short, and what it says to them.
+"""The order in which a kubelet evicts pods under node pressure, and the eviction message.
 
-    1 who uses more than was requested
-    2 who has the lower priority
-    3 who is further beyond the request
-    last, pods within their requests; of process ids nothing can be requested: 2, then the greediest
+    1 pods that use more than they request
+    2 pods of lower priority
+    3 pods further beyond their request
+    pods within their requests come last; for process ids, which cannot be requested: 2, then usage
 
 upstream: pkg/kubelet/eviction/helpers.go:rankMemoryPressure, rankDiskPressureFunc, rankPIDPressure,
 evictionMessage; pkg/kubelet/types/pod_update.go:IsCriticalPod
@@ -25,12 +25,12 @@ SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 def ranked(pods: Iterable[Pod], resource: str) -> list[Pod]:
-    """`pods` in the order in which they are evicted; equals by namespace and name."""
+    """`pods` in eviction order; ties by namespace and name."""
     return sorted(pods, key=lambda pod: _rank(pod, resource))
 
 
 def may_be_evicted(pod: Pod) -> bool:
-    """Static pods and those that the system needs stay."""
+    """Static and critical pods are not evicted."""
     return not is_static(pod) and pod_priority(pod) < SYSTEM_CRITICAL_PRIORITY
 
 
@@ -44,7 +44,7 @@ def _requested(pod: Pod, resource: str) -> int:
 
 
 def message(pod: Pod, shortage: Shortage) -> str:
-    """Why `pod` has to go; of a pod with several containers it is not known which uses what."""
+    """The message; of a pod with several containers the usage of each is unknown."""
     resource = shortage.resource
     text = (
         f"The node was low on resource: {resource}. "

@@ -1,15 +1,15 @@
-"""Heartbeats: what is heard of every node, its lease and the conditions that its kubelet posts.
+"""Heartbeats: the Lease of every node, and the conditions that its kubelet posts.
 
-                 told to run, or time to flap up: renew now, post
-        silent ───────────────────────────────────────────────▶ heard
-           ▲                                                       │
-           └───────────────────────────────────────────────────────┘
-             told to stop or pause, or time to flap down: the lease says when it was renewed last
+                annotation says run, or flapping node comes up: renew now, post
+      stopped ──────────────────────────────────────────────────────────────▶ reporting
+         ▲                                                                        │
+         └────────────────────────────────────────────────────────────────────────┘
+           annotation says stop or pause, or flapping node goes down:
+           the Lease states when it was last renewed
 
-A node that is heard writes nothing while nothing changes. What others make of its conditions it
-puts right at its next renewal; a node that is slow says nothing between renewals. A node whose
-Ready was Unknown when it was met is silent until somebody says otherwise: the annotation, or
-whoever posts another Ready.
+A reporting node writes nothing while nothing changes. When others overwrite its conditions, it
+corrects them at its next renewal; a slow node posts only at renewals. A node that was loaded with
+Ready=Unknown counts as stopped until its annotation changes or somebody posts another Ready.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from fairlead.api.objects import Lease, Node
 from fairlead.engine.core.command import Command, CreateObject, PatchObject, PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.kubelet.kubelet_state import KubeletState, read_behaviour
 from fairlead.engine.kubelet.node_condition import (
     UNKNOWN,
     found_conditions,
@@ -36,226 +37,239 @@ from fairlead.engine.kubelet.node_lease import (
     renewals_from,
     write_lease,
 )
-from fairlead.engine.kubelet.voice import Voice, understood
 
 RETRY_AFTER: Final = seconds(1)
-HEARD: Final = (Mode.RUNNING, Mode.SLOW)
+REPORTING: Final = (Mode.RUNNING, Mode.SLOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
-    """A node is heard again; `was_dark` unless only its kubelet had paused."""
+class Resumption:
+    """A kubelet resumed; `was_down` unless only the kubelet, not the machine, had paused."""
 
     node: str
-    was_dark: bool
+    was_down: bool
 
 
 @dataclass(slots=True)
 class Heartbeats:
-    """All nodes, which renew their leases every `period`; `promises` as in KubeletConfig.
+    """All nodes, which renew their leases every `period`; `promises_renewals` as in KubeletConfig.
 
-    `returned` collects those that are heard again, for whoever takes them out.
+    `resumed` collects kubelets that have resumed, until the caller clears it.
     """
 
     period: DurationNs
-    promises: bool = True
-    returned: list[Return] = field(default_factory=list)
-    _voices: dict[str, Voice] = field(default_factory=dict)
+    promises_renewals: bool = True
+    resumed: list[Resumption] = field(default_factory=list)
+    _kubelets: dict[str, KubeletState] = field(default_factory=dict)
     _leases: dict[str, Lease] = field(default_factory=dict)
-    _timers: TimerQueue[Voice] = field(default_factory=TimerQueue)
+    _timers: TimerQueue[KubeletState] = field(default_factory=TimerQueue)
 
-    def is_heard(self, name: str) -> bool:
-        """Whether there is such a node, and its kubelet is at work."""
-        voice = self._voices.get(name)
-        return voice is not None and voice.is_heard
+    def is_reporting(self, name: str) -> bool:
+        """Whether the node exists and its kubelet works."""
+        kubelet = self._kubelets.get(name)
+        return kubelet is not None and kubelet.is_reporting
 
     def find(self, name: str) -> Node | None:
-        """The newest version of the node, None if there is none."""
-        voice = self._voices.get(name)
-        return None if voice is None else voice.node
+        """The newest version of the node; None if there is none."""
+        kubelet = self._kubelets.get(name)
+        return None if kubelet is None else kubelet.node
 
     # --- learning ------------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> list[Command]:
-        """Follow what the node is told, and notice what others say in its name."""
-        voice = self._voices.get(node.metadata.name)
-        if voice is None or voice.node.metadata.uid != node.metadata.uid:
-            return self._meet(node, now)
-        voice.node = node
-        told = node.metadata.annotations.get(KUBELET)
-        is_spoken_for = voice.is_found_silent and ready_status(node) != UNKNOWN
-        if told == voice.told and not is_spoken_for:
-            self._notice(voice, now)
+        """Follow the annotation, and notice when others change the conditions."""
+        kubelet = self._kubelets.get(node.metadata.name)
+        if kubelet is None or kubelet.node.metadata.uid != node.metadata.uid:
+            return self._add(node, now)
+        kubelet.node = node
+        annotation = node.metadata.annotations.get(KUBELET)
+        is_restarted = kubelet.is_assumed_stopped and ready_status(node) != UNKNOWN
+        if annotation == kubelet.annotation and not is_restarted:
+            self._schedule_post(kubelet, now)
             return []
-        voice.told, voice.is_found_silent = told, False
-        behaviour, complaints = understood(node, voice.behaviour)
-        return complaints + self._follow(voice, behaviour, now)
+        kubelet.annotation, kubelet.is_assumed_stopped = annotation, False
+        behaviour, warnings = read_behaviour(node, kubelet.behaviour)
+        return warnings + self._change_behaviour(kubelet, behaviour, now)
 
     def see_lease(self, lease: Lease) -> None:
-        """Take note of a lease, or of what became of it."""
+        """Remember the newest version of a node lease."""
         if lease.metadata.namespace == NODE_LEASES:
             self._leases[lease.metadata.name] = lease
 
     def forget_node(self, name: str) -> None:
-        """The node is gone."""
-        self._voices.pop(name, None)
+        """The node was deleted."""
+        self._kubelets.pop(name, None)
 
     def forget_lease(self, lease: Lease, now: Instant) -> list[Command]:
-        """The lease is gone; a kubelet that is at work makes a new one."""
+        """The lease was deleted; a working kubelet creates a new one."""
         if lease.metadata.namespace != NODE_LEASES:
             return []
         self._leases.pop(lease.metadata.name, None)
-        voice = self._voices.get(lease.metadata.name)
-        return [] if voice is None else self._write_lease(voice, now)
+        kubelet = self._kubelets.get(lease.metadata.name)
+        return [] if kubelet is None else self._write_lease(kubelet, now)
 
     def see_refused(self, command: CreateObject | PatchObject | PatchStatus, now: Instant) -> None:
-        """What the world refused for reasons of its own is looked at again a little later."""
+        """Try a refused write again a little later."""
         if command.target.kind not in ("Node", "Lease"):
             return
-        voice = self._voices.get(command.target.name)
-        if voice is None:
+        kubelet = self._kubelets.get(command.target.name)
+        if kubelet is None:
             return
         if command.target.kind == "Node":
-            self._notice(voice, now)
-        elif voice.renewals is not None:
-            voice.retries_at = now + RETRY_AFTER
-            self._timers.add(voice.retries_at, voice)
+            self._schedule_post(kubelet, now)
+        elif kubelet.renewals is not None:
+            kubelet.retries_at = now + RETRY_AFTER
+            self._timers.add(kubelet.retries_at, kubelet)
 
     def measure(self, name: str, reports: tuple[Report, ...], now: Instant) -> list[Command]:
-        """The kubelet has found out that it must report `reports`, and no others."""
-        voice = self._voices.get(name)
-        if voice is None or voice.measured == reports:
+        """Report exactly these pressures from now on."""
+        kubelet = self._kubelets.get(name)
+        if kubelet is None or kubelet.measured == reports:
             return []
-        voice.measured = reports
-        return self._say(voice, now) if voice.is_heard else []
+        kubelet.measured = reports
+        return self._post_change(kubelet, now) if kubelet.is_reporting else []
 
     # --- time ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """When some node flaps or looks again."""
+        """When the next node flaps, posts or renews."""
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """Do what has come due."""
-        return [c for voice in self._timers.pop_due(now) for c in self._act(voice, now)]
+        """Commands that are due."""
+        return [c for kubelet in self._timers.pop_due(now) for c in self._act(kubelet, now)]
 
-    def _act(self, voice: Voice, now: Instant) -> list[Command]:
-        if self._voices.get(voice.name) is not voice:
+    def _act(self, kubelet: KubeletState, now: Instant) -> list[Command]:
+        if self._kubelets.get(kubelet.name) is not kubelet:
             return []
         commands: list[Command] = []
-        if voice.turns_at is not None and voice.turns_at <= now:
-            commands += self._fall(voice, now) if voice.is_heard else self._rise(voice, now)
-            self._plan_turn(voice, now)
-        if voice.posts_at is not None and voice.posts_at <= now:
-            voice.posts_at = None
-            if voice.is_heard and is_news(voice.node, voice.says):
-                commands.append(post(voice.node, voice.says, now))
-        if voice.is_due_to_write(now):
-            voice.retries_at = voice.renews_at = None
-            commands += self._write_lease(voice, now)
+        if kubelet.flaps_at is not None and kubelet.flaps_at <= now:
+            commands += (
+                self._stop(kubelet, now) if kubelet.is_reporting else self._resume(kubelet, now)
+            )
+            self._plan_flap(kubelet, now)
+        if kubelet.posts_at is not None and kubelet.posts_at <= now:
+            kubelet.posts_at = None
+            if kubelet.is_reporting and is_news(kubelet.node, kubelet.conditions):
+                commands.append(post(kubelet.node, kubelet.conditions, now))
+        if kubelet.is_due_to_write(now):
+            kubelet.retries_at = kubelet.renews_at = None
+            commands += self._write_lease(kubelet, now)
         return commands
 
-    def _plan_turn(self, voice: Voice, now: Instant) -> None:
-        voice.turns_at = None
-        if voice.behaviour.mode is Mode.FLAP:
-            lasts = voice.behaviour.up if voice.is_heard else voice.behaviour.dark
-            voice.turns_at = now + lasts
-            self._timers.add(voice.turns_at, voice)
+    def _plan_flap(self, kubelet: KubeletState, now: Instant) -> None:
+        kubelet.flaps_at = None
+        if kubelet.behaviour.mode is Mode.FLAP:
+            lasts = kubelet.behaviour.up if kubelet.is_reporting else kubelet.behaviour.dark
+            kubelet.flaps_at = now + lasts
+            self._timers.add(kubelet.flaps_at, kubelet)
 
     # --- following -----------------------------------------------------------------------------
 
-    def _meet(self, node: Node, now: Instant) -> list[Command]:
-        """A node that is new to us goes on as it was, its lease with it."""
-        told = node.metadata.annotations.get(KUBELET)
-        voice = Voice(node, told, found_conditions(node))
-        self._voices[voice.name] = voice
-        behaviour, complaints = understood(node, RUNNING)
-        voice.behaviour = behaviour
-        voice.is_found_silent = told is None and ready_status(node) == UNKNOWN
-        if voice.is_found_silent or behaviour.mode not in HEARD:
-            complaints += self._fall(voice, now)
+    def _add(self, node: Node, now: Instant) -> list[Command]:
+        """Take a new node in; it continues as it was, with its lease."""
+        annotation = node.metadata.annotations.get(KUBELET)
+        kubelet = KubeletState(node, annotation, found_conditions(node))
+        self._kubelets[kubelet.name] = kubelet
+        behaviour, warnings = read_behaviour(node, RUNNING)
+        kubelet.behaviour = behaviour
+        kubelet.is_assumed_stopped = annotation is None and ready_status(node) == UNKNOWN
+        if kubelet.is_assumed_stopped or behaviour.mode not in REPORTING:
+            warnings += self._stop(kubelet, now)
         else:
-            voice.is_heard = True
-            voice.renewals = self._adopted(voice, now)
-            complaints += self._write_lease(voice, now)
-            complaints += [post(node, voice.says, now)] if is_news(node, voice.says) else []
-        self._plan_turn(voice, now)
-        return complaints
+            kubelet.is_reporting = True
+            kubelet.renewals = self._adopted(kubelet, now)
+            warnings += self._write_lease(kubelet, now)
+            warnings += (
+                [post(node, kubelet.conditions, now)] if is_news(node, kubelet.conditions) else []
+            )
+        self._plan_flap(kubelet, now)
+        return warnings
 
-    def _follow(self, voice: Voice, behaviour: KubeletBehaviour, now: Instant) -> list[Command]:
-        before, voice.behaviour = voice.behaviour, behaviour
+    def _change_behaviour(
+        self, kubelet: KubeletState, behaviour: KubeletBehaviour, now: Instant
+    ) -> list[Command]:
+        before, kubelet.behaviour = kubelet.behaviour, behaviour
         commands: list[Command] = []
-        if behaviour.mode not in HEARD:
-            commands = self._fall(voice, now)
-        elif not voice.is_heard:
-            commands = self._rise(voice, now, was_dark=before.mode is not Mode.PAUSED)
+        if behaviour.mode not in REPORTING:
+            commands = self._stop(kubelet, now)
+        elif not kubelet.is_reporting:
+            commands = self._resume(kubelet, now, was_down=before.mode is not Mode.PAUSED)
         else:
-            commands = self._change_pace(voice, now)
-            commands += self._say(voice, now) if is_news(voice.node, voice.says) else []
-        self._plan_turn(voice, now)
+            commands = self._change_pace(kubelet, now)
+            commands += (
+                self._post_change(kubelet, now) if is_news(kubelet.node, kubelet.conditions) else []
+            )
+        self._plan_flap(kubelet, now)
         return commands
 
-    def _rise(self, voice: Voice, now: Instant, *, was_dark: bool = True) -> list[Command]:
-        voice.is_heard = True
-        voice.renewals = renewals_from(now, self._every(voice))
-        self.returned.append(Return(voice.name, was_dark))
-        return [*self._write_lease(voice, now), post(voice.node, voice.says, now)]
+    def _resume(
+        self, kubelet: KubeletState, now: Instant, *, was_down: bool = True
+    ) -> list[Command]:
+        kubelet.is_reporting = True
+        kubelet.renewals = renewals_from(now, self._period(kubelet))
+        self.resumed.append(Resumption(kubelet.name, was_down))
+        return [*self._write_lease(kubelet, now), post(kubelet.node, kubelet.conditions, now)]
 
-    def _fall(self, voice: Voice, now: Instant) -> list[Command]:
-        """Say no more; the lease keeps the last renewal there was."""
-        voice.is_heard, voice.posts_at = False, None
-        lease = self._leases.get(voice.name)
-        known = voice.renewals or (None if lease is None else known_renewals(lease))
+    def _stop(self, kubelet: KubeletState, now: Instant) -> list[Command]:
+        """Stop heartbeats; the lease keeps the last renewal."""
+        kubelet.is_reporting, kubelet.posts_at = False, None
+        lease = self._leases.get(kubelet.name)
+        known = kubelet.renewals or (None if lease is None else known_renewals(lease))
         if known is None:
             return []
-        voice.renewals = Renewals(known.last(now))
-        return self._write_lease(voice, now)
+        kubelet.renewals = Renewals(known.last(now))
+        return self._write_lease(kubelet, now)
 
-    def _change_pace(self, voice: Voice, now: Instant) -> list[Command]:
-        """Renew more or less often from the last renewal on."""
-        every = self._every(voice)
-        if voice.renewals is None or voice.renewals.every == every:
+    def _change_pace(self, kubelet: KubeletState, now: Instant) -> list[Command]:
+        """Change the renewal period, counted from the last renewal."""
+        every = self._period(kubelet)
+        if kubelet.renewals is None or kubelet.renewals.every == every:
             return []
-        voice.renewals = Renewals(voice.renewals.last(now), every)
-        return self._write_lease(voice, now)
+        kubelet.renewals = Renewals(kubelet.renewals.last(now), every)
+        return self._write_lease(kubelet, now)
 
-    def _say(self, voice: Voice, now: Instant) -> list[Command]:
-        """Post what has changed, at once if the kubelet is not slow."""
-        if voice.behaviour.mode is Mode.SLOW:
-            self._notice(voice, now)
+    def _post_change(self, kubelet: KubeletState, now: Instant) -> list[Command]:
+        """Post changed conditions: at once, or at the next renewal if the kubelet is slow."""
+        if kubelet.behaviour.mode is Mode.SLOW:
+            self._schedule_post(kubelet, now)
             return []
-        return [post(voice.node, voice.says, now)]
+        return [post(kubelet.node, kubelet.conditions, now)]
 
-    def _notice(self, voice: Voice, now: Instant) -> None:
-        """Look at the conditions at the next renewal if they are not what the kubelet says."""
-        if voice.is_heard and voice.posts_at is None and is_news(voice.node, voice.says):
-            every = self._every(voice)
-            last = now if voice.renewals is None else voice.renewals.last(now)
-            voice.posts_at = last + every
-            self._timers.add(voice.posts_at, voice)
+    def _schedule_post(self, kubelet: KubeletState, now: Instant) -> None:
+        """Correct the conditions at the next renewal if they differ from the kubelet's."""
+        if (
+            kubelet.is_reporting
+            and kubelet.posts_at is None
+            and is_news(kubelet.node, kubelet.conditions)
+        ):
+            every = self._period(kubelet)
+            last = now if kubelet.renewals is None else kubelet.renewals.last(now)
+            kubelet.posts_at = last + every
+            self._timers.add(kubelet.posts_at, kubelet)
 
     # --- the lease -----------------------------------------------------------------------------
 
-    def _every(self, voice: Voice) -> DurationNs:
-        return voice.behaviour.every or self.period
+    def _period(self, kubelet: KubeletState) -> DurationNs:
+        return kubelet.behaviour.every or self.period
 
-    def _adopted(self, voice: Voice, now: Instant) -> Renewals:
-        """The renewals that a lease from before goes on with."""
-        lease = self._leases.get(voice.name)
+    def _adopted(self, kubelet: KubeletState, now: Instant) -> Renewals:
+        """The renewals that continue an existing lease."""
+        lease = self._leases.get(kubelet.name)
         known = None if lease is None else known_renewals(lease)
-        every = self._every(voice)
+        every = self._period(kubelet)
         if known is None or known.first > now:
-            return first_renewals(voice.name, every, now)
+            return first_renewals(kubelet.name, every, now)
         return known if known.every == every else Renewals(known.last(now), every)
 
-    def _write_lease(self, voice: Voice, now: Instant) -> list[Command]:
-        lease, renewals = self._leases.get(voice.name), voice.renewals
-        if renewals is None or (lease is None and not voice.is_heard):
+    def _write_lease(self, kubelet: KubeletState, now: Instant) -> list[Command]:
+        lease, renewals = self._leases.get(kubelet.name), kubelet.renewals
+        if renewals is None or (lease is None and not kubelet.is_reporting):
             return []
-        if renewals.every and not self.promises:
-            voice.renews_at = renewals.last(now) + renewals.every
-            self._timers.add(voice.renews_at, voice)
+        if renewals.every and not self.promises_renewals:
+            kubelet.renews_at = renewals.last(now) + renewals.every
+            self._timers.add(kubelet.renews_at, kubelet)
             renewals = Renewals(renewals.last(now))
         if lease is not None and known_renewals(lease) == renewals:
             return []
-        return [write_lease(voice.node, lease, renewals)]
+        return [write_lease(kubelet.node, lease, renewals)]

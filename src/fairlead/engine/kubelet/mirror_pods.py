@@ -1,7 +1,7 @@
-"""MirrorPods: pods that come from their node's own files, as the API server sees them.
+"""MirrorPods: recreates the mirror pods of static pods when they are deleted.
 
-Who deletes one deletes its mirror image only: the kubelet makes it anew as soon as it is gone, or
-as soon as the kubelet is back. Its copy has what Fairlead reads of a pod.
+A static pod comes from a file of its node, so deleting it deletes its mirror only. The kubelet
+creates the mirror again, at once or when it resumes, with the fields that Fairlead reads.
 
 upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go
 """
@@ -27,31 +27,31 @@ _NOT_COPIED: Final = (
 
 
 class MirrorPods:
-    """Those that are missing, by node."""
+    """Mirror pods that wait for their kubelet, by node."""
 
     def __init__(self) -> None:
-        """None is missing."""
+        """Start with none."""
         self._missing: dict[str, dict[str, Pod]] = {}
 
     def see(self, pod: Pod) -> None:
-        """There is such a pod (again)."""
+        """The pod exists."""
         self._missing.get(pod.spec.node_name, {}).pop(pod.key, None)
 
-    def see_gone(self, pod: Pod, *, is_heard: bool) -> list[Command]:
-        """Make `pod` anew if it is static, now if its kubelet is at work."""
+    def see_gone(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
+        """Create a deleted static pod again, now if its kubelet works."""
         if not is_static(pod) or not pod.spec.node_name:
             return []
-        if is_heard:
+        if is_reporting:
             return [_copy(pod)]
         self._missing.setdefault(pod.spec.node_name, {})[pod.key] = pod
         return []
 
-    def welcome(self, node: str) -> list[Command]:
-        """The kubelet of `node` is back."""
+    def kubelet_resumed(self, node: str) -> list[Command]:
+        """Create what was deleted while the kubelet was down."""
         return [_copy(pod) for pod in self._missing.pop(node, {}).values()]
 
     def forget_node(self, node: str) -> None:
-        """Nobody comes back."""
+        """The node was deleted, and its static pods with it."""
         self._missing.pop(node, None)
 
 

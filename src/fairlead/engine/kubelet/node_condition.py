@@ -1,4 +1,4 @@
-"""What kubelets say of their nodes: the four conditions that are theirs, in upstream's words.
+"""The four node conditions that kubelets post, with upstream's reasons and messages.
 
 upstream: pkg/kubelet/nodestatus/setters.go:ReadyCondition, MemoryPressureCondition,
 DiskPressureCondition, PIDPressureCondition
@@ -63,13 +63,13 @@ Conditions = Mapping[str, Condition]
 
 
 def ready_status(node: Node) -> str:
-    """True, False, Unknown; "" when nobody ever posted it."""
+    """True, False or Unknown; "" if it was never posted."""
     found = condition(node, READY)
     return "" if found is None else found.status
 
 
 def found_conditions(node: Node) -> Conditions:
-    """What the kubelet of `node` was saying when it was met; all is well where nobody knows."""
+    """The conditions of a node that was loaded; healthy where they are unknown."""
     said = dict(HEALTHY)
     for kind in HEALTHY:
         found = condition(node, kind)
@@ -79,12 +79,12 @@ def found_conditions(node: Node) -> Conditions:
 
 
 def with_reports(said: Conditions, reports: Iterable[Report]) -> Conditions:
-    """`said`, but for what is to be reported."""
+    """`said` with the given pressures."""
     return {**said, **{REPORTED[one].type: REPORTED[one] for one in reports}}
 
 
 def is_news(node: Node, said: Conditions) -> bool:
-    """Whether the conditions of `node` are not what its kubelet says.
+    """Whether the conditions of `node` differ from what its kubelet posts.
 
     That a pressure which there is not was never mentioned is no reason to write.
     """
@@ -98,7 +98,7 @@ def is_news(node: Node, said: Conditions) -> bool:
 
 
 def post(node: Node, said: Conditions, now: Instant) -> PatchStatus:
-    """The write that says so, with a heartbeat at `now`."""
+    """The command that posts the conditions, with a heartbeat at `now`."""
     stamp = format_timestamp(now)
     conditions = tuple(
         Condition(one.type, one.status, one.reason, one.message, stamp) for one in said.values()

@@ -1,7 +1,7 @@
-"""The Lease of a node: written when its renewals begin, change or end, and not in between.
+"""Node leases: written when renewals begin, change or end, and not in between.
 
-What renewals there are in between is promised (`api/lease.py`). Nodes renew at different instants,
-each at a phase that follows from its name.
+The renewals in between follow from the lease itself (`api/lease.py`). Nodes renew at different
+instants, each at a phase that follows from its name.
 
 upstream: pkg/kubelet/kubelet.go (nodeLeaseController, 40 s, renewed at a quarter of that),
 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
@@ -23,18 +23,18 @@ _NS_PER_MICROSECOND: Final = 1_000
 
 
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
-    """The renewals of a node that is met at `now`, as if it had been at it for long."""
+    """The renewals of a node that appears at `now`, as if it had been running for long."""
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)
 
 
 def renewals_from(first: Instant, every: DurationNs) -> Renewals:
-    """Renewals beginning with `first`, as exactly as a MicroTime can say."""
+    """Renewals that begin at `first`, to the precision of a MicroTime."""
     return Renewals(first - first % _NS_PER_MICROSECOND, every)
 
 
 def known_renewals(lease: Lease) -> Renewals | None:
-    """How `lease` is renewed, None where that cannot be read."""
+    """The renewals of `lease`; None if they cannot be read."""
     try:
         return renewals_of(lease)
     except ValueError:
@@ -42,7 +42,7 @@ def known_renewals(lease: Lease) -> Renewals | None:
 
 
 def write_lease(node: Node, lease: Lease | None, renewals: Renewals) -> CreateObject | PatchObject:
-    """The write that makes `lease` (None: there is none) say `renewals`."""
+    """The command that writes `renewals` into `lease`, or creates one (None)."""
     every = format_duration(renewals.every) if renewals.every else None
     renew_time = format_micro_time(renewals.first)
     if lease is not None:

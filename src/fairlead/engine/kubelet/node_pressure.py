@@ -1,9 +1,9 @@
-"""NodePressure: kubelets whose nodes run short say so, and evict pods until they do not.
+"""NodePressure: kubelets report pressure and evict pods when their nodes run short.
 
-A kubelet looks at what is available every ten seconds. A threshold that is crossed is reported as
-a pressure at once, and for some minutes after it was seen last. A hard threshold, or a soft one
-crossed for its grace period, costs one pod; then the kubelet looks again, and goes on until there
-is enough. Nothing is looked at where nothing has changed since.
+A kubelet checks every ten seconds. A crossed threshold is reported as a pressure at once, and for
+some minutes after it was last seen. A hard threshold, or a soft one crossed for its grace period,
+evicts one pod; then the kubelet checks again, until enough is available. Nodes on which nothing has
+changed are not checked.
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:synchronize
 """
@@ -62,19 +62,19 @@ class _Site:
 
 
 class NodePressure:
-    """All nodes; `measure` lets a node report pressures, `is_heard` says whose kubelet works."""
+    """All nodes; `measure` reports pressures, `is_reporting` says whose kubelet works."""
 
     def __init__(
         self,
         config: EvictionConfig,
         measure: Measure,
-        is_heard: Callable[[str], bool],
+        is_reporting: Callable[[str], bool],
         reporter: Reporter,
     ) -> None:
         """Start without nodes."""
         self._config = config
         self._measure = measure
-        self._is_heard = is_heard
+        self._is_heard = is_reporting
         self._reporter = reporter
         self._sites: dict[str, _Site] = {}
         self._where: dict[str, str] = {}  # by pod that uses something: its node
@@ -83,7 +83,7 @@ class NodePressure:
     # --- learning ------------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """What the node has, or what the system uses of it, may have changed."""
+        """The node's capacity or system usage may have changed."""
         name = node.metadata.name
         site = self._sites.get(name)
         if site is None:
@@ -94,14 +94,14 @@ class NodePressure:
         if before is None or _supply(before) != _supply(node):
             self._wake(site, now)
 
-    def welcome(self, name: str, now: Instant) -> None:
-        """The kubelet of the node is back and looks around."""
+    def kubelet_resumed(self, name: str, now: Instant) -> None:
+        """Check again after the kubelet has resumed."""
         site = self._sites.get(name)
         if site is not None:
             self._wake(site, now)
 
     def see_pod(self, pod: Pod, find: FindNode, now: Instant) -> None:
-        """Take note of what `pod` uses of its node while it runs."""
+        """Note what `pod` uses of its node while it runs."""
         if pod.status.phase != "Running" or not usage_of(pod):
             self.forget_pod(pod, now)
             return
@@ -115,7 +115,7 @@ class NodePressure:
             self._wake(site, now)
 
     def forget_pod(self, pod: Pod, now: Instant) -> None:
-        """The pod uses nothing any more."""
+        """The pod no longer uses anything."""
         name = self._where.pop(pod.key, None)
         if name is not None:
             site = self._sites[name]
@@ -124,7 +124,7 @@ class NodePressure:
             self._wake(site, now)
 
     def forget_node(self, name: str) -> None:
-        """The node is gone; its pods may still be told of."""
+        """The node was deleted; its pods may be deleted later."""
         site = self._sites.get(name)
         if site is not None:
             site.node = None
@@ -141,11 +141,11 @@ class NodePressure:
     # --- looking -------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """When some kubelet looks at what there is."""
+        """When the next kubelet checks its node."""
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """The looks that are due."""
+        """The checks that are due."""
         commands: list[Command] = []
         for site in self._timers.pop_due(now):
             if site.looks_at is not None and site.looks_at <= now:
@@ -182,7 +182,7 @@ class NodePressure:
     def _pressures(
         self, site: _Site, short: dict[Threshold, Shortage], now: Instant
     ) -> tuple[Report, ...]:
-        """What is short, and what was lately."""
+        """The pressures: what is short, or was until recently."""
         crossed = {REPORT_OF[threshold.signal] for threshold in short}
         for report in Report:
             if report in crossed:

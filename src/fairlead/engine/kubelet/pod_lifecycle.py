@@ -5,12 +5,12 @@
        └───────────┬──────┘
               terminating ──REMOVE──▶ gone
 
-Where somebody looks, a node first says that it has taken a pod on (ACCEPT).
-A pod becomes ready some time after its start, and again whenever somebody else says that it is not.
-Where somebody looks, the status also says when a changed specification has been OBSERVED.
+In a served cluster a node first accepts a pod (ACCEPT), and reports that it has observed a changed
+specification (OBSERVE). A pod becomes ready some time after its start, and again whenever another
+controller marks it not ready.
 
-Each pod waits for one act at most. These functions say which and when; they keep nothing.
-A restartPolicy is not looked at: a pod with a known run duration ends for good after it.
+Each pod waits for at most one act. These functions say which and when; they keep no state.
+restartPolicy is ignored: a pod with a known run duration ends for good after it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def next_act(
     config: KubeletConfig,
     ready_at: Instant | None = None,
 ) -> Due | None:
-    """What the kubelet does to `pod` next, None when it just lets it be.
+    """What the kubelet does to `pod` next; None if nothing.
 
     `bound_at` and `asked_at` are when the binding and the request to terminate were noticed,
     `started_at` when the pod began to run, `ready_at` since when it should be ready (None: never);
@@ -82,7 +82,7 @@ def next_act(
 
 
 def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
-    """When to say that the containers of the running `pod` are ready, None where that is said."""
+    """When to report that the containers of the running `pod` are ready; None if it is reported."""
     if ready_at is None or condition(pod, "Ready") is None:
         return None
     if says_ready(pod, heeds_gates=config.heeds_gates):
@@ -110,14 +110,14 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
 
 
 def reads_to_the_end(pod: Pod) -> bool:
-    """Whether `pod` is over when whoever attaches to it has said all: `kubectl run -i`."""
+    """Whether `pod` ends when its stdin does, as with `kubectl run -i`."""
     containers = pod.spec.containers
     is_listening = bool(containers) and all(one.stdin_once for one in containers)
     return is_listening and pod.spec.restart_policy != "Always"
 
 
 def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
-    """When the object of the terminating `pod` goes away; at once when it has nothing to stop.
+    """When the terminating `pod` is removed; at once if nothing runs.
 
     Nor has the mirror image of a static pod, whose containers go on.
     """
@@ -130,13 +130,13 @@ def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
 
 
 def grace_period(pod: Pod) -> DurationNs:
-    """How long the terminating `pod` may take."""
+    """The grace period of the terminating `pod`."""
     grace_s = pod.metadata.deletion_grace_period_seconds
     return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
 
 
 def granted_grace(pod: Pod) -> DurationNs:
-    """How long `pod` may take when it is asked to stop, as its specification says."""
+    """The grace period in the specification of `pod`."""
     grace_s = pod.spec.termination_grace_period_seconds
     return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
 
@@ -147,7 +147,7 @@ def asked_to_stop_at(pod: Pod) -> Instant:
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether the status says that `pod` is ready."""
+    """Whether the status states that `pod` is ready."""
     found = condition(pod, "Ready")
     return found is not None and found.status == "True"
 

@@ -1,4 +1,4 @@
-"""What a kubelet writes into the status of its pods.
+"""The pod statuses that a kubelet writes.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus, pkg/kubelet/status/generate.go.
 Addresses and container statuses are not simulated.
@@ -28,7 +28,7 @@ _STARTED: Final = (
 
 
 def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
-    """The containers of `pod` are being made; startTime is `now`, cut to whole seconds."""
+    """The containers of `pod` are being created; startTime is `now`, cut to whole seconds."""
     # upstream: pkg/kubelet/status/generate.go:GeneratePodInitializedCondition
     fields = {"phase": "Pending", "startTime": format_timestamp(now)}
     initialized = Condition("Initialized", "True")
@@ -56,7 +56,7 @@ def made_ready(ref: ObjectRef, ready: Readiness) -> PatchStatus:
 
 
 def observed(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
-    """The running `pod` is what its changed specification says; `ready` as for `running`."""
+    """The changed specification of the running `pod` was observed; `ready` as for `running`."""
     conditions = (*_STARTED, *(ready or _not_ready(pod)))
     return PatchStatus(ref, {"phase": "Running"}, conditions)
 
@@ -71,7 +71,7 @@ def _not_ready(pod: Pod) -> tuple[Condition, ...]:
 
 
 def succeeded(ref: ObjectRef) -> PatchStatus:
-    """All containers have ended well."""
+    """All containers have succeeded."""
     conditions = (Condition("Initialized", "True", COMPLETED), *_ended(COMPLETED))
     return PatchStatus(ref, {"phase": "Succeeded"}, conditions)
 
@@ -88,7 +88,7 @@ def deadline_exceeded(ref: ObjectRef) -> PatchStatus:
 
 
 def evicted(ref: ObjectRef, why: str) -> PatchStatus:
-    """The pod was stopped because its node ran short of something; `why` says of what."""
+    """The pod was evicted under node pressure; `why` is the message."""
     # upstream: pkg/kubelet/eviction/eviction_manager.go:evictPod
     fields = {"phase": "Failed", "reason": EVICTED, "message": why}
     disrupted = Condition("DisruptionTarget", "True", "TerminationByKubelet", why)

@@ -1,13 +1,15 @@
-"""PodWorkers: what kubelets do to the pods bound to their nodes.
+"""PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
-Each bound pod is a tenant waiting for at most one act (`pod_life` says which and when), kept in
-one timer queue; a timer that its tenant no longer waits for is dropped when it comes up. So
-work follows what changes, never the number of nodes or pods.
+Each bound pod has a worker that waits for at most one act (`pod_lifecycle` says which and when),
+kept in one timer queue; a timer that its worker no longer waits for is dropped when it expires. So
+work follows what changes, not the number of nodes or pods.
 
-A silent node, or one that does not exist, freezes: acts that fall due there are set aside, and
-happen at once, in the order in which they were due, when the node is back. Then it also learns of
-deletions, and pods that were marked not ready meanwhile become ready again: at once where only the
-kubelet had paused, after they were started anew where the machine had been dark.
+The pods of a stopped or unknown node are frozen: acts that fall due are set aside, and happen in
+the order in which they were due when the kubelet resumes. Then it also learns of deletions, and
+pods that were marked not ready become ready again: at once where only the kubelet had paused,
+after a restart of their containers where the machine had been down.
+
+upstream: pkg/kubelet/pod_workers.go
 """
 
 from __future__ import annotations
@@ -45,10 +47,10 @@ GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 
 
 @dataclass(slots=True)
-class _Tenant:
-    """A bound pod; `pending` is the act it waits for, `sent` the one whose effect is not seen.
+class _PodWorker:
+    """A bound pod; `pending` is the act it waits for, `sent` the one whose effect is not seen yet.
 
-    `ready_at` is since when it is ready or when it will be, None for one that was found unready.
+    `ready_at` is since or from when it is ready; None for a pod that was loaded unready.
     """
 
     ref: ObjectRef
@@ -64,156 +66,156 @@ class _Tenant:
 
 @dataclass(frozen=True, slots=True)
 class _Timer:
-    tenant: _Tenant
+    worker: _PodWorker
     due: Due
 
 
 @dataclass(slots=True)
 class PodWorkers:
-    """All bound pods; `is_heard` says whether the kubelet of a node is at work."""
+    """All bound pods; `is_reporting` says whether the kubelet of a node works."""
 
     config: KubeletConfig
-    is_heard: Callable[[str], bool]
-    _tenants: dict[str, _Tenant] = field(default_factory=dict)  # by pod key
-    _by_node: dict[str, dict[str, _Tenant]] = field(default_factory=dict)
+    is_reporting: Callable[[str], bool]
+    _workers: dict[str, _PodWorker] = field(default_factory=dict)  # by pod key
+    _by_node: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
     _timers: TimerQueue[_Timer] = field(default_factory=TimerQueue)
-    _ripe: deque[_Timer] = field(default_factory=deque)  # due, not yet acted upon
-    _set_aside: dict[str, list[_Timer]] = field(default_factory=dict)  # by frozen node
+    _expired: deque[_Timer] = field(default_factory=deque)  # due, not yet acted upon
+    _frozen: dict[str, list[_Timer]] = field(default_factory=dict)  # by frozen node
 
     # --- time ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """When the next pod starts, ends or goes away."""
-        return self._ripe[0].due.at if self._ripe else self._timers.next_due()
+        """When the next pod starts, ends or is removed."""
+        return self._expired[0].due.at if self._expired else self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """Do the next act that is due: one pod at a time, so that its effects settle first."""
+        """The next act that is due: one pod at a time, so that its effects settle first."""
         for timer in self._due_timers(now):
-            if timer.due is not timer.tenant.pending:
+            if timer.due is not timer.worker.pending:
                 continue
-            if self.is_heard(timer.tenant.node):
-                return [*_farewell(timer), self._act(timer.tenant, now)]
-            self._set_aside.setdefault(timer.tenant.node, []).append(timer)
+            if self.is_reporting(timer.worker.node):
+                return [*_final_status(timer), self._act(timer.worker, now)]
+            self._frozen.setdefault(timer.worker.node, []).append(timer)
         return []
 
     # --- learning ------------------------------------------------------------------------------
 
     def see(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
-        """Take note of `pod`; `asked_at` is when it was asked to stop, should it be terminating."""
+        """Take a pod in; `asked_at` is when it was asked to stop, if it is terminating."""
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
-        tenant = self._tenants.get(pod.key)
-        if tenant is not None and tenant.ref.uid == pod.metadata.uid:
-            _update(tenant, pod, now)
-            self._plan(tenant)
+        worker = self._workers.get(pod.key)
+        if worker is not None and worker.ref.uid == pod.metadata.uid:
+            _update(worker, pod, now)
+            self._plan(worker)
             return []
-        self._leave(pod.key)
-        tenant = self._tenants[pod.key] = _tenant(pod, now, asked_at)
-        self._by_node.setdefault(tenant.node, {})[pod.key] = tenant
-        self._plan(tenant)
-        return _warnings(tenant)
+        self._remove(pod.key)
+        worker = self._workers[pod.key] = _new_worker(pod, now, asked_at)
+        self._by_node.setdefault(worker.node, {})[pod.key] = worker
+        self._plan(worker)
+        return _warnings(worker)
 
     def resume(self, node: str) -> None:
-        """The kubelet of `node` is at work: what was set aside is due."""
-        self._ripe.extend(self._set_aside.pop(node, ()))
+        """The kubelet of `node` works: what was set aside is due."""
+        self._expired.extend(self._frozen.pop(node, ()))
 
-    def welcome(self, node: str, now: Instant, *, was_dark: bool) -> None:
-        """The kubelet of `node` is back: pods become ready again, and it learns of deletions."""
+    def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> None:
+        """Make pods ready again and notice deletions after the kubelet has resumed."""
         self.resume(node)
-        for tenant in [*self._by_node.get(node, {}).values()]:
-            if is_terminating(tenant.pod) and not was_dark:
-                tenant.asked_at, tenant.pending = now, None
-                self._plan(tenant)
-            elif was_dark and tenant.pod.status.phase == "Running" and _was_ready(tenant):
-                delay = ready_delay_of(tenant.pod, self.config)
-                tenant.ready_at = now + self.config.start_delay + delay
-                self._plan(tenant)
+        for worker in [*self._by_node.get(node, {}).values()]:
+            if is_terminating(worker.pod) and not was_down:
+                worker.asked_at, worker.pending = now, None
+                self._plan(worker)
+            elif was_down and worker.pod.status.phase == "Running" and _was_ready(worker):
+                delay = ready_delay_of(worker.pod, self.config)
+                worker.ready_at = now + self.config.start_delay + delay
+                self._plan(worker)
 
     def forget(self, gone: Pod) -> None:
-        """The pod is gone."""
-        tenant = self._tenants.get(gone.key)
-        if tenant is not None and tenant.ref.uid == gone.metadata.uid:
-            self._leave(gone.key)
+        """The pod was deleted."""
+        worker = self._workers.get(gone.key)
+        if worker is not None and worker.ref.uid == gone.metadata.uid:
+            self._remove(gone.key)
 
     def see_refused(
         self, command: PatchStatus | DeleteObject, reason: FailureReason, now: Instant
     ) -> None:
-        """Try again what the world refused for reasons of its own."""
-        tenant = self._tenants.get(command.target.key)
-        if tenant is None or tenant.ref != command.target or reason in GONE:
+        """Try a refused write again, unless the pod is gone."""
+        worker = self._workers.get(command.target.key)
+        if worker is None or worker.ref != command.target or reason in GONE:
             return
-        if tenant.sent is not None and _is_by_kubelet(command, tenant.sent):
-            again = Due(tenant.sent.act, now + RETRY_AFTER, tenant.sent.why)
-            tenant.sent, tenant.pending = None, again
-            self._timers.add(again.at, _Timer(tenant, again))
+        if worker.sent is not None and _is_by_kubelet(command, worker.sent):
+            again = Due(worker.sent.act, now + RETRY_AFTER, worker.sent.why)
+            worker.sent, worker.pending = None, again
+            self._timers.add(again.at, _Timer(worker, again))
 
-    def _plan(self, tenant: _Tenant) -> None:
-        """Let the timers know what the pod waits for now."""
+    def _plan(self, worker: _PodWorker) -> None:
+        """Set the timer for what the pod waits for now."""
         due = next_act(
-            tenant.pod,
-            bound_at=tenant.bound_at,
-            started_at=tenant.started_at,
-            asked_at=tenant.asked_at,
-            ready_at=tenant.ready_at,
+            worker.pod,
+            bound_at=worker.bound_at,
+            started_at=worker.started_at,
+            asked_at=worker.asked_at,
+            ready_at=worker.ready_at,
             config=self.config,
         )
-        if due is not None and tenant.sent is not None and due.act is tenant.sent.act:
-            tenant.pending = None
+        if due is not None and worker.sent is not None and due.act is worker.sent.act:
+            worker.pending = None
             return
-        tenant.sent = None
+        worker.sent = None
         if due is None:
-            tenant.pending = None
-        elif not _is_no_news(due, tenant.pending):
-            tenant.pending = due
-            self._timers.add(due.at, _Timer(tenant, due))
+            worker.pending = None
+        elif not _is_no_news(due, worker.pending):
+            worker.pending = due
+            self._timers.add(due.at, _Timer(worker, due))
 
-    def _leave(self, key: str) -> None:
-        """Let whatever the pod waited for come to nothing."""
-        tenant = self._tenants.pop(key, None)
-        if tenant is not None:
-            tenant.pending = None
-            there = self._by_node[tenant.node]
+    def _remove(self, key: str) -> None:
+        """Forget a pod and what it waited for."""
+        worker = self._workers.pop(key, None)
+        if worker is not None:
+            worker.pending = None
+            there = self._by_node[worker.node]
             del there[key]
             if not there:
-                del self._by_node[tenant.node]
+                del self._by_node[worker.node]
 
     # --- acting --------------------------------------------------------------------------------
 
     def _due_timers(self, now: Instant) -> Iterator[_Timer]:
-        if not self._ripe:
-            self._ripe.extend(self._timers.pop_due(now))
-        while self._ripe:
-            yield self._ripe.popleft()
+        if not self._expired:
+            self._expired.extend(self._timers.pop_due(now))
+        while self._expired:
+            yield self._expired.popleft()
 
-    def _act(self, tenant: _Tenant, now: Instant) -> Command:
-        due = tenant.pending
+    def _act(self, worker: _PodWorker, now: Instant) -> Command:
+        due = worker.pending
         assert due is not None
-        tenant.pending, tenant.sent = None, due
-        ready = readiness(tenant.pod, heeds_gates=self.config.heeds_gates)
+        worker.pending, worker.sent = None, due
+        ready = readiness(worker.pod, heeds_gates=self.config.heeds_gates)
         match due.act:
             case Act.ACCEPT:
-                return pod_status.accepted(tenant.ref, tenant.pod, now)
+                return pod_status.accepted(worker.ref, worker.pod, now)
             case Act.START:
-                delay = ready_delay_of(tenant.pod, self.config)
-                tenant.started_at, tenant.ready_at = now, now + delay
-                return pod_status.running(tenant.ref, tenant.pod, now, None if delay else ready)
+                delay = ready_delay_of(worker.pod, self.config)
+                worker.started_at, worker.ready_at = now, now + delay
+                return pod_status.running(worker.ref, worker.pod, now, None if delay else ready)
             case Act.READY:
-                return pod_status.made_ready(tenant.ref, ready)
+                return pod_status.made_ready(worker.ref, ready)
             case Act.OBSERVE:
-                is_up = tenant.ready_at is not None and tenant.ready_at <= now
-                return pod_status.observed(tenant.ref, tenant.pod, ready if is_up else None)
+                is_up = worker.ready_at is not None and worker.ready_at <= now
+                return pod_status.observed(worker.ref, worker.pod, ready if is_up else None)
             case Act.END if due.why == "completed":
-                return pod_status.succeeded(tenant.ref)
+                return pod_status.succeeded(worker.ref)
             case Act.END:
-                return pod_status.deadline_exceeded(tenant.ref)
+                return pod_status.deadline_exceeded(worker.ref)
             case Act.REMOVE:
-                return DeleteObject(tenant.ref, grace_period_s=0, why=WHY_REMOVED)
+                return DeleteObject(worker.ref, grace_period_s=0, why=WHY_REMOVED)
 
 
-def _tenant(pod: Pod, now: Instant, asked_at: Instant) -> _Tenant:
+def _new_worker(pod: Pod, now: Instant, asked_at: Instant) -> _PodWorker:
     meta = pod.metadata
     started_at = start_time(pod)
-    return _Tenant(
+    return _PodWorker(
         ref=ObjectRef("Pod", meta.namespace, meta.name, meta.uid),
         node=pod.spec.node_name,
         pod=pod,
@@ -224,37 +226,37 @@ def _tenant(pod: Pod, now: Instant, asked_at: Instant) -> _Tenant:
     )
 
 
-def _farewell(timer: _Timer) -> list[Command]:
-    """How a pod has ended that goes now, for those who hold it to see that."""
+def _final_status(timer: _Timer) -> list[Command]:
+    """The final status of a pod that finalizers will keep after its removal."""
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
-    pod = timer.tenant.pod
+    pod = timer.worker.pod
     is_over = is_terminal(pod) or is_static(pod)
     if timer.due.act is not Act.REMOVE or is_over or not pod.metadata.finalizers:
         return []
-    return [pod_status.stopped(timer.tenant.ref)]
+    return [pod_status.stopped(timer.worker.ref)]
 
 
-def _update(tenant: _Tenant, pod: Pod, now: Instant) -> None:
-    """Replace what is known of the pod; asking again with less grace counts from then."""
-    before, tenant.pod = tenant.pod, pod
-    if tenant.ready_at is None and is_ready(pod):
-        tenant.ready_at = now
+def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
+    """Replace the pod; a deletion with a shorter grace period counts from now."""
+    before, worker.pod = worker.pod, pod
+    if worker.ready_at is None and is_ready(pod):
+        worker.ready_at = now
     if is_terminating(pod) and (
         not is_terminating(before) or grace_period(pod) < grace_period(before)
     ):
-        tenant.asked_at = now
+        worker.asked_at = now
 
 
-def _was_ready(tenant: _Tenant) -> bool:
-    """Whether the pod is ready, or was before others marked it, which leaves it without reason."""
-    if tenant.ready_at is not None:
+def _was_ready(worker: _PodWorker) -> bool:
+    """Whether the pod is ready, or was until another controller marked it (without a reason)."""
+    if worker.ready_at is not None:
         return True
-    found = condition(tenant.pod, "Ready")
+    found = condition(worker.pod, "Ready")
     return found is not None and not found.reason
 
 
 def _is_no_news(due: Due, pending: Due | None) -> bool:
-    """Whether the pod waits for this already; a removal is never put off."""
+    """Whether the pod waits for this already; a removal is never postponed."""
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:
         return False
@@ -265,16 +267,16 @@ def _is_by_kubelet(command: PatchStatus | DeleteObject, sent: Due) -> bool:
     return isinstance(command, DeleteObject) == (sent.act is Act.REMOVE)
 
 
-def _warnings(tenant: _Tenant) -> list[Command]:
+def _warnings(worker: _PodWorker) -> list[Command]:
     return [
         RecordEvent(
-            regarding=tenant.ref,
+            regarding=worker.ref,
             type="Warning",
             reason="InvalidAnnotation",
             action="Starting",
             note=problem,
             reporting_controller=REPORTING_CONTROLLER,
         )
-        for problem in (*annotation_problems(tenant.pod), usage_problem(tenant.pod))
+        for problem in (*annotation_problems(worker.pod), usage_problem(worker.pod))
         if problem
     ]

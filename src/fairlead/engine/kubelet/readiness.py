@@ -1,7 +1,7 @@
-"""Readiness: a running pod is ready when its containers are, and all its readiness gates say so.
+"""Readiness: a running pod is ready when its containers are and all readiness gates are true.
 
-Gates are conditions that somebody else writes; the kubelet looks again whenever one changes. In a
-simulation there is nobody who would, so that gates are not heeded there.
+Gates are conditions that other controllers write; the kubelet checks again when one changes. A
+simulation has no such controllers, so gates are ignored there.
 
 upstream: pkg/kubelet/status/generate.go:GeneratePodReadyCondition
 """
@@ -22,7 +22,7 @@ _CONTAINERS_READY: Final = Condition("ContainersReady", "True")
 
 
 def readiness(pod: Pod, *, heeds_gates: bool) -> Readiness:
-    """What the kubelet says of `pod` when all its containers are ready."""
+    """The readiness conditions of `pod` when all its containers are ready."""
     closed = ", ".join(_closed_gates(pod)) if heeds_gates else ""
     ready = Condition("Ready", "True")
     if closed:
@@ -31,7 +31,7 @@ def readiness(pod: Pod, *, heeds_gates: bool) -> Readiness:
 
 
 def says_ready(pod: Pod, *, heeds_gates: bool) -> bool:
-    """Whether the status of `pod` says already what it should when all its containers are ready."""
+    """Whether the status of `pod` has these conditions already."""
     ready, containers = condition(pod, "Ready"), condition(pod, "ContainersReady")
     wanted = readiness(pod, heeds_gates=heeds_gates)[0]
     if ready is None or ready.status != wanted.status:
@@ -43,7 +43,7 @@ def says_ready(pod: Pod, *, heeds_gates: bool) -> bool:
 
 
 def is_held_by_gates(pod: Pod) -> bool:
-    """Whether the containers of `pod` are ready, and only its gates keep it from being so."""
+    """Whether only readiness gates keep `pod` from being ready."""
     containers = condition(pod, "ContainersReady")
     is_up = containers is not None and containers.status == "True"
     return is_up and bool(pod.spec.readiness_gates)

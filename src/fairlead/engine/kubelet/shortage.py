@@ -1,4 +1,4 @@
-"""Shortage: what a node has too little of, by what its pods and its system use."""
+"""Shortage: the eviction thresholds that a node has crossed by the usage of pods and system."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Shortage:
 
     @property
     def resource(self) -> str:
-        """What is short."""
+        """The resource that is short."""
         return RESOURCE_OF[self.signal]
 
 

@@ -1,9 +1,9 @@
-"""What pods use of their nodes: the annotation `fairlead.dev/usage`, as a metrics pipeline has it.
+"""Resource usage of pods, as the annotation `fairlead.dev/usage` states it.
 
     fairlead.dev/usage: cpu=250m,memory=900Mi,ephemeral-storage=2Gi,pids=40
 
-On a Node it is what the system uses beside all pods. Who has none uses nothing. Usage that changes
-is an annotation that changes. Nobody is short of cpu for it: that is for those who look.
+On a Node it is the usage of the system beside all pods. Without the annotation usage is zero. Usage
+changes when the annotation does. CPU usage causes no eviction; it is shown by `kubectl top` only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def usage_of(subject: Pod | Node) -> Usage:
 
 
 def usage_problem(subject: Pod | Node) -> str:
-    """What is wrong with the annotation, "" if nothing is."""
+    """The problem with the annotation; "" if it is valid."""
     text = subject.metadata.annotations.get(USAGE)
     if text is None:
         return ""
@@ -53,7 +53,7 @@ def _parsed(text: str) -> Usage:
 
 
 def parse_usage(text: str) -> Usage:
-    """What `text` means. Raises ValueError."""
+    """Parse the annotation. Raises ValueError."""
     usage = {}
     for part in text.split(","):
         name, _, amount = part.strip().partition("=")

@@ -31,7 +31,7 @@ from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.worlds.driver import Driver
-from fairlead.worlds.informer import is_told
+from fairlead.worlds.informer import is_watched
 from fairlead.worlds.local.admission_gateway import PendingCommand
 from fairlead.worlds.local.controllers.namespace_defaults import NamespaceDefaults
 from fairlead.worlds.local.controllers.node_ttl import NodeTtl
@@ -125,7 +125,7 @@ class ControlPlane:
 
 def _views(store: Store, excluding: Kind | None = None) -> list[ApiObject]:
     """Everything that can be decoded, kind by kind."""
-    kinds = (kind for kind in store.storage.kinds() if is_told(kind) and kind is not excluding)
+    kinds = (kind for kind in store.storage.kinds() if is_watched(kind) and kind is not excluding)
     objects = [obj for kind in kinds for obj in store.list(kind)]
     return [view for obj in objects if (view := _view(obj)) is not None]
 

@@ -45,7 +45,7 @@ def store_own_endpoints(
         return
     old = store.get(kind, target.namespace, target.name)
     new = write.tracked(old, {**old, **command.patch})
-    store.write(kind, _with_generation(kind, new, old["metadata"].get("generation", 0) + 1))
+    store.write(kind, old, _with_generation(kind, new, old["metadata"].get("generation", 0) + 1))
 
 
 def _with_generation(kind: Kind, obj: Json, generation: int) -> Json:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from fairlead.apiserver.kind import SERVICE
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import StorageChange
+from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.instant import Instant
 
 
@@ -20,7 +20,7 @@ class ReconcileListener:
         """`reconcile` lets the server write what is due."""
         self._reconcile = reconcile
 
-    def see(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def see(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See StoreListener."""
         if change.kind is SERVICE:
             self._reconcile(now)

@@ -1,54 +1,44 @@
-"""LocalWorld: a store that others write to as well, with a controller living in it."""
+"""LocalWorld: a store that clients write to as well, with an engine acting on it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
+
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DEPLOYMENT
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import DEPLOYMENT, POD
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.request import NO_ANSWERS
-from fairlead.apiserver.request import WebhookAnswer
-from fairlead.apiserver.storage.storage import ChangeType
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import Issued
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.command import PatchStatus
-from fairlead.engine.core.command import RecordEvent
+from fairlead.apiserver.request import NO_ANSWERS, WebhookAnswer
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.engine.core.command import (
+    CallExtender,
+    Command,
+    CreateObject,
+    Issued,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import CommandSucceeded
-from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.extender.caller import ExtenderCaller
-from fairlead.worlds.extender.caller import NoExtenders
-from fairlead.worlds.informer import is_told
-from fairlead.worlds.informer import net_changes
-from fairlead.worlds.informer import told_if_known
-from fairlead.worlds.local.admission_gateway import AdmissionGateway
-from fairlead.worlds.local.admission_gateway import PendingCommand
-from fairlead.worlds.local.events.writer import HOST
-from fairlead.worlds.local.events.writer import EventWriter
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
+from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
+from fairlead.worlds.informer import is_watched, net_changes, stimulus_if_decodable
+from fairlead.worlds.local.admission_gateway import AdmissionGateway, PendingCommand
+from fairlead.worlds.local.events.writer import HOST, EventWriter
 from fairlead.worlds.local.field_manager import FieldManagers
 from fairlead.worlds.local.kubelet.container_events import ContainerEvents
-from fairlead.worlds.local.kubelet.pod_status import PodDetails
-from fairlead.worlds.local.kubelet.pod_status import with_generate_name
-from fairlead.worlds.perform import Outcome
-from fairlead.worlds.perform import refused
-from fairlead.worlds.local.own_endpoints import is_own_endpoints
-from fairlead.worlds.local.own_endpoints import store_own_endpoints
+from fairlead.worlds.local.kubelet.pod_status import PodDetails, with_generate_name
+from fairlead.worlds.local.own_endpoints import is_own_endpoints, store_own_endpoints
+from fairlead.worlds.perform import Outcome, refused
+
 
 class StoreListener(Protocol):
     """Sees every change of the store before the engine does; decides nothing."""
 
-    def see(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def see(self, change: StoredChange, store: Store, now: Instant) -> None:
         """Note a change."""
         ...
 
@@ -77,7 +67,7 @@ class LocalWorld:
         self._events = EventWriter(store, field_managers, host)
         kubelets = (ContainerEvents(self._events.record),) if has_kubelets else ()
         self._listeners: tuple[StoreListener, ...] = (self._pod_status, *kubelets, *listeners)
-        self._changes: list[StorageChange] = []
+        self._changes: list[StoredChange] = []
         self._untold: list[Stimulus] = []
         store.subscribe(self._changes.append)
 
@@ -89,7 +79,7 @@ class LocalWorld:
         """Show the listeners everything in the store, as if it were new."""
         for kind in self.store.storage.kinds():
             for obj in self.store.list(kind):
-                change = StorageChange(ChangeType.ADDED, kind, obj, None, 0)
+                change = StoredChange(ChangeType.ADDED, kind, obj, None, 0)
                 for listener in self._listeners:
                     listener.see(change, self.store, now)
 
@@ -180,8 +170,8 @@ class LocalWorld:
             for listener in self._listeners:
                 for change in changes:
                     listener.see(change, self.store, now)
-            for change in net_changes([one for one in changes if is_told(one.kind)]):
-                stimulus = told_if_known(change)
+            for change in net_changes([one for one in changes if is_watched(one.kind)]):
+                stimulus = stimulus_if_decodable(change)
                 if stimulus is not None:
                     self._untold.append(stimulus)
 

@@ -1,4 +1,4 @@
-"""Events as the API would show them: remembered, never stored, and nothing depends on them."""
+"""EventList: recorded events, kept in memory for reports and never stored."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """SimulatedWorld: virtual time over a store in memory.
 
-Three things make something happen: the controller's commands, the script (`at`), and commands
-still under way when requests take time. Each happens by itself; what it changed in the store is
-told next, as the net change of each object, and after that its outcome. So whoever is told that
-a command succeeded has been told what it did.
+Three things make something happen: the engine's commands, the script (`at`), and commands that are
+still in flight when requests take time. Each happens by itself; its net changes to the store are
+reported next, and its outcome after them. So an engine that learns that a command succeeded knows
+what it did.
 
-Extenders are asked for real, and no virtual time passes meanwhile. One that binds would do so at an
-API server that is not there; where it says that it has, the world binds the pod in its place.
+Extenders are called for real, and no virtual time passes meanwhile. One that binds pods would do so
+at an API server, which does not exist here; where it answers that it has, the world binds the pod.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders, has_bound
 from fairlead.worlds.extender.request import held_by, request_body
-from fairlead.worlds.informer import net_changes, told
+from fairlead.worlds.informer import net_changes, stimulus_of
 from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.command_log import command_line
 from fairlead.worlds.simulation.event_list import EventList
@@ -184,5 +184,5 @@ class SimulatedWorld:
         """Turn what just changed into stimuli."""
         if self._changes:
             self.last_change = now
-            self._untold.extend(map(told, net_changes(self._changes)))
+            self._untold.extend(map(stimulus_of, net_changes(self._changes)))
             self._changes.clear()

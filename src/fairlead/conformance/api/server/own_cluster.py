@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
-from typing import ClassVar
-from typing import Final
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from fairlead.api.objects import Namespace
 from fairlead.api.timestamp import format_micro_time
-from fairlead.apiserver.kind import NODE
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.conformance.api.server.own_server import ADDRESS
-from fairlead.conformance.api.server.own_server import START
-from fairlead.conformance.api.server.own_server import OwnServer
+from fairlead.apiserver.kind import CONFIG_MAP, LEASE, NODE
+from fairlead.apiserver.storage.storage import Storage, StoredChange
+from fairlead.conformance.api.server.own_server import ADDRESS, START, OwnServer
 from fairlead.conformance.api.server.recorded_kubelet import RecordedKubelet
-from fairlead.conformance.api.server.recorded_nodes import ZONES
-from fairlead.conformance.api.server.recorded_nodes import recorded_nodes
+from fairlead.conformance.api.server.recorded_nodes import ZONES, recorded_nodes
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.command import Command, CreateObject
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.worlds.local.control_plane import ControlPlane
-from functools import partial
-from fairlead.api.objects import Namespace
-from fairlead.apiserver.kind import CONFIG_MAP
-from fairlead.apiserver.kind import LEASE
-from fairlead.apiserver.storage.storage import Storage
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.issuer import controller_account
-from fairlead.engine.core.stimulus import Stimulus
 from fairlead.worlds.local.controllers.api_service_registration import ApiServiceRegistration
 from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
-from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
-from fairlead.worlds.local.controllers.reactive_controller import changes
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
 
 # The kubelets of the recordings were scripts, and quick; ours only see to nodes.
 CONFIG: Final = EngineConfig(

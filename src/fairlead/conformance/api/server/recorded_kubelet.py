@@ -8,15 +8,14 @@ started again. Who is to go has gone 0.4 s later.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-from typing import Final
+from typing import Any, Final
+
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType
-from fairlead.apiserver.storage.storage import StoredChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 
@@ -60,7 +59,7 @@ class RecordedKubelet:
         self._addresses = 0
         self._free_at = 0
 
-    def see(self, change: StorageChange, store: Store, now: int) -> None:
+    def see(self, change: StoredChange, store: Store, now: int) -> None:
         """Notice a pod that has just got its node, or is to go."""
         pod = change.object
         if change.kind is not POD or change.type is ChangeType.DELETED:

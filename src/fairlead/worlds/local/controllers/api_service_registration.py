@@ -9,25 +9,20 @@ kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPI
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
+
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.instant import Instant
-from typing import ClassVar
-from fairlead.apiserver.kind import API_SERVICE
+from fairlead.apiserver.kind import API_SERVICE, CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import DeleteObject
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.issuer import API_SERVER
-from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import API_SERVER, Issuer
 from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
-from fairlead.worlds.local.controllers.reactive_controller import changes
-from fairlead.worlds.local.controllers.reactive_controller import kind_name
+from fairlead.worlds.local.controllers.reactive_controller import (
+    ReactiveController,
+    changes,
+    kind_name,
+)
 
 LABEL: Final = "kube-aggregator.kubernetes.io/automanaged"
 ALWAYS: Final = "true"

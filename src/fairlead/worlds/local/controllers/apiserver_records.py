@@ -19,29 +19,20 @@ pkg/controlplane/apiserver/server.go:labelAPIServerHeartbeatFunc; apiserver/pkg/
 from __future__ import annotations
 
 from base64 import b32encode
-from hashlib import sha256
-from typing import Final
-from fairlead.api.json import Json
-from fairlead.api.timestamp import format_micro_time
-from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.kind import LEASE
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.instant import Instant
 from collections.abc import Callable
-from typing import ClassVar
+from hashlib import sha256
+from typing import ClassVar, Final
+
+from fairlead.api.json import Json
 from fairlead.api.objects import Namespace
-from fairlead.apiserver.kind import CONFIG_MAP
+from fairlead.api.timestamp import format_micro_time, format_timestamp
+from fairlead.apiserver.kind import CONFIG_MAP, LEASE, Kind
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.issuer import API_SERVER
-from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import API_SERVER, Issuer
 from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
-from fairlead.worlds.local.controllers.reactive_controller import changes
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
 
 PLACE: Final = "kube-system"
 AUTHENTICATION: Final = "extension-apiserver-authentication"

@@ -7,35 +7,26 @@ upstream: pkg/controller/certificates/signer/signer.go:handle
 
 from __future__ import annotations
 
-from base64 import b64decode
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from datetime import UTC
-from datetime import datetime
-from datetime import timedelta
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Final
+
 from fairlead.api.json import Json
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
-from fairlead.api.timestamp import format_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
-from fairlead.apiserver.auth.certificate_signer import SIGNERS
-from fairlead.apiserver.auth.certificate_signer import request_of
-from fairlead.apiserver.auth.certificate_signer import sign
-from fairlead.apiserver.auth.certificate_signer import signing_problem
+from fairlead.apiserver.auth.certificate_signer import SIGNERS, request_of, sign, signing_problem
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.instant import Instant
-from typing import ClassVar
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import PatchStatus
-from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.command import Command, ObjectRef, PatchStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
-from fairlead.worlds.local.controllers.reactive_controller import changes
-from fairlead.worlds.local.controllers.reactive_controller import kind_name
+from fairlead.worlds.local.controllers.reactive_controller import (
+    ReactiveController,
+    changes,
+    kind_name,
+)
 
 # As long as a kube-controller-manager lets them be valid by default, and at least.
 LONGEST: Final = timedelta(days=365)

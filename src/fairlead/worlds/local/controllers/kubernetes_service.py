@@ -10,23 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import Final
+from typing import ClassVar, Final
+
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.instant import Instant
-from typing import ClassVar
 from fairlead.api.objects import Namespace
+from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.issuer import API_SERVER
-from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import API_SERVER, Issuer
 from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
-from fairlead.worlds.local.controllers.reactive_controller import changes
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
 
 NAME: Final = "kubernetes"
 PLACE: Final = "default"

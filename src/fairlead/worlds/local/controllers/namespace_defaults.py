@@ -9,24 +9,20 @@ pkg/controller/certificates/rootcacertpublisher
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
+
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import NAMESPACE
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.instant import Instant
-from typing import ClassVar
-from fairlead.apiserver.kind import CONFIG_MAP
-from fairlead.apiserver.kind import SERVICE_ACCOUNT
+from fairlead.apiserver.kind import CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.command import Command, CreateObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
-from fairlead.worlds.local.controllers.reactive_controller import changes
-from fairlead.worlds.local.controllers.reactive_controller import kind_name
+from fairlead.worlds.local.controllers.reactive_controller import (
+    ReactiveController,
+    changes,
+    kind_name,
+)
 
 _ACCOUNT_NAME: Final = "default"
 _AUTHORITY_NAME: Final = "kube-root-ca.crt"

@@ -8,19 +8,14 @@ upstream: pkg/controller/ttl/ttl_controller.go
 
 from __future__ import annotations
 
-from typing import Final
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.instant import Instant
-from typing import ClassVar
+from typing import ClassVar, Final
+
 from fairlead.api.objects import Node
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.command import Command, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
-from fairlead.worlds.local.controllers.reactive_controller import changes
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
 # Fewest nodes, most nodes, seconds.

@@ -8,32 +8,20 @@ upstream: pkg/controller/servicecidrs/servicecidrs_controller.go:sync, canDelete
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_address
-from ipaddress import ip_network
-from typing import Final
+from ipaddress import ip_address, ip_network
+from typing import ClassVar, Final
+
 from fairlead.api.json import Json
-from fairlead.api.timestamp import format_timestamp
-from fairlead.api.timestamp import parse_timestamp
-from fairlead.apiserver.endpoints.ip_address_reconciler import ALLOCATOR
-from fairlead.apiserver.endpoints.ip_address_reconciler import MANAGED_BY
-from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS
-from fairlead.apiserver.registry.strategies.core.service_cidr import SERVICE_CIDR
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.timer_queue import TimerQueue
-from typing import ClassVar
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.apiserver.endpoints.ip_address_reconciler import ALLOCATOR, MANAGED_BY
+from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS, SERVICE_CIDR
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.engine.core.command import ApplyStatus
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.command import ApplyStatus, Command, ObjectRef, PatchObject
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import changes
-from fairlead.worlds.local.controllers.reactive_controller import kind_name
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.worlds.local.controllers.reactive_controller import changes, kind_name
 
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 MANAGER: Final = "service-cidr-controller"

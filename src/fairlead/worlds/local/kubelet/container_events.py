@@ -8,17 +8,14 @@ pkg/kubelet/images/image_manager.go:EnsureImageExists
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
+
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import NODE
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import RecordEvent
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component
 
@@ -39,7 +36,7 @@ class ContainerEvents:
         """`record` writes the events."""
         self._record = record
 
-    def see(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def see(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See StoreListener."""
         if change.kind is not POD or change.type is not ChangeType.MODIFIED:
             return

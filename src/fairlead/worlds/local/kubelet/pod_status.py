@@ -9,25 +9,21 @@ upstream: pkg/kubelet/kubelet_pods.go:convertStatusToAPIStatus, generateAPIPodSt
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network
-from typing import Any
-from typing import Final
+from typing import Any, Final
+
 from msgspec.structs import replace
+
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
-from fairlead.apiserver.kind import NODE
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.command import Condition
-from fairlead.engine.core.command import PatchStatus
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.engine.core.command import Condition, PatchStatus
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.issuer import Component
-from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.worlds.local.kubelet.container_status import container_statuses
 from fairlead.worlds.perform import condition_json
 
@@ -51,7 +47,7 @@ class PodDetails:
         self._taken: dict[str, str] = {}  # by pod's uid
         self._uids: dict[str, str] = {}  # by address
 
-    def see(self, change: StorageChange, store: Store, now: Instant) -> None:
+    def see(self, change: StoredChange, store: Store, now: Instant) -> None:
         """See StoreListener."""
         if change.kind is not POD:
             return

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.worlds.local.controllers.apiserver_records import server_name
-from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
+
+from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords, server_name
 
 AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 TRACKING = (

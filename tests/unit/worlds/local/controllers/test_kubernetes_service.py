@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fairlead.apiserver.storage.storage import StoredChange
+
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
 
 SERVICE = "/api/v1/namespaces/default/services/kubernetes"

@@ -1,6 +1,6 @@
-"""Voice: one node as it is heard, and what it is told.
+"""KubeletState: the heartbeat state of one simulated kubelet.
 
-What its annotation asks for is read here, and told when nobody can read it.
+The node's annotation `fairlead.dev/kubelet` is read here; an invalid one causes a warning event.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ REPORTING_CONTROLLER: Final = "kubelet"
 
 
 @dataclass(eq=False, slots=True)
-class Voice:
-    """A node there is.
+class KubeletState:
+    """One node.
 
-    `told` is its annotation as last read, `base` what it says of itself when nobody interferes,
-    `measured` what it found out itself. It flaps at `turns_at`, looks at its conditions at
-    `posts_at`, writes a lease that was refused at `retries_at` and, where each renewal is written,
-    the next one at `renews_at` (None: not to be expected).
+    `annotation` is its value as last read, `base` the conditions without any pressure, `measured`
+    the pressures that node-pressure eviction has found. The node flaps at `flaps_at`, compares its
+    conditions at `posts_at`, retries a refused lease write at `retries_at` and, where each renewal
+    is written, writes the next one at `renews_at` (None: not scheduled).
     """
 
     node: Node
-    told: str | None
+    annotation: str | None
     base: Conditions
     behaviour: KubeletBehaviour = RUNNING
     measured: tuple[Report, ...] = ()
-    is_heard: bool = False
-    is_found_silent: bool = False
+    is_reporting: bool = False
+    is_assumed_stopped: bool = False
     renewals: Renewals | None = None
-    turns_at: Instant | None = None
+    flaps_at: Instant | None = None
     posts_at: Instant | None = None
     retries_at: Instant | None = None
     renews_at: Instant | None = None
@@ -53,21 +53,23 @@ class Voice:
         return self.node.metadata.name
 
     def is_due_to_write(self, now: Instant) -> bool:
-        """Whether the time has come to write its lease."""
+        """Whether its lease is to be written now."""
         return any(due is not None and due <= now for due in (self.retries_at, self.renews_at))
 
     @property
-    def says(self) -> Conditions:
-        """What it posts of itself."""
+    def conditions(self) -> Conditions:
+        """The conditions that the kubelet posts."""
         return with_reports(self.base, (*self.behaviour.reports, *self.measured))
 
 
-def understood(node: Node, otherwise: KubeletBehaviour) -> tuple[KubeletBehaviour, list[Command]]:
-    """What the annotation asks for; `otherwise` and a complaint where nobody understands it."""
+def read_behaviour(
+    node: Node, otherwise: KubeletBehaviour
+) -> tuple[KubeletBehaviour, list[Command]]:
+    """The behaviour that the annotation asks for; `otherwise` and a warning if it is invalid."""
     try:
         return parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, "")), []
     except ValueError as problem:
-        complaint = RecordEvent(
+        warning = RecordEvent(
             regarding=node_ref(node),
             type="Warning",
             reason="InvalidAnnotation",
@@ -75,4 +77,4 @@ def understood(node: Node, otherwise: KubeletBehaviour) -> tuple[KubeletBehaviou
             note=f"metadata.annotations[{KUBELET}]: {problem}",
             reporting_controller=REPORTING_CONTROLLER,
         )
-        return otherwise, [complaint]
+        return otherwise, [warning]
