@@ -46,7 +46,7 @@ def asked(api):
     ],
 )
 def test_a_list_of_one_has_a_name(api, asked, method, url, verb, namespace, name):  # noqa: PLR0917
-    """So that a role may let somebody watch a single object."""
+    """A role with resourceNames can then allow to watch a single object."""
     api.ask(method, url)
     (attributes,) = asked
     assert (attributes.verb, attributes.namespace, attributes.name) == (verb, namespace, name)

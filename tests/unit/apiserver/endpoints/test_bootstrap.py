@@ -52,7 +52,7 @@ def test_every_flow_has_a_level_that_is_there():
 
 
 @pytest.mark.parametrize("name", ["exempt", "catch-all", "system-node-high", "probes"])
-def test_flows_match_somebody(name):
+def test_flow_schemas_have_subjects(name):
     [rule] = of_kind("FlowSchema")[name]["spec"]["rules"]
     assert rule["subjects"]
     assert rule.get("resourceRules") or rule.get("nonResourceRules")

@@ -21,7 +21,7 @@ DIGITS = "9" * 5000
 )
 @pytest.mark.parametrize("media_type", [JSON, YAML])
 def test_bodies_nested_without_end(api, config_maps, body, media_type):
-    """Parsers in C would leave the end of the stack behind; nobody is there then to catch that."""
+    """Parsers in C would overflow the stack, which no handler can catch."""
     assert api.post(config_maps, body, content_type=media_type).status == 400
 
 
@@ -33,7 +33,7 @@ def test_patches_nested_without_end(api, config_maps, body, media_type):
     assert api.patch(f"{config_maps}/a{query}", body, media_type).status == 400
 
 
-def test_a_depth_that_parsers_take_but_nobody_else(api, config_maps):
+def test_a_depth_that_only_parsers_accept(api, config_maps):
     """Also where it is the first of two members of one name, of which the last one counts."""
     deep = b"[" * 500 + b"]" * 500
     for body in (b'{"data":%b}' % deep, b'{"data":%b,"data":{}}' % deep):
@@ -79,7 +79,7 @@ def patched(api, config_maps, operations):
 
 
 def test_copies_of_copies(api, config_maps):
-    """Each doubles what is there, which nobody can send."""
+    """Each operation doubles the object, beyond any size that could be sent."""
     first = {"op": "add", "path": "/data", "value": {"a": "x" * 1000}}
     more = [{"op": "copy", "from": "/data", "path": f"/data/a{n}"} for n in range(40)]
     assert patched(api, config_maps, [first, *more]) == 422
@@ -163,7 +163,7 @@ def test_a_pod_that_loses_its_containers(api, pods):
     assert api.put(f"{pods}/a", {"metadata": {"name": "a"}}).status == 422
 
 
-def test_a_refusal_is_no_longer_than_somebody_might_read(api):
+def test_a_refusal_has_a_readable_length(api):
     """A thousand wrong items times a choice of ten thousand words would be a hundred megabytes."""
     words = {"type": "string", "enum": [f"word-{number}" for number in range(10_000)]}
     spec = {"type": "object", "properties": {"spec": {"type": "array", "items": words}}}

@@ -57,7 +57,9 @@ def definitions(store, registry):
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 @pytest.mark.parametrize("is_forged", [False, True])
-def test_nobody_defines_what_is_the_servers_own(definitions, store, registry, version, is_forged):
+def test_a_definition_of_a_built_in_resource_is_refused(
+    definitions, store, registry, version, is_forged
+):
     """Else they could write what the server reads, and deleting it would delete that too."""
     group = "rbac.authorization.k8s.io"
     role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
@@ -89,7 +91,7 @@ def test_nobody_defines_what_is_the_servers_own(definitions, store, registry, ve
     assert [one["metadata"]["name"] for one in store.list(find_kind("clusterrole"))] == ["r"]
 
 
-def test_nobody_defines_a_kind_by_the_name_of_the_servers_own(definitions, store, registry):
+def test_a_definition_with_the_name_of_a_built_in_kind_is_refused(definitions, store, registry):
     group = "rbac.authorization.k8s.io"
     made = manifest(group=group, names={"plural": "foos", "kind": "ClusterRole"})
     meta = {"name": f"foos.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, x"}}
@@ -151,7 +153,7 @@ def test_one_that_another_server_let_in_is_kept_but_not_served(store, registry, 
 def test_the_group_of_a_definition_never_changes(store, definitions):
     old = store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     new = {**old, "spec": {**old["spec"], "scope": "Namespaced"}}
-    store.update(CUSTOM_RESOURCE_DEFINITION, old, new)  # nobody has accepted it yet
+    store.update(CUSTOM_RESOURCE_DEFINITION, old, new)  # not accepted yet
     definitions.settle(NOW)
     accepted = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
     back = {**accepted, "spec": {**accepted["spec"], "scope": "Cluster"}}
@@ -211,7 +213,7 @@ def test_a_name_is_given_once(store, registry, definitions, names, reason, messa
     ],
 )
 def test_a_version_that_is_on_its_way_out(store, registry, definitions, newest, old, said):
-    """Whoever asks for it is told which one to use, unless its author says something else."""
+    """The warning names the replacement, unless the author gave another text."""
     (version,) = manifest()["spec"]["versions"]
     beta = {**version, "name": "v1beta1", "storage": False, "deprecated": True, **old}
     made = manifest(versions=[{**version, **newest}, beta])

@@ -81,7 +81,7 @@ def test_it_comes_back_while_it_is_needed(api, add, addresses):
     assert addresses() == [address]
 
 
-def test_an_address_that_somebody_else_has_taken(api, add):
+def test_an_address_that_another_service_has(api, add):
     parent = {"group": "example.com", "resource": "gateways", "name": "g"}
     body = {"metadata": {"name": "10.96.1.1"}, "spec": {"parentRef": parent}}
     assert api.post(ADDRESSES, body).status == 201
@@ -116,7 +116,7 @@ def test_another_range_adds_addresses(api, add, add_range):
 
 
 @pytest.mark.parametrize("address", ["10.96.0.0", "10.96.0.3"])
-def test_the_ends_of_a_range_are_nobodys(add, add_range, address):
+def test_the_ends_of_a_range_are_not_allocated(add, add_range, address):
     add_range("kubernetes", "10.96.0.0/30")
     refused = add(clusterIP=address)
     assert "the provided network does not match the current range" in refused.message

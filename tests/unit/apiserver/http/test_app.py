@@ -112,7 +112,7 @@ def test_a_request_and_its_answer(app):
     assert ("content-length", str(len(made.body))) in made.headers
 
 
-def test_whoever_shows_a_wrong_token_is_nobody(app):
+def test_a_wrong_token_is_refused(app):
     refused = ask(app, "GET", CONFIG_MAPS, authorization="Bearer wrong")
     assert (refused.status, json.loads(refused.body)["reason"]) == (401, "Unauthorized")
 
@@ -127,7 +127,7 @@ def test_an_answer_says_under_which_id_it_was_noted(app):
 
 
 def test_who_is_turned_away_is_on_record_too(server, monkeypatch):
-    """Whether nobody knows them, or they say too much."""
+    """Unauthenticated requests, and bodies that are too long."""
     lines = []
     app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, audit=lines.append)
     monkeypatch.setattr(app_module, "BODY_BYTES_MAX", 10)

@@ -78,7 +78,7 @@ def test_heads_without_bodies_leave_alone():
     )
 
 
-def test_whoever_waits_to_send_a_body_is_told_to_go_on():
+def test_expect_100_continue_is_answered():
     """What is no answer does not wait for one."""
     head = b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n"
     assert written(head + b"b")[:2] == [b"HTTP/1.1 100 Continue\r\n\r\n", HEAD + b"1\r\n1\r\n"]

@@ -96,7 +96,7 @@ def test_it_says_more_than_a_token(who_am_i):
     assert who_am_i(token="t")["username"] == "by-token"
 
 
-def test_whoever_shows_neither_is_anonymous(who_am_i):
+def test_a_client_without_credentials_is_anonymous(who_am_i):
     assert who_am_i()["username"] == "system:anonymous"
 
 
@@ -108,7 +108,7 @@ def test_certificates_of_others_or_of_long_ago_are_turned_away(who_am_i, age):
         who_am_i(shown)
 
 
-def test_a_servers_certificate_makes_nobody_a_client(who_am_i):
+def test_a_serving_certificate_does_not_authenticate(who_am_i):
     """Its key lies where others than the administrator may read it."""
     with pytest.raises(aiohttp.ClientError):
         who_am_i(new_server(AUTHORITY, ("127.0.0.1",), REAL_NOW))

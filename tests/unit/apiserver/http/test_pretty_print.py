@@ -15,7 +15,7 @@ LINES = b'{\n  "kind": "Status",\n  "apiVersion": "v1",\n  "metadata": {}\n}'
     ("pretty", "agent", "expected"),
     [
         pytest.param("", "kubectl/v1", OBJECT + b"\n", id="programs get one line"),
-        pytest.param("", "curl/8", LINES, id="curl shows it to somebody"),
+        pytest.param("", "curl/8", LINES, id="curl is interactive"),
         pytest.param("", "Wget/1", LINES, id="so does Wget"),
         pytest.param("", "Mozilla/5.0 (X11)", LINES, id="and a browser"),
         pytest.param("true", "kubectl/v1", LINES, id="who asks for it gets it"),

@@ -61,7 +61,7 @@ def test_packed_answers_are_not_unpacked_without_end(monkeypatch):
     assert found.failure == "the answer is longer than 100000 bytes"
 
 
-def test_nobody_is_sent_elsewhere():
+def test_redirects_are_not_followed():
     moved = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
     found = asyncio.run(_asked(moved, ""))
     assert found.failure.startswith("the server responded with the status code 302")

@@ -26,16 +26,11 @@ def delete(scope: RequestScope) -> Response:
     warn_of_orphans(scope, options)
     require_key(scope.info.name)
     # 3. admit and delete
-    store, kind, namespace, name = (
-        scope.deps.store,
-        scope.kind,
-        scope.info.namespace,
-        scope.info.name,
-    )
+    store, kind, info = scope.deps.store, scope.kind, scope.info
     write = delete_write(scope, options)
-    last = store.delete(kind, namespace, name, scope.now, options.deletion, write=write)
+    last = store.delete(kind, info.namespace, info.name, scope.now, options.deletion, write=write)
     # 4. encode the object, or a Status where it is gone and its kind does not return it
-    remains = store.find(kind, namespace, name) is not None
+    remains = store.find(kind, info.namespace, info.name) is not None
     has_finalizers = bool(last["metadata"].get("finalizers"))
     if (
         strategy_of(kind).returns_deleted_object

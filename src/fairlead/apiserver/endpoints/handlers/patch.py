@@ -33,18 +33,13 @@ def patch(scope: RequestScope) -> Response:
     patcher = patcher_of(scope, options)
     write = write_of(scope, options, patcher.operation)
     # 3. look up the object
-    store, kind, namespace, name = (
-        scope.deps.store,
-        scope.kind,
-        scope.info.namespace,
-        scope.info.name,
-    )
-    old = store.find(kind, namespace, name)
+    store, kind, info = scope.deps.store, scope.kind, scope.info
+    old = store.find(kind, info.namespace, info.name)
     if old is None and patcher.is_apply:
         return _create_by_apply(scope, patcher, write)
-    require_key(name)
+    require_key(info.name)
     if old is None:
-        raise not_found(kind, namespace, name)
+        raise not_found(kind, info.namespace, info.name)
     # 4. apply the patch, and check that it is still the same object
     new = with_request_name(scope, in_request_namespace(scope, patcher.patched(old)))
     new = with_canonical_resource_version(new)

@@ -36,21 +36,16 @@ def update(scope: RequestScope) -> Response:
     new = with_request_name(scope, in_request_namespace(scope, decoded_object(scope, options)))
     new = without_duplicate_owners(new, scope.warnings.append)
     # 3. look up what it replaces
-    store, kind, namespace, name = (
-        scope.deps.store,
-        scope.kind,
-        scope.info.namespace,
-        scope.info.name,
-    )
-    require_key(name)
-    old = store.find(kind, namespace, name)
+    store, kind, info = scope.deps.store, scope.kind, scope.info
+    require_key(info.name)
+    old = store.find(kind, info.namespace, info.name)
     write, uid = write_of(scope, options), new["metadata"].get("uid", "")
     if old is None and strategy_of(kind).allow_create_on_update:
-        require_uid(kind, {"metadata": {"namespace": namespace, "name": name}}, uid)
+        require_uid(kind, {"metadata": {"namespace": info.namespace, "name": info.name}}, uid)
         new = without_resource_version(new)
         return scope.respond(store.create(new, scope.now, kind=kind, write=write), 201)
     if old is None:
-        raise not_found(kind, namespace, name)
+        raise not_found(kind, info.namespace, info.name)
     # 4. check the preconditions in the body
     new = with_canonical_resource_version(new)
     require_uid(kind, old, uid)

@@ -36,7 +36,7 @@ def test_a_body_need_not_say_what_it_is(api, config_maps):
     assert api.post(config_maps, {"metadata": {"name": "a"}}).json["kind"] == "ConfigMap"
 
 
-def test_a_media_type_that_nobody_knows(api, config_maps):
+def test_an_unknown_media_type(api, config_maps):
     refused = api.post(config_maps, "hi", content_type="text/plain")
     assert (refused.status, refused.json["reason"]) == (415, "UnsupportedMediaType")
 
@@ -220,7 +220,7 @@ def test_a_namespace_ends_when_it_is_finalized(api):
 
 
 @pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
-def test_nobody_waits_for_what_an_event_owns(api, policy):
+def test_a_deleted_event_does_not_wait_for_dependents(api, policy):
     """Events own nothing, whatever a client thinks."""
     about = {"kind": "Pod", "namespace": "default", "name": "p"}
     api.post(EVENTS, {"metadata": {"name": "e"}, "involvedObject": about})

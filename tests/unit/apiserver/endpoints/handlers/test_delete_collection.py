@@ -102,7 +102,7 @@ def test_the_answer_shows_all_of_them_and_warns_of_each(server, query):
 
 
 @pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
-def test_nobody_looks_twice_at_what_is_done(server, store, query):
+def test_deleted_objects_are_not_looked_up_again(server, store, query):
     """Each object is looked for before its webhook and after it, however many there are."""
     store.found = 0
     _, given = swept(server, *query)

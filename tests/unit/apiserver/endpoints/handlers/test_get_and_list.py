@@ -184,7 +184,7 @@ def test_a_client_that_does_not_keep_up_is_cut_off(api, config_maps, monkeypatch
     assert api.server.watches.count() == 0
 
 
-def test_nobody_is_told_after_the_end(api, config_maps, told):
+def test_no_event_after_the_end(api, config_maps, told):
     watch = api.get(f"{config_maps}?watch=1")
     watch.end()
     api.config_map("a")

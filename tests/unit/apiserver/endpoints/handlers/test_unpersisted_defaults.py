@@ -63,7 +63,7 @@ def test_a_trial_writes_nothing(api, versions):
     assert written["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"]
 
 
-def test_whoever_comes_again_under_the_name_is_new(api, versions):
+def test_an_object_created_again_is_new(api, versions):
     """A claim that was deleted leaves nothing behind."""
     versions(CLAIMS, CLAIM, times=0)
     api.ask("PATCH", f"{CLAIMS}/a", {"metadata": {"finalizers": None}}, content_type=_MERGE)

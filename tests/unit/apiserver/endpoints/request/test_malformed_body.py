@@ -96,7 +96,7 @@ def test_applied_metadata_that_is_none(api, metadata):
 
 
 def test_a_pod_without_containers_under_a_limit(api):
-    """What is missing is told, though a LimitRange would have to look into it."""
+    """The missing field is reported, although a LimitRange reads it."""
     limits = [{"type": "Container", "max": {"cpu": "1"}}]
     api.post(
         "/api/v1/namespaces/default/limitranges",

@@ -151,6 +151,6 @@ def test_a_version_has_64_bits(filled):
 
 
 def test_a_watch_does_not_go_on_with_a_page(filled):
-    """A watch from no version asks for what there is, which has no pages."""
+    """A watch without a version starts with the present, which is not paged."""
     answer = filled.ask("GET", f"{MAPS}?watch=1&continue={at(filled, 'a2')}")
     assert "resourceVersionMatch is forbidden when continue is provided" in answer.message

@@ -96,7 +96,7 @@ def test_an_empty_precondition_is_one(filled, options, why):
 
 
 def test_a_deletion_says_its_precondition_in_the_query(filled):
-    """Where there is no body; that of a collection likewise, which is also what it lists."""
+    """Options in the query, without a body; also of a collection, which they select, too."""
     assert filled.ask("DELETE", f"{MAPS}/a?resourceVersion=1").status == 409
     assert filled.ask("DELETE", f"{MAPS}?resourceVersion=0").status == 409
     past = filled.ask("DELETE", f"{MAPS}?resourceVersion=1")
@@ -110,7 +110,7 @@ def test_a_deletion_says_its_precondition_in_the_query(filled):
     [("abc", "invalid syntax"), (str(1 << 64), "value out of range")],
 )
 def test_a_version_that_no_object_had(filled, text, why):
-    """Whoever writes it, by PUT or by PATCH, is told by the parser."""
+    """PUT and PATCH get the parser's error."""
     said = f'strconv.ParseUint: parsing "{text}": {why}'
     obj = {"metadata": {"name": "a", "resourceVersion": text}}
     for answer in (

@@ -48,7 +48,7 @@ LOCAL = "namespaces/default/localsubjectaccessreviews"
     ],
 )
 def test_what_cannot_be_asked(api, path, kind, spec, meta, fields):
-    """One thing at a time, by somebody, without a name of its own."""
+    """Exactly one question, about a user, in a review without a name."""
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "metadata": meta, "spec": spec}
     refused = api.post(f"{REVIEWS}/{path}", body)
     assert refused.status == 422, refused.text
@@ -56,7 +56,7 @@ def test_what_cannot_be_asked(api, path, kind, spec, meta, fields):
     assert found == fields
 
 
-def nobody(*_):
+def no_user(*_):
     return None
 
 
@@ -83,7 +83,7 @@ def test_a_question_may_be_about_objects_with_some_fields(api, verb, selector, i
     """A kubelet may list the pods of its own node."""
     storage = api.store.storage
     rights = Rbac(storage, (NodeAuthorizer(storage),))
-    identity = Identity(rights=rights, recognize=nobody, issue=nobody, keys=())
+    identity = Identity(rights=rights, recognize=no_user, issue=no_user, keys=())
     api.server = complete_server(
         api.store, clock=lambda: api.now, address="127.0.0.1:6443", version="0", identity=identity
     )

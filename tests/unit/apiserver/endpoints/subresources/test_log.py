@@ -79,7 +79,7 @@ def test_what_has_not_begun_has_no_log(logged, state, why):
     assert (refusal.status, refusal.message) == (400, f'container "c" in pod "a" is {why}')
 
 
-def test_what_nobody_has_reported_is_being_created(api, pods, pod):
+def test_an_unreported_container_is_being_created(api, pods, pod):
     api.post(pods, pod(nodeName="node-1"))
     refusal = api.get(f"{pods}/a/log")
     assert refusal.message == 'container "c" in pod "a" is waiting to start: ContainerCreating'

@@ -51,7 +51,7 @@ def test_an_eviction_may_mean_one_version(posted):
     )
 
 
-def test_fields_that_nobody_knows_are_told(posted):
+def test_unknown_fields_are_reported(posted):
     body = {"metadata": NAMED, "target": {"name": "n"}, "x": 1}
     assert posted("binding", body).response.warnings == ('unknown field "x"',)
     strict = posted("binding", body, "?fieldValidation=Strict")

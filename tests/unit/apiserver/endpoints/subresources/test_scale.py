@@ -47,7 +47,7 @@ OWN = ("own", "Apply", "apps/v1", None, True)
 SCALED = ("hpa", "Apply", "apps/v1", "scale", False)
 
 
-def test_another_number_is_a_conflict_with_whoever_owns_it_in_the_object(api, deployment):
+def test_another_number_conflicts_with_its_owner_in_the_object(api, deployment):
     refused = apply_scale(api, 3)
     assert (deployment["spec"]["replicas"], refused.status) == (2, 409)
     assert refused.message == 'Apply failed with 1 conflict: conflict with "own": .spec.replicas'
@@ -112,8 +112,8 @@ def test_fewer_replicas_than_none_have_no_parts(api):
 
 
 @pytest.mark.usefixtures("deployment")
-def test_nobody_owns_that_there_are_none(api):
-    """A Scale leaves a zero out, so that whoever wrote it wrote nothing."""
+def test_zero_replicas_have_no_owner(api):
+    """A Scale omits zero, so its writer owns nothing."""
     assert api.patch(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 0}}).status == 200
     assert owners(api) == []
     assert apply_scale(api, 5).status == 200

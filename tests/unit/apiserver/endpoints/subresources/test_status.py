@@ -38,7 +38,7 @@ def test_labels(api, path, version, kind, spec, labels):
 
 
 def test_a_volume_says_since_when_it_is_in_its_phase(api):
-    """Unless whoever writes the phase says it."""
+    """Unless the client sends the time itself."""
     spec = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
@@ -54,7 +54,7 @@ def test_a_volume_says_since_when_it_is_in_its_phase(api):
 
 
 def test_a_volume_forgets_no_time_while_it_stays_in_its_phase(api):
-    """Though whoever writes its status does not say it."""
+    """Although the client does not send it."""
     spec = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
