@@ -1,4 +1,4 @@
-"""What an admission plugin is, and what it is told about a request.
+"""The interface of admission plugins: a request's attributes, and the plugin itself.
 
 upstream: apiserver/pkg/admission/{interfaces,attributes,reinvocation}.go
 """

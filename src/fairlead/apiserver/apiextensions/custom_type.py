@@ -22,16 +22,16 @@ from fairlead.apiserver.apiextensions.schema.pruning import (
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.apiextensions.schema.value_validation import (
     NOWHERE,
-    checked,
-    repeated_items,
+    duplicate_item_causes,
+    value_causes,
 )
-from fairlead.apiserver.cost_budget import CostBudgetExceededError
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.printers.column import Printer
 from fairlead.apiserver.schema.decoder import read
 from fairlead.apiserver.schema.field_location import FieldLocation, Notes
 from fairlead.apiserver.schema.model import Schema, schemas
 from fairlead.apiserver.validation.meta.field import bounded, invalid
+from fairlead.cel.cost.runtime_cost import OutOfBudgetError
 from fairlead.cel.program import OUT_OF_BUDGET
 
 INT32_MAX: Final = 2**31 - 1
@@ -102,13 +102,13 @@ class CustomType:
         """The validation errors of `obj`; `old` is the stored object of an update."""
         before = ABSENT if old is None else _content(old)
         try:
-            schema_causes = list(bounded(checked(self.schema, _content(obj), "", before)))
-        except CostBudgetExceededError:
+            schema_causes = list(bounded(value_causes(self.schema, _content(obj), "", before)))
+        except OutOfBudgetError:
             yield Cause("FieldValueInvalid", f"Invalid value: null: {OUT_OF_BUDGET}", NOWHERE)
             return
         found = [*bounded(embedded_object_causes(self.schema, _content(obj), "")), *schema_causes]
         yield from found
-        yield from repeated_items(self.schema, _content(obj), "")
+        yield from duplicate_item_causes(self.schema, _content(obj), "")
         yield from self._scale_causes(obj)
         if not self.schema.has_rules:
             return

@@ -13,7 +13,7 @@ import msgspec
 
 from fairlead.api.text.field_problem import quoted
 
-# What encoding/json writes as \\u escapes: HTML characters, line separators, two controls.
+# What encoding/json writes as Unicode escapes: HTML characters, line separators, two controls.
 _ESCAPE: Final = re.compile("\\\\.|[<>&\u2028\u2029]")
 _MARKUP: Final = re.compile("[<>&\u2028\u2029]")
 _CONTROL_ESCAPES: Final = {"\\b": "\\u0008", "\\f": "\\u000c"}

@@ -36,20 +36,24 @@ _CHARACTERS_A_STEP: Final = 16
 
 
 class OutOfBudgetError(Exception):
-    """The evaluations for one object have exceeded their common budget."""
+    """A cost budget is used up."""
 
 
 class CostBudget:
-    """The cost that all evaluations for one object may still have."""
+    """Units that one request may still spend: on all CEL evaluations, or on one kind of check.
+
+    Some checks have a cost that is a product of several sizes in the request, each of which is
+    within its own limit. What a unit is depends on the budget.
+    """
 
     __slots__ = ("left",)
 
     def __init__(self, units: int = BUDGET) -> None:
-        """`units` are left."""
+        """`units` is the limit."""
         self.left = units
 
     def take(self, units: int) -> None:
-        """Subtracts the cost of an evaluation. Raises OutOfBudgetError."""
+        """Spends units. Raises OutOfBudgetError if fewer are left."""
         self.left -= units
         if self.left < 0:
             raise OutOfBudgetError

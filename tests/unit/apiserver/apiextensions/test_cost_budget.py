@@ -6,8 +6,11 @@ import pytest
 
 from fairlead.apiserver.apiextensions.definition.default_validation import default_causes
 from fairlead.apiserver.apiextensions.schema.structural import structural
-from fairlead.apiserver.apiextensions.schema.value_validation import VALIDATION_COST_MAX, checked
-from fairlead.apiserver.cost_budget import CostBudget, CostBudgetExceededError
+from fairlead.apiserver.apiextensions.schema.value_validation import (
+    VALIDATION_COST_MAX,
+    value_causes,
+)
+from fairlead.cel.cost.runtime_cost import CostBudget, OutOfBudgetError
 from fairlead.cel.program import OUT_OF_BUDGET
 
 TEXT = {"type": "string"}
@@ -23,8 +26,8 @@ TEXTS = {"type": "array", "items": TEXT}
     ],
 )
 def test_what_takes_too_long_is_given_up(schema, value):
-    with pytest.raises(CostBudgetExceededError):
-        list(checked(structural(schema), value, ""))
+    with pytest.raises(OutOfBudgetError):
+        list(value_causes(structural(schema), value, ""))
 
 
 def test_a_default_that_takes_too_long_is_none():
@@ -37,4 +40,4 @@ def test_a_large_object_of_a_plain_type_is_looked_at():
     schema = structural({"type": "object", "additionalProperties": TEXTS})
     value = {f"key-{at}": ["x"] * 10 for at in range(1_000)}
     budget = CostBudget(VALIDATION_COST_MAX)
-    assert list(checked(schema, value, "spec.of.some.depth", budget=budget)) == []
+    assert list(value_causes(schema, value, "spec.of.some.depth", budget=budget)) == []

@@ -1,8 +1,8 @@
 """Requires that authors of policies can read the parameters that the policies use.
 
-Expressions see parameters and can quote them in messages. So whoever writes a policy with a
-paramKind must be able to get all objects of that kind, and whoever binds it must be able to get the
-objects that the binding's paramRef selects.
+Expressions see parameters and can quote them in messages. So the author of a policy with a
+paramKind must be able to get all objects of that kind, and the author of a binding must be able to
+get the objects that its paramRef selects.
 
 upstream: pkg/registry/admissionregistration/{validating,mutating}admissionpolicy/authz.go,
 {validating,mutating}admissionpolicybinding/authz.go

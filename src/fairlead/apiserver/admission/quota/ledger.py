@@ -30,12 +30,12 @@ class _Ledger:
 
     @property
     def hard(self) -> Json:
-        """The limits, as they were written."""
+        """The limits in the quota's spec."""
         hard: Json = self.spec.get("hard") or {}
         return hard
 
     def put(self, kind: Kind, obj: Json | None, name: str) -> None:
-        """Count the newest version of an object, None when it is deleted."""
+        """Counts the newest version of an object; None removes it."""
         key = (kind.resource, name)
         before = self.used_by.pop(key, {})
         after = {} if obj is None else self._usage(kind, obj)
@@ -60,10 +60,10 @@ class _Ledger:
 
 
 class QuotaLedgers:
-    """The ledgers of the quotas in `storage` whose status was asked for."""
+    """The usage of each quota whose status was requested, updated on every change of `storage`."""
 
     def __init__(self, storage: Storage) -> None:
-        """Follow `storage` from now on."""
+        """Subscribes to `storage`."""
         self._storage = storage
         self._ledgers: dict[str, dict[str, _Ledger]] = {}  # by namespace and name
         storage.subscribe(self._count)

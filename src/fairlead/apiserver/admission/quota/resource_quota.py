@@ -149,7 +149,7 @@ class _Charge:
             yield _MatchedQuota(quota, names)
 
     def require_said(self, matched_quotas: list[_MatchedQuota]) -> None:
-        """Refuse a pod whose containers do not say how much they want of what is limited."""
+        """Refuses a pod whose containers do not specify resources that a quota limits."""
         if self.kind is not POD:
             return
         for quota_match in matched_quotas:
@@ -163,7 +163,7 @@ class _Charge:
         return _positive(usage(self.kind, self.obj))
 
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
-        """What that is more than before; all of it where a quota was not about it before."""
+        """The increase over the old object; the full usage if the quota did not apply to it."""
         if old is None or (
             quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])
         ):
@@ -171,7 +171,7 @@ class _Charge:
         return _positive(subtract(delta, usage(self.kind, old)))
 
     def charged(self, quota_match: _MatchedQuota, cost: Amounts) -> Iterator[Json]:
-        """The quota with the object in it, if it is charged at all. Raises ApiError 403."""
+        """The updated quota, if the object uses it. Raises ApiError 403 if it is exceeded."""
         requested = {name: cost[name] for name in quota_match.names if name in cost}
         if not requested:
             return

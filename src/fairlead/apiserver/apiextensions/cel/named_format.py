@@ -36,7 +36,7 @@ Problems = Callable[[str], tuple[str, ...]]
 
 
 def _prefix(problems: Problems) -> Problems:
-    """What is no name by itself, but may become one: a dash may be at the end."""
+    """Problems of a prefix of a name, which may end with a dash."""
     return lambda text: problems(f"{text[:-1]}a" if text.endswith("-") else text)
 
 

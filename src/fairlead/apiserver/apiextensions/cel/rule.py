@@ -1,8 +1,8 @@
-"""Rules: what expressions in a custom resource's type say about its values.
+"""Evaluates x-kubernetes-validations: the CEL rules in the schema of a custom resource.
 
-`self` is the value at the rule's place, `oldSelf` what was there before; a rule about both is
-asked of changes only. Names that are no identifiers of the language are spelled out. Texts whose
-type says that they are instants or durations are such values to rules.
+`self` is the value that the rule applies to, `oldSelf` its old value. A rule with oldSelf (a
+transition rule) is only evaluated on updates. Fields whose names are not CEL identifiers have
+escaped names; strings with a time or duration format are CEL timestamps and durations.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 """
@@ -46,183 +46,193 @@ _MIDNIGHT: Final = "T00:00:00Z"
 
 
 class RuleError(ValueError):
-    """A rule that cannot be compiled; the text says why."""
+    """The rule does not compile; the text says why."""
 
 
-class _NoMoreRulesError(Exception):
-    """An evaluation cost more than it may."""
+class _StopEvaluationError(Exception):
+    """The cost limit is reached: no more rules are evaluated."""
 
 
 def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
-    """The rules that `value` breaks; `old` is ABSENT for a new value.
+    """The rules that `value` violates; `old` is ABSENT if there is no old value.
 
-    What is as it was, or part of such a value, may break rules but those of changes. After a rule
-    that costs too much no other is asked.
+    For an unchanged value and everything in it, only transition rules are evaluated (ratcheting).
+    After a rule that exceeds the cost limit, evaluation stops.
     """
     try:
-        yield from _broken_rules(schema, value, old, path, _Going(CostBudget()))
-    except _NoMoreRulesError:
+        yield from _broken_rules(schema, value, old, path, _EvaluationState(CostBudget()))
+    except _StopEvaluationError:
         return
 
 
 @dataclass(frozen=True, slots=True)
-class _Going:
-    """What is left for the rules of an object, and whether what is here is part of a kept value."""
+class _EvaluationState:
+    """The remaining cost budget, and whether the value is part of an unchanged value."""
 
     budget: CostBudget
-    is_kept: bool = False
+    is_unchanged: bool = False
 
 
 def _broken_rules(
-    schema: Structural, value: Any, old: Any, path: str, going: _Going
+    schema: Structural, value: Any, old: Any, path: str, state: _EvaluationState
 ) -> Iterator[Cause]:
     if value is None or not schema.has_rules:
         return
     if old is not ABSENT:
-        going = replace(going, is_kept=is_same(value, old))
-    yield from _broken_here(schema, value, old, path, going)
+        state = replace(state, is_unchanged=is_same(value, old))
+    yield from _broken_rules_of_node(schema, value, old, path, state)
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
         for key in sorted(value):
             inner = schema.properties.get(key) or schema.additional
             if inner is not None:
-                here, was = member_path(schema, path, key), before.get(key, ABSENT)
-                yield from _broken_rules(inner, value[key], was, here, going)
+                inner_path, old_value = member_path(schema, path, key), before.get(key, ABSENT)
+                yield from _broken_rules(inner, value[key], old_value, inner_path, state)
     elif isinstance(value, list) and schema.items is not None:
-        item_before = items_before(schema, old)
-        for at, item in enumerate(value):
-            was, here = item_before(item), f"{path}[{at}]"
-            yield from _broken_rules(schema.items, item, was, here, going)
+        old_item = items_before(schema, old)
+        for index, item in enumerate(value):
+            old_value, inner_path = old_item(item), f"{path}[{index}]"
+            yield from _broken_rules(schema.items, item, old_value, inner_path, state)
 
 
-def _broken_here(
-    schema: Structural, value: Any, old: Any, path: str, going: _Going
+def _broken_rules_of_node(
+    schema: Structural, value: Any, old: Any, path: str, state: _EvaluationState
 ) -> Iterator[Cause]:
-    asked = [
-        rule for rule in schema.rules if not going.is_kept or _OLD.search(str(rule.get("rule", "")))
+    applicable = [
+        rule
+        for rule in schema.rules
+        if not state.is_unchanged or _OLD.search(str(rule.get("rule", "")))
     ]
-    if not asked:
+    if not applicable:
         return
     has_old = old is not ABSENT
-    before = _seen(schema, old) if has_old else None
-    place = _Place(schema, value, _seen(schema, value), before, path, has_old=has_old)
-    for rule in asked:
-        yield from _broken(rule, place, going.budget)
+    before = _cel_value(schema, old) if has_old else None
+    ruled = _RuledValue(schema, value, _cel_value(schema, value), before, path, has_old=has_old)
+    for rule in applicable:
+        yield from _rule_causes(rule, ruled, state.budget)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A value with what expressions see of it and of its past."""
+class _RuledValue:
+    """A value that rules apply to, and the CEL values of it and of its old value."""
 
     schema: Structural
     value: Any
-    seen: Any
-    seen_before: Any
+    cel_value: Any
+    old_cel_value: Any
     path: str
     has_old: bool
 
-    def answer(self, rule: Json, expression: str, budget: CostBudget) -> EvaluationResult:
-        """What an expression of a rule evaluates to. Raises RuleError and OutOfBudgetError.
+    def evaluate(self, rule: Json, expression: str, budget: CostBudget) -> EvaluationResult:
+        """Evaluates an expression of a rule. Raises RuleError and OutOfBudgetError.
 
-        `oldSelf` is an optional value where the rule says so.
+        With optionalOldSelf, `oldSelf` is an optional value.
         """
-        before = self.seen_before
+        before = self.old_cel_value
         if rule.get("optionalOldSelf"):
             before = OptionalValue(before) if self.has_old else NONE
-        return compiled(expression).evaluate({"self": self.seen, "oldSelf": before}, budget)
+        return compiled(expression).evaluate({"self": self.cel_value, "oldSelf": before}, budget)
 
 
-def _broken(rule: Json, place: _Place, budget: CostBudget) -> Iterator[Cause]:
-    """Whether the value breaks a rule."""
-    expression, schema, path = str(rule.get("rule", "")), place.schema, place.path
-    if _OLD.search(expression) and not place.has_old and not rule.get("optionalOldSelf"):
+def _rule_causes(rule: Json, ruled: _RuledValue, budget: CostBudget) -> Iterator[Cause]:
+    """The error if the value violates a rule, or the rule fails to evaluate."""
+    expression, schema, path = str(rule.get("rule", "")), ruled.schema, ruled.path
+    if _OLD.search(expression) and not ruled.has_old and not rule.get("optionalOldSelf"):
         return
     try:
-        answer = place.answer(rule, expression, budget)
+        evaluate = ruled.evaluate(rule, expression, budget)
     except OutOfBudgetError:
         yield invalid(path, schema.type, OUT_OF_BUDGET)
-        raise _NoMoreRulesError from None
+        raise _StopEvaluationError from None
     except RuleError as cause:
         yield invalid(path, schema.type, f"rule compile error: compilation failed: {cause}")
         return
-    if answer.problem:
-        yield invalid(path, schema.type, _failed(rule, answer.problem))
-        if answer.problem == CALL_LIMIT:
-            raise _NoMoreRulesError
-    elif answer.value is not True:
-        where = path + str(rule.get("fieldPath", ""))
-        yield _cause(rule, place.value, _message(rule, place, budget), where)
+    if evaluate.problem:
+        yield invalid(path, schema.type, _error_text(rule, evaluate.problem))
+        if evaluate.problem == CALL_LIMIT:
+            raise _StopEvaluationError
+    elif evaluate.value is not True:
+        cause_path = path + str(rule.get("fieldPath", ""))
+        yield _cause(rule, ruled.value, _message(rule, ruled, budget), cause_path)
 
 
-def _failed(rule: Json, problem: str) -> str:
-    """What is said of a rule that could not be asked."""
-    told = str(rule.get("message") or rule.get("rule") or "").strip()
+def _error_text(rule: Json, problem: str) -> str:
+    """The message for a rule that failed to evaluate."""
+    rule_text = str(rule.get("message") or rule.get("rule") or "").strip()
     if problem == CALL_LIMIT:
-        why = "no further validation rules will be run due to call cost exceeds limit for rule"
-        return f"'{problem}': {why}: {told}"
+        explanation = (
+            "no further validation rules will be run due to call cost exceeds limit for rule"
+        )
+        return f"'{problem}': {explanation}: {rule_text}"
     if problem.startswith("no such overload"):
-        why = "call arguments did not match a supported operator, function or macro signature for"
-        return f"'{problem}': {why} rule: {told}"
-    return f"{problem} evaluating rule: {told}"
+        explanation = (
+            "call arguments did not match a supported operator, function or macro signature for"
+        )
+        return f"'{problem}': {explanation} rule: {rule_text}"
+    return f"{problem} evaluating rule: {rule_text}"
 
 
-def _message(rule: Json, place: _Place, budget: CostBudget) -> str:
+def _message(rule: Json, ruled: _RuledValue, budget: CostBudget) -> str:
     expression = str(rule.get("messageExpression") or "")
     if expression:
-        said = _text_of(rule, expression, place, budget)
-        if said.strip() and "\n" not in said and len(said) <= MESSAGE_MAX:
-            return said
-    said = str(rule.get("message") or "").strip()
-    return said or f"failed rule: {str(rule.get('rule', '')).strip()}"
+        message = _message_expression_text(rule, expression, ruled, budget)
+        if message.strip() and "\n" not in message and len(message) <= MESSAGE_MAX:
+            return message
+    message = str(rule.get("message") or "").strip()
+    return message or f"failed rule: {str(rule.get('rule', '')).strip()}"
 
 
-def _text_of(rule: Json, expression: str, place: _Place, budget: CostBudget) -> str:
-    """The text that an expression makes, "" where it makes none."""
+def _message_expression_text(
+    rule: Json, expression: str, ruled: _RuledValue, budget: CostBudget
+) -> str:
+    """The message of a messageExpression; "" if it has none."""
     try:
-        answer = place.answer(rule, expression, budget)
+        evaluate = ruled.evaluate(rule, expression, budget)
     except (OutOfBudgetError, RuleError):
         return ""
-    return answer.value if isinstance(answer.value, str) else ""
+    return evaluate.value if isinstance(evaluate.value, str) else ""
 
 
-def _cause(rule: Json, value: Any, said: str, path: str) -> Cause:
+def _cause(rule: Json, value: Any, message: str, path: str) -> Cause:
     match rule.get("reason"):
         case "FieldValueForbidden":
-            return forbidden(path, said)
+            return forbidden(path, message)
         case "FieldValueRequired":
-            return required(path, said)
+            return required(path, message)
         case "FieldValueDuplicate":
             return duplicate(path, value)
         case _:
-            return Cause("FieldValueInvalid", f"Invalid value: {_shown(value)}{said}", path)
+            return Cause(
+                "FieldValueInvalid", f"Invalid value: {_quoted_value(value)}{message}", path
+            )
 
 
-def _shown(value: Any) -> str:
-    """Objects and lists are not repeated in a refusal."""
+def _quoted_value(value: Any) -> str:
+    """A scalar as an error quotes it; objects and lists are not quoted."""
     if isinstance(value, dict | list):
         return ""
     text = f'"{value}"' if isinstance(value, str) else str(value).lower()
     return f"{text}: "
 
 
-def _seen(schema: Structural, value: Any) -> Any:
-    """`value` as expressions see it: with names that they can say, numbers of the right type."""
+def _cel_value(schema: Structural, value: Any) -> Any:
+    """`value` for CEL: with escaped field names, and numbers and strings of the declared type."""
     if isinstance(value, dict):
-        return dict(_seen_fields(schema, value))
+        return dict(_cel_fields(schema, value))
     if isinstance(value, list) and schema.items is not None:
-        return [_seen(schema.items, item) for item in value]
+        return [_cel_value(schema.items, item) for item in value]
     if schema.type == "number" and isinstance(value, int):
         return float(value)
-    return _read_text(schema.raw.get("format"), value) if isinstance(value, str) else value
+    return _typed_string(schema.raw.get("format"), value) if isinstance(value, str) else value
 
 
-def _read_text(form: Any, text: str) -> Any:
-    """A text as the value that its format says.
+def _typed_string(format_: Any, text: str) -> Any:
+    """A string as a value of its format.
 
     upstream: apiserver/pkg/cel/common/values.go:UnstructuredToVal
     """
     try:
-        match form:
+        match format_:
             case "byte":
                 return b64decode(text)
             case "date-time":
@@ -237,13 +247,13 @@ def _read_text(form: Any, text: str) -> Any:
         return text
 
 
-def _seen_fields(schema: Structural, value: Json) -> Iterator[tuple[str, Any]]:
+def _cel_fields(schema: Structural, value: Json) -> Iterator[tuple[str, Any]]:
     for key, item in value.items():
         inner = schema.properties.get(key) or schema.additional
-        seen = item if inner is None else _seen(inner, item)
-        yield key, seen
+        cel_value = item if inner is None else _cel_value(inner, item)
+        yield key, cel_value
         if key in schema.properties and spelled(key) != key:
-            yield spelled(key), seen
+            yield spelled(key), cel_value
 
 
 @lru_cache(maxsize=1)

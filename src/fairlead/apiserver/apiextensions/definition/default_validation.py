@@ -13,13 +13,13 @@ from fairlead.apiserver.apiextensions.schema.pruning import pruned_value
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
 from fairlead.apiserver.apiextensions.schema.value_validation import (
     NOWHERE,
-    checked,
-    repeated_items,
+    duplicate_item_causes,
+    value_causes,
 )
-from fairlead.apiserver.cost_budget import CostBudgetExceededError
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.field_location import FieldLocation
 from fairlead.apiserver.validation.meta.field import bounded, invalid
+from fairlead.cel.cost.runtime_cost import OutOfBudgetError
 from fairlead.cel.program import OUT_OF_BUDGET
 
 
@@ -42,11 +42,11 @@ def _causes_of_default(raw: Json, path: str) -> Iterator[Cause]:
         yield invalid(path, value, "must not have unknown fields")
     try:
         causes_found = (
-            tuple(bounded(checked(schema, value, "")))
-            or tuple(repeated_items(schema, value, ""))
+            tuple(bounded(value_causes(schema, value, "")))
+            or tuple(duplicate_item_causes(schema, value, ""))
             or tuple(broken_rules(schema, value, ABSENT, ""))
         )
-    except CostBudgetExceededError:
+    except OutOfBudgetError:
         yield invalid(path, "", OUT_OF_BUDGET)
         return
     for cause in causes_found:

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.cost_budget import CostBudget
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.meta.field import forbidden
 from fairlead.cel.cost.estimate import ENDLESS
+from fairlead.cel.cost.runtime_cost import CostBudget, OutOfBudgetError
 
 RULE_COST_MAX: Final = 10_000_000
 TOTAL_COST_MAX: Final = 100_000_000
@@ -40,7 +40,9 @@ class ExpressionLengthBudget:
 
     def spend(self, field: str, expression: str) -> Iterator[Cause]:
         """The error of an expression over the limit, which upstream does not have."""
-        if not self._budget.spend(len(expression) + _CHARACTERS_EACH):
+        try:
+            self._budget.take(len(expression) + _CHARACTERS_EACH)
+        except OutOfBudgetError:
             yield forbidden(field, f"all rules may have {CHARACTERS_MAX} characters altogether")
 
 

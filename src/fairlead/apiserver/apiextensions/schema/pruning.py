@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
-from fairlead.apiserver.cost_budget import CostBudget
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.schema.field_location import FieldLocation
+from fairlead.cel.cost.runtime_cost import CostBudget, OutOfBudgetError
 
 OnDropped = Callable[[FieldLocation], object]
 
@@ -120,8 +120,10 @@ def defaulted(schema: Structural, value: Any) -> Any:
 
 def _charge(budget: CostBudget, length: int) -> None:
     """Spends the length of a default. Raises ApiError 413 if defaults are too large."""
-    if not budget.spend(length):
-        raise ApiError("RequestEntityTooLarge", 413, _TOO_LARGE)
+    try:
+        budget.take(length)
+    except OutOfBudgetError:
+        raise ApiError("RequestEntityTooLarge", 413, _TOO_LARGE) from None
 
 
 def _with_defaults(schema: Structural, value: Any, budget: CostBudget) -> Any:

@@ -3,8 +3,8 @@
 Each header (user, groups, uid, extra) needs a permission of its own. There are two schemes:
 
     impersonate:user-info            to impersonate that user, with impersonate-on:user-info:VERB
-    impersonate:serviceaccount       to impersonate a service account given by name alone, likewise
-    impersonate:arbitrary-node       to impersonate a node given by name alone, likewise
+    impersonate:serviceaccount       the same, for a service account given by name alone
+    impersonate:arbitrary-node       the same, for a node given by name alone
     impersonate                      the legacy permission, for any user and verb; checked last
 
 upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go

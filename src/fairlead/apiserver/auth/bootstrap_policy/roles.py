@@ -246,6 +246,6 @@ CLUSTER_ROLE_BINDINGS: Final = (
     ("system:volume-scheduler", ("User", "system:kube-scheduler")),
     ("system:kube-controller-manager", ("User", "system:kube-controller-manager")),
     ("system:kube-dns", ("ServiceAccount", "kube-dns")),
-    ("system:node",),  # to nobody: node authorization knows each node's own objects
+    ("system:node",),  # without subjects: the node authorizer decides about kubelets
     ("system:node-proxier", ("User", "system:kube-proxy")),
 )

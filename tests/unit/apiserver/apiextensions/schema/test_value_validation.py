@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.apiextensions.schema.structural import structural
-from fairlead.apiserver.apiextensions.schema.value_validation import checked
+from fairlead.apiserver.apiextensions.schema.value_validation import value_causes
 
 NOWHERE = "<nil>"
 TWO = "schema (oneOf). Found 2 valid alternatives"
 
 
 def said(schema, value):
-    return [f"{cause.field}: {cause.message}" for cause in checked(structural(schema), value, "a")]
+    return [
+        f"{cause.field}: {cause.message}" for cause in value_causes(structural(schema), value, "a")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,5 +106,5 @@ KEYED = {
 )
 def test_what_was_wrong_before_may_stay(schema, old, value, fields):
     """A value that has not changed is not looked at; items are known by their keys."""
-    found = checked(structural(schema), value, "a", old)
+    found = value_causes(structural(schema), value, "a", old)
     assert [cause.field for cause in found] == fields
