@@ -10,7 +10,6 @@ patch/{smd,json_patch}.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 from fairlead.api.json import Json
@@ -64,7 +63,7 @@ class MutatingAdmissionPolicy:
         kinds = (MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING)
         for match in policy_matches(*kinds, attributes, storage):
             if _is_invoked(match, attributes.reinvocation):
-                attributes = replace(attributes, obj=_apply_policy(match, attributes, storage))
+                attributes = attributes.with_object(_apply_policy(match, attributes, storage))
         return attributes.obj
 
 
@@ -87,7 +86,7 @@ def _apply_policy(match: PolicyMatch, attributes: AdmissionAttributes, storage: 
         return _fail_or_ignore(match, match.problem, attributes)
     obj = attributes.obj
     for params in match.params:
-        obj = _apply_mutations(match, replace(attributes, obj=obj), params, storage)
+        obj = _apply_mutations(match, attributes.with_object(obj), params, storage)
     reinvocation = attributes.reinvocation
     if reinvocation is not None and obj != attributes.obj:
         obj = reinvocation.apply_defaults(obj)
@@ -114,7 +113,7 @@ def _apply_mutations(
             _fail_or_ignore(match, str(cause), attributes)
             continue
         if after != before:
-            attributes = replace(attributes, obj=stored(match.kind, after))
+            attributes = attributes.with_object(stored(match.kind, after))
             context = expression_context(match, attributes, params, storage)
     return attributes.obj
 
