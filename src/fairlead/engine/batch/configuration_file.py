@@ -32,7 +32,7 @@ from fairlead.api.timestamp import parse_duration
 from fairlead.engine.batch.defect import DEFECTS, FIXED, BatchDefects
 from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.job_table import Ownership
-from fairlead.engine.batch.rules import KUBE_BATCH_RULES, RULES, Rules
+from fairlead.engine.batch.rules import KUBE_BATCH_RULES, RULES, BatchRules
 from fairlead.engine.batch.session.tier import SWITCHES, PluginOption, Tier
 from fairlead.engine.core.instant import to_seconds
 
@@ -136,7 +136,7 @@ class BatchConfig:
 
     actions: tuple[str, ...]
     tiers: tuple[Tier, ...]
-    rules: Rules = KUBE_BATCH_RULES
+    rules: BatchRules = KUBE_BATCH_RULES
     defects: BatchDefects = FIXED
     ownership: Ownership = field(default_factory=Ownership)
     schedule_period_s: float = SCHEDULE_PERIOD_S
@@ -199,7 +199,7 @@ def _ownership(top: Json) -> Ownership:
     return Ownership(tuple(names), queue)
 
 
-def _rules(top: Json) -> Rules:
+def _rules(top: Json) -> BatchRules:
     rules = RULES[_choice(top, "rules", RULES, KUBE_BATCH_RULES.name)]
     if "victims" not in top:
         return rules

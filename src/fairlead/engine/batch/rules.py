@@ -22,7 +22,7 @@ PRESSURE_CHECKS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class BatchRules:
     """The conventions.
 
     `filters` are scheduler plugins that say where a pod may go, `scorers` those that say how good
@@ -48,7 +48,7 @@ class Rules:
     tries_every_task: bool = False
 
 
-KUBE_BATCH_RULES: Final = Rules(
+KUBE_BATCH_RULES: Final = BatchRules(
     name="kube-batch",
     requests=container_requests,
     slack=KUBE_BATCH_SLACK,
@@ -74,7 +74,7 @@ KUBE_BATCH_RULES: Final = Rules(
     leaves_out_overused=True,
 )
 
-FAIRLEAD_RULES: Final = Rules(
+FAIRLEAD_RULES: Final = BatchRules(
     name="fairlead",
     requests=effective_requests,
     slack=NO_SLACK,

@@ -26,7 +26,7 @@ from fairlead.engine.configuration.v1 import (
     PluginSetForm,
     PluginsForm,
     ProfileForm,
-    StrictForm,
+    V1Form,
 )
 from fairlead.engine.framework.point_plugins import ALL
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
@@ -71,14 +71,14 @@ class BetaForm(ConfigurationForm, frozen=True, kw_only=True):
     profiles: tuple[OldProfileForm, ...] = ()
 
 
-class AlgorithmSource(StrictForm, frozen=True, kw_only=True):
+class AlgorithmSource(V1Form, frozen=True, kw_only=True):
     """Where the algorithm came from: a provider by name, or a Policy."""
 
     provider: str | None = None
     policy: Any = None
 
 
-class AlphaForm(StrictForm, frozen=True, kw_only=True):
+class AlphaForm(V1Form, frozen=True, kw_only=True):
     """v1alpha1."""
 
     api_version: str = ""

@@ -11,27 +11,25 @@ from typing import Any
 import msgspec
 
 
-class StrictForm(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
-):
+class V1Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Common settings of the forms below."""
 
 
-class PluginForm(StrictForm, frozen=True, kw_only=True):
+class PluginForm(V1Form, frozen=True, kw_only=True):
     """One entry of `enabled` or `disabled`."""
 
     name: str
     weight: int = 0
 
 
-class PluginSetForm(StrictForm, frozen=True, kw_only=True):
+class PluginSetForm(V1Form, frozen=True, kw_only=True):
     """What is switched on and off at one extension point."""
 
     enabled: tuple[PluginForm, ...] = ()
     disabled: tuple[PluginForm, ...] = ()
 
 
-class PluginsForm(StrictForm, frozen=True, kw_only=True):
+class PluginsForm(V1Form, frozen=True, kw_only=True):
     """profiles[].plugins: upstream's extension points."""
 
     pre_enqueue: PluginSetForm = PluginSetForm()
@@ -49,14 +47,14 @@ class PluginsForm(StrictForm, frozen=True, kw_only=True):
     multi_point: PluginSetForm = PluginSetForm()
 
 
-class PluginConfigForm(StrictForm, frozen=True, kw_only=True):
+class PluginConfigForm(V1Form, frozen=True, kw_only=True):
     """One entry of pluginConfig."""
 
     name: str
     args: dict[str, Any] = {}
 
 
-class ProfileForm(StrictForm, frozen=True, kw_only=True):
+class ProfileForm(V1Form, frozen=True, kw_only=True):
     """One profile."""
 
     scheduler_name: str | None = None
@@ -65,14 +63,14 @@ class ProfileForm(StrictForm, frozen=True, kw_only=True):
     plugin_config: tuple[PluginConfigForm, ...] = ()
 
 
-class ManagedResourceForm(StrictForm, frozen=True, kw_only=True):
+class ManagedResourceForm(V1Form, frozen=True, kw_only=True):
     """A resource that an extender counts."""
 
     name: str
     ignored_by_scheduler: bool = False
 
 
-class TlsForm(StrictForm, frozen=True, kw_only=True):
+class TlsForm(V1Form, frozen=True, kw_only=True):
     """extenders[].tlsConfig; data is base64."""
 
     insecure: bool = False
@@ -85,7 +83,7 @@ class TlsForm(StrictForm, frozen=True, kw_only=True):
     ca_data: bytes = b""
 
 
-class ExtenderForm(StrictForm, frozen=True, kw_only=True):
+class ExtenderForm(V1Form, frozen=True, kw_only=True):
     """One extender."""
 
     url_prefix: str
@@ -102,7 +100,7 @@ class ExtenderForm(StrictForm, frozen=True, kw_only=True):
     ignorable: bool = False
 
 
-class ConfigurationForm(StrictForm, frozen=True, kw_only=True):
+class ConfigurationForm(V1Form, frozen=True, kw_only=True):
     """The file. `feature_gates` stand here because there is no command line to give them on."""
 
     api_version: str = ""

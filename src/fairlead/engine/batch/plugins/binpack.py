@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.engine.batch.rules import Rules
+from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Scores
@@ -31,7 +31,7 @@ class Binpack:
 
     name = "binpack"
 
-    def __init__(self, rules: Rules, arguments: Mapping[str, str]) -> None:
+    def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
         """`arguments` set weights: binpack.weight, .cpu, .memory, .resources, .resources.NAME."""
         self._best = rules.best_score
         self._weight = _number(arguments.get("binpack.weight"))

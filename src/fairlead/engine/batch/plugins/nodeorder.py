@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from fairlead.engine.batch.plugins.facet import score_facet
 from fairlead.engine.batch.plugins.scheduler_plugin import build_scheduler_plugin
-from fairlead.engine.batch.rules import Rules
+from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 
@@ -19,7 +19,7 @@ class Nodeorder:
 
     name = "nodeorder"
 
-    def __init__(self, rules: Rules, arguments: Mapping[str, str]) -> None:
+    def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
         """`arguments` set weights; one that is no number leaves the default, as upstream does."""
         self._weights = [
             (name, _number(arguments.get(key), default)) for name, key, default in rules.scorers

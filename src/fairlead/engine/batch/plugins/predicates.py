@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.engine.batch.nodes.room_fit import MaxPods
 from fairlead.engine.batch.plugins.facet import filter_facet
 from fairlead.engine.batch.plugins.scheduler_plugin import build_scheduler_plugin
-from fairlead.engine.batch.rules import PRESSURE_CHECKS, Rules
+from fairlead.engine.batch.rules import PRESSURE_CHECKS, BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 
@@ -25,7 +25,7 @@ class Predicates:
 
     name = "predicates"
 
-    def __init__(self, rules: Rules, arguments: Mapping[str, str]) -> None:
+    def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
         """`arguments` may switch on the checks for pressure."""
         self._names = [*rules.filters]
         wanted = [check for key, check in PRESSURE_CHECKS.items() if arguments.get(key) in _TRUE]

@@ -16,7 +16,7 @@ from fairlead.engine.batch.plugins.overcommit import Overcommit
 from fairlead.engine.batch.plugins.predicates import Predicates
 from fairlead.engine.batch.plugins.priority import Priority
 from fairlead.engine.batch.plugins.proportion import Proportion
-from fairlead.engine.batch.rules import Rules
+from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.batch.session.plugin import BatchPlugin
 
 
@@ -24,7 +24,7 @@ from fairlead.engine.batch.session.plugin import BatchPlugin
 class PluginContext:
     """What a plugin is built from: its `arguments`, and what the configuration means."""
 
-    rules: Rules
+    rules: BatchRules
     defects: BatchDefects
     arguments: Mapping[str, str]
 

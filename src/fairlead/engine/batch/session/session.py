@@ -25,7 +25,7 @@ from fairlead.engine.batch.info.task import HOLDS, TaskInfo, TaskStatus
 from fairlead.engine.batch.nodes.node_choice import NodeChoice
 from fairlead.engine.batch.nodes.preparations import Preparations
 from fairlead.engine.batch.nodes.room import Room, RoomView
-from fairlead.engine.batch.rules import Rules
+from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.batch.session.plugin import Listens, Opens, Unschedulable
 from fairlead.engine.batch.session.tier import Tiers
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, RecordEvent
@@ -114,7 +114,7 @@ class Policy:
     """
 
     tiers: Tiers
-    rules: Rules
+    rules: BatchRules
     defects: BatchDefects
     choices: ChoicesByView
     preparations: Preparations

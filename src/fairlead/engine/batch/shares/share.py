@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.engine.batch.nodes.room import Room
-from fairlead.engine.batch.rules import Rules
+from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.state.node_table import NodeTable
 
 Total = tuple[tuple[int, int], ...]
@@ -24,7 +24,7 @@ def dominant_share(held: Sequence[int], total: Total) -> float:
     return max((share(held[c] if c < known else 0, whole) for c, whole in total), default=0.0)
 
 
-def cluster_total(room: Room, rules: Rules) -> Total:
+def cluster_total(room: Room, rules: BatchRules) -> Total:
     """What the session's nodes offer, by counted column, if only as "0"."""
     table = room.table
     counted = table.alive & ~room.is_left_out

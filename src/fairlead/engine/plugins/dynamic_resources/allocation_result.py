@@ -19,11 +19,11 @@ from fairlead.api.objects import (
 from fairlead.engine.plugins.dynamic_resources.device_request import (
     AllocationError,
     ClaimWishes,
-    DeviceSubRequest,
+    ResolvedRequest,
 )
 from fairlead.engine.state.devices.device_pools import PoolDevice
 
-Taken = tuple[DeviceSubRequest, PoolDevice]
+Taken = tuple[ResolvedRequest, PoolDevice]
 
 
 def allocation_of(claim: ClaimWishes, taken: Sequence[Taken]) -> ClaimAllocation:
@@ -43,7 +43,7 @@ def allocation_of(claim: ClaimWishes, taken: Sequence[Taken]) -> ClaimAllocation
     return ClaimAllocation(devices=devices, node_selector=_node_selector([one for _, one in taken]))
 
 
-def _chosen(claim: ClaimWishes, taken: Sequence[Taken]) -> list[DeviceSubRequest]:
+def _chosen(claim: ClaimWishes, taken: Sequence[Taken]) -> list[ResolvedRequest]:
     """Per request the alternative that was taken; its first one where it got no devices."""
     got = {wish.parent: wish for wish, _ in taken}
     return [got.get(wishes[0].parent, wishes[0]) for wishes in claim.requests if wishes]
@@ -52,7 +52,7 @@ def _chosen(claim: ClaimWishes, taken: Sequence[Taken]) -> list[DeviceSubRequest
 def _configs(claim: ClaimWishes, taken: Sequence[Taken]) -> Iterator[Json]:
     """The classes' configuration first, each once, then the claim's where it applies."""
     chosen = _chosen(claim, taken)
-    by_class: dict[str, list[DeviceSubRequest]] = {}
+    by_class: dict[str, list[ResolvedRequest]] = {}
     for wish in chosen:
         by_class.setdefault(wish.device_class.key, []).append(wish)
     for wishes in by_class.values():

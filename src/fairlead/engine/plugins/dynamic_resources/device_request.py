@@ -43,7 +43,7 @@ class Selector:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeviceSubRequest:
+class ResolvedRequest:
     """A request without alternatives, or one of the alternatives of a request.
 
     `place` is its position among the alternatives, None without.
@@ -71,7 +71,7 @@ class ClaimWishes:
     """What one claim asks for: per request, the alternatives in order of preference."""
 
     claim: ResourceClaim
-    requests: tuple[tuple[DeviceSubRequest, ...], ...]
+    requests: tuple[tuple[ResolvedRequest, ...], ...]
 
     @property
     def constraints(self) -> tuple[DeviceConstraint, ...]:
@@ -133,7 +133,7 @@ def wishes_of(claim: ResourceClaim, find_class: FindClass) -> ClaimWishes:
 
 def _wishes(
     claim: ResourceClaim, request: DeviceRequest, find_class: FindClass
-) -> Iterator[DeviceSubRequest]:
+) -> Iterator[ResolvedRequest]:
     if request.exactly is not None:
         yield _wish(claim, request.name, request.name, request.exactly, find_class, None)
         return
@@ -148,7 +148,7 @@ def _wish(
     spec: ExactDeviceRequest,
     find_class: FindClass,
     place: int | None,
-) -> DeviceSubRequest:
+) -> ResolvedRequest:
     where = f"claim {claim.key}, request {name}"
     device_class = find_class(spec.device_class_name)
     if device_class is None:
@@ -160,7 +160,7 @@ def _wish(
         *_selectors(device_class.spec.selectors, f"class {device_class.key}", where),
         *_selectors(spec.selectors, f"claim {claim.key}", where),
     )
-    return DeviceSubRequest(parent, name, spec, device_class, selectors, place)
+    return ResolvedRequest(parent, name, spec, device_class, selectors, place)
 
 
 def _selectors(

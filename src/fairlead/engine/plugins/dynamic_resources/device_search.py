@@ -32,7 +32,7 @@ from fairlead.engine.plugins.dynamic_resources.device_request import (
     DEVICES_MAX,
     AllocationError,
     ClaimWishes,
-    DeviceSubRequest,
+    ResolvedRequest,
 )
 from fairlead.engine.plugins.dynamic_resources.device_selectors import (
     CompileError,
@@ -57,7 +57,7 @@ CONDITIONS: Final = (
     "devices with binding conditions are left aside, Fairlead does not have them yet"
 )
 
-Taken = tuple[DeviceSubRequest, PoolDevice]
+Taken = tuple[ResolvedRequest, PoolDevice]
 Candidate = PoolDevice | AllocationError
 
 
@@ -92,7 +92,7 @@ class DeviceSearch:
         self._selectors = selectors
         self._results: list[list[Taken]] = [[] for _ in claims]
         self._taking: dict[DeviceId, list[int]] = {}  # indexes of the claims that take it
-        self._candidates: dict[DeviceSubRequest, list[Candidate]] = {}
+        self._candidates: dict[ResolvedRequest, list[Candidate]] = {}
         self._constraints = [
             [AttributeMatch(c.requests, c.match_attribute or "") for c in claim.constraints]
             for claim in claims
@@ -158,14 +158,14 @@ class DeviceSearch:
             outcomes[outcome] = None
         return _Outcome.NONE if _Outcome.NONE in outcomes else _Outcome.TOO_MANY
 
-    def _count(self, wish: DeviceSubRequest) -> int:
+    def _count(self, wish: ResolvedRequest) -> int:
         is_all = wish.spec.allocation_mode == ALL
         return len(self._all(wish)) if is_all else wish.spec.count
 
     # --- devices ---------------------------------------------------------------------------
 
     def _pick(
-        self, at: int, index: int, wish: DeviceSubRequest, picked: int, start: int
+        self, at: int, index: int, wish: ResolvedRequest, picked: int, start: int
     ) -> _Outcome:
         """Pick the remaining devices of `wish` from candidate `start` on, then continue.
 
@@ -192,7 +192,7 @@ class DeviceSearch:
         return _Outcome.NONE
 
     def _openings(
-        self, wish: DeviceSubRequest, lacking: int, start: int
+        self, wish: ResolvedRequest, lacking: int, start: int
     ) -> Iterator[tuple[int, PoolDevice]]:
         """The candidates from `start` on that may be picked next; none if too few are left.
 
@@ -212,7 +212,7 @@ class DeviceSearch:
                 raise one
             yield position, one
 
-    def _take(self, at: int, wish: DeviceSubRequest, one: PoolDevice) -> bool:
+    def _take(self, at: int, wish: ResolvedRequest, one: PoolDevice) -> bool:
         """Add the device to the path if that is allowed; undone by `_give_back`."""
         if self._is_taken(at, wish, one) or not self._is_simple(one.device):
             return False
@@ -231,13 +231,13 @@ class DeviceSearch:
         self._results[at].append((wish, one))
         return True
 
-    def _give_back(self, at: int, wish: DeviceSubRequest, one: PoolDevice) -> None:
+    def _give_back(self, at: int, wish: ResolvedRequest, one: PoolDevice) -> None:
         for constraint in self._constraints[at]:
             constraint.remove(wish)
         self._taking[one.id].remove(at)
         self._results[at].pop()
 
-    def _is_taken(self, at: int, wish: DeviceSubRequest, one: PoolDevice) -> bool:
+    def _is_taken(self, at: int, wish: ResolvedRequest, one: PoolDevice) -> bool:
         """With adminAccess a device may be in use, but not twice in the same claim."""
         taking = self._taking.get(one.id, ())
         if wish.spec.admin_access:
@@ -253,7 +253,7 @@ class DeviceSearch:
 
     # --- candidates ------------------------------------------------------------------------
 
-    def _free(self, wish: DeviceSubRequest) -> list[Candidate]:
+    def _free(self, wish: ResolvedRequest) -> list[Candidate]:
         """The available devices that match, from complete and valid pools."""
         found = self._candidates.get(wish)
         if found is None:
@@ -270,7 +270,7 @@ class DeviceSearch:
                 self._consider(wish, device, found)
         return found
 
-    def _all(self, wish: DeviceSubRequest) -> list[Candidate]:
+    def _all(self, wish: ResolvedRequest) -> list[Candidate]:
         """Every device that matches, in use or not; requires that all pools are complete."""
         found = self._candidates.get(wish)
         if found is None:
@@ -284,7 +284,7 @@ class DeviceSearch:
                 raise broken
         return found
 
-    def _check_whole(self, wish: DeviceSubRequest, one: NodePool) -> None:
+    def _check_whole(self, wish: ResolvedRequest, one: NodePool) -> None:
         if one.pool.is_usable:
             return
         claim = next(c.claim for c in self._claims for r in c.requests if wish in r)
@@ -294,7 +294,7 @@ class DeviceSearch:
             f" but resource pool {'/'.join(one.pool.id)} is currently {state}"
         )
 
-    def _consider(self, wish: DeviceSubRequest, one: PoolDevice, found: list[Candidate]) -> None:
+    def _consider(self, wish: ResolvedRequest, one: PoolDevice, found: list[Candidate]) -> None:
         """Add the device to `found` if it matches, or the error of a broken selector."""
         try:
             if self._is_selectable(wish, one):
@@ -302,7 +302,7 @@ class DeviceSearch:
         except AllocationError as cause:
             found.append(cause)
 
-    def _is_selectable(self, wish: DeviceSubRequest, one: PoolDevice) -> bool:
+    def _is_selectable(self, wish: ResolvedRequest, one: PoolDevice) -> bool:
         if one.device.binding_conditions:
             self.left_aside[CONDITIONS] = None
             return False
@@ -318,7 +318,7 @@ class DeviceSearch:
         return device_reaches(one, self._node)
 
 
-def _unmatched(claim: ClaimWishes, wish: DeviceSubRequest, one: PoolDevice) -> AllocationError:
+def _unmatched(claim: ClaimWishes, wish: ResolvedRequest, one: PoolDevice) -> AllocationError:
     return AllocationError(
         f"claim {claim.claim.key}, request {wish.name}: cannot add device {'/'.join(one.id)}"
         " because a claim constraint would not be satisfied"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.api.objects import Device, DeviceAttribute, DeviceTaint, DeviceToleration
-from fairlead.engine.plugins.dynamic_resources.device_request import DeviceSubRequest
+from fairlead.engine.plugins.dynamic_resources.device_request import ResolvedRequest
 from fairlead.engine.state.devices.device_pools import PoolDevice
 
 _REPELLING: Final = ("NoSchedule", "NoExecute")
@@ -51,7 +51,7 @@ class AttributeMatch:
         self._value: DeviceAttribute | None = None
         self._count = 0
 
-    def add(self, wish: DeviceSubRequest, one: PoolDevice) -> bool:
+    def add(self, wish: ResolvedRequest, one: PoolDevice) -> bool:
         """Whether the device fits in; it is counted if so. Undone by `remove`."""
         if not self._concerns(wish):
             return True
@@ -64,12 +64,12 @@ class AttributeMatch:
         self._count += 1
         return True
 
-    def remove(self, wish: DeviceSubRequest) -> None:
+    def remove(self, wish: ResolvedRequest) -> None:
         """The last device added for `wish` is not taken after all."""
         if self._concerns(wish):
             self._count -= 1
 
-    def _concerns(self, wish: DeviceSubRequest) -> bool:
+    def _concerns(self, wish: ResolvedRequest) -> bool:
         return not self._requests or wish.is_meant_by(self._requests)
 
 
