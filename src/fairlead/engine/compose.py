@@ -27,7 +27,9 @@ from fairlead.engine.workloads.compose import (
 )
 from fairlead.engine.workloads.drain.controller import Drain
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
+from fairlead.engine.workloads.namespace_deletion import NamespaceDeletion
 from fairlead.engine.workloads.resource_claims import ResourceClaims
+from fairlead.engine.workloads.resource_quota import ResourceQuotas
 
 # Parts that may be left out, for another program to take their place.
 PARTS: Final = ("kubelet", "workloads", "volumes", "disruption", "node-lifecycle", "scheduler")
@@ -52,6 +54,7 @@ def build_engine(
         ("workloads", workload_controllers(config.workloads)),
         ("volumes", (ResourceClaims(), volume_controller(config.volumes, config.workloads))),
         ("disruption", (disruption_controller(config.workloads),)),
+        ("", (NamespaceDeletion(), ResourceQuotas())),
         ("", (Drain(watch), RollingDrains())),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
         ("", (watch,)),

@@ -10,37 +10,36 @@ patch/{smd,json_patch}.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-from typing import Final
+from typing import Any, Final
+
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.attributes import AdmissionAttributes
-from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.attributes import ReinvocationContext
+from fairlead.apiserver.admission.attributes import (
+    AdmissionAttributes,
+    Operation,
+    ReinvocationContext,
+)
 from fairlead.apiserver.admission.cel.admission_request import converted_object
 from fairlead.apiserver.admission.cel.environment import ExpressionContext
-from fairlead.apiserver.admission.match import has_false_condition
-from fairlead.apiserver.admission.match import is_exempt
-from fairlead.apiserver.admission.policy.match import PolicyMatch
-from fairlead.apiserver.admission.policy.match import expression_context
-from fairlead.apiserver.admission.policy.match import policy_matches
+from fairlead.apiserver.admission.match import has_false_condition, is_exempt
+from fairlead.apiserver.admission.policy.match import (
+    PolicyMatch,
+    expression_context,
+    policy_matches,
+)
 from fairlead.apiserver.conversion.kind_conversion import stored
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import MUTATING_ADMISSION_POLICY
-from fairlead.apiserver.kind import MUTATING_ADMISSION_POLICY_BINDING
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.patch.jsonpatch.apply import TestFailedError
-from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
+from fairlead.apiserver.kind import (
+    MUTATING_ADMISSION_POLICY,
+    MUTATING_ADMISSION_POLICY_BINDING,
+    Kind,
+)
+from fairlead.apiserver.patch.jsonpatch.apply import TestFailedError, apply_json_patch
 from fairlead.apiserver.patch.managedfields.path_element import inner_schema
 from fairlead.apiserver.patch.managedfields.typed import merged
 from fairlead.apiserver.patch.managedfields.typed_validation import validation_errors
-from fairlead.apiserver.schema.model import ANYTHING
-from fairlead.apiserver.schema.model import ElementRelationship
-from fairlead.apiserver.schema.model import Schema
-from fairlead.apiserver.schema.model import Type
-from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.model import ANYTHING, ElementRelationship, Schema, Type, schema_of
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.cel.value import as_json
-from msgspec.structs import replace
 
 _IF_NEEDED: Final = "IfNeeded"
 _JSON_PATCH: Final = "JSONPatch"
