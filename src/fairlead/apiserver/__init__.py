@@ -4,6 +4,17 @@ Law: it imports `fairlead.api` and `fairlead.cel` only. `now` (ns since 1970) an
 objects are arguments, so equal requests in equal order give equal objects. Stored JSON values are
 never mutated: a reader may keep one, but must not change it.
 
-`storage` keeps the versions, `registry` has the rules for create, update and delete (`Store`, with
-a strategy for each kind). What the HTTP server needs goes through the store as well.
+A package imports only those below it (`.importlinter`):
+
+    http             requests and answers on a socket
+    endpoints        REST handlers by verb, subresources, watches
+    openapi          OpenAPI documents, built from discovery
+    discovery        groups, versions and resources
+    registry         the store, with a strategy for each kind
+    admission        plugins, policies and webhooks
+    apiextensions    custom resource definitions
+    auth             authentication and authorization
+    validation patch printers protobuf negotiation storage
+    conversion defaulting error
+    kind schema      which kinds there are, and their fields
 """
