@@ -1,4 +1,4 @@
-"""ApiError: how the API server says no, in upstream's reasons, codes and words.
+"""ApiError: a refused request, with upstream's reasons, codes and messages.
 
 upstream: apimachinery/pkg/api/errors/errors.go
 """

@@ -1,4 +1,4 @@
-"""pods/binding: a scheduler's decision becomes a fact, once.
+"""The binding subresource of pods: assigns a pod to a node, once.
 
 upstream: pkg/registry/core/pod/storage/storage.go:BindingREST
 """
@@ -36,10 +36,10 @@ def bind(  # noqa: PLR0913 - the parts of one request
     dry_run: bool = False,
     write: Write = PLAIN,
 ) -> Json:
-    """Put the pod on `node` and give back what was stored; whether the node exists is not asked.
+    """Assign the pod to `node`, which need not exist, and return what was stored.
 
-    The pod gets `labels` and `annotations` besides. A non-empty `uid` is a precondition.
-    Raises ApiError: 404 no such pod, 409 another uid, already on a node, on its way out or gated,
+    `labels` and `annotations` are added to the pod. A non-empty `uid` is a precondition.
+    Raises ApiError: 404 no such pod, 409 another uid, already assigned, being deleted or gated,
     500 without a node.
     """
     if not node:

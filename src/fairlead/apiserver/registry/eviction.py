@@ -1,9 +1,9 @@
-"""pods/eviction: a deletion that PodDisruptionBudgets may refuse.
+"""The eviction subresource of pods: a deletion that PodDisruptionBudgets may refuse.
 
-A pod that is finished, terminating or not started yet costs nobody anything. Any other pod may
-have one budget at most. A pod that is not ready needs none of it where the application is healthy
-enough without it, or its budget always lets unhealthy pods go. The budget is charged here: its
-controller only learns of it.
+A pod that is finished, terminating or not started yet is deleted without looking at budgets. Any
+other pod may have one budget at most. A pod that is not ready is not charged to it if enough other
+pods are healthy, or if the budget always allows evicting unhealthy pods. The budget is charged
+here; its controller recomputes it later.
 
 upstream: pkg/registry/core/pod/storage/eviction.go
 """
@@ -37,7 +37,7 @@ _TARGETED: Final = {
     "reason": "EvictionByEvictionAPI",
     "message": "Eviction API: evicting",
 }
-_SINGULAR: Final = "poddisruptionbudget.policy"  # so upstream calls it in these refusals
+_SINGULAR: Final = "poddisruptionbudget.policy"  # upstream's name in these refusals
 _UNGUARDED_PHASES: Final = ("Succeeded", "Failed", "Pending")
 # upstream: component-helpers/apps/poddisruptionbudget/helpers.go:UpdateDisruptionAllowedCondition
 _EXHAUSTED: Final = {
@@ -58,7 +58,7 @@ def evict(  # noqa: PLR0913 - the parts of one request
     resource_version: str = "",
     dry_run: bool = False,
 ) -> Json:
-    """Ask the pod to go, if its budget allows it; gives back the pod's last version.
+    """Delete the pod if its budget allows it; return the pod's last version.
 
     A non-empty `uid` or `resource_version` is a precondition. Raises ApiError: 404 no such pod, 409
     another uid or version, 429 the budget is used up, 500 several budgets.
@@ -78,7 +78,7 @@ def evict(  # noqa: PLR0913 - the parts of one request
 
 
 def budgets_of(store: Store, pod: Json) -> list[Json]:
-    """The budgets that guard `pod`, by name; an empty selector guards its whole namespace."""
+    """The budgets that select `pod`, by name; an empty selector selects the whole namespace."""
     labels = pod["metadata"].get("labels", {})
     return [
         budget
@@ -117,7 +117,7 @@ def _is_ready(pod: Json) -> bool:
 
 
 def _spares_unhealthy(budget: Json) -> bool:
-    """Whether a pod that is not ready may go without being charged."""
+    """Whether a pod that is not ready may be evicted without being charged."""
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status", {})
@@ -126,7 +126,7 @@ def _spares_unhealthy(budget: Json) -> bool:
 
 
 def _refusal(budget: Json) -> ApiError | None:
-    """Why `budget` has nothing to give."""
+    """The refusal of an eviction that `budget` does not allow, None if it does."""
     meta, status = budget["metadata"], budget.get("status", {})
     name, namespace = meta["name"], meta["namespace"]
     allowed = status.get("disruptionsAllowed", 0)

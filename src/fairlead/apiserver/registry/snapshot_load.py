@@ -43,10 +43,10 @@ def load(
     ids: IdSource,
     admission: Sequence[AdmissionPlugin],
 ) -> list[Json]:
-    """Fill `storage` with `manifests` and the system's priority classes; gives them in order.
+    """Fill `storage` with `manifests` and the system priority classes; return them in order.
 
-    Raises ApiError that names the object: malformed, there twice, or refused by `admission`; a
-    store that refused its cluster is of no further use.
+    Raises ApiError that names the object: malformed, duplicate, or refused by `admission`. A store
+    that refused its cluster cannot be used any more.
     """
     loaded = [as_stored(manifest, now, ids) for manifest in manifests]
     present = {obj["metadata"]["name"] for kind, obj in loaded if kind is PRIORITY_CLASS}
@@ -84,7 +84,7 @@ def as_stored(manifest: Mapping[str, Any], now: int, ids: IdSource) -> Loaded:
 
 
 def located(kind: Kind, obj: Json) -> Json:
-    """`obj` in a namespace if its kind lives in one, in none otherwise."""
+    """`obj` with a namespace if its kind is namespaced, without one otherwise."""
     meta = obj.get("metadata", {})
     if not isinstance(meta, dict) or kind.namespaced == bool(meta.get("namespace")):
         return obj
@@ -101,7 +101,7 @@ def _arrival(entry: Loaded) -> tuple[Any, ...]:
 
 
 def _refuse_duplicates(storage: Storage, loaded: list[Loaded]) -> None:
-    """`loaded` is sorted, so equal names are neighbours."""
+    """Refuse objects with equal names, which are neighbours because `loaded` is sorted."""
     before: tuple[Any, ...] = ()
     for kind, obj in loaded:
         meta = obj["metadata"]
@@ -113,7 +113,7 @@ def _refuse_duplicates(storage: Storage, loaded: list[Loaded]) -> None:
 
 
 def _versioned(loaded: list[Loaded], version: int) -> tuple[list[Loaded], int]:
-    """`loaded` with a version each, and the newest of them."""
+    """`loaded` with a version for each object, and the newest version."""
     kept = [_own_version(obj) for _, obj in loaded]
     newest = max((own for own in kept if own is not None), default=0)
     newest = max(newest, version)

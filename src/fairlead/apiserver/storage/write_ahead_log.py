@@ -27,8 +27,8 @@ from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChan
 # Up to which version, in which loop, and what is resolved then.
 Waiter = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 
-# What may still be written when there is no room any more: what happens just then, and what
-# SQLite takes to work its own log into the file.
+# Reserve for writes after `has_room` turned false: pending changes, and the space that SQLite
+# needs for a checkpoint of its own log.
 ROOM_BYTES_MIN: Final = 32 << 20
 LOOK_EVERY_S: Final = 1.0
 
@@ -47,8 +47,8 @@ class WriteAheadLog:
     ) -> None:
         """Open or create it; `synced`: withstand power failures. Raises JournalError.
 
-        `clock` (ns since 1970) tells the time that `last_time` is to know, `free_bytes` what is
-        free on the disk, None where nobody knows.
+        `clock` gives the time for `last_time` (ns since 1970), `free_bytes` the free space on the
+        disk, None if it is unknown.
         """
         self._file = SqliteLog(path, synced=synced, log_capacity=log_capacity)
         self._path = path
@@ -72,7 +72,7 @@ class WriteAheadLog:
 
     @property
     def last_time(self) -> int:
-        """When something was written last, by the clock of then; 0 if nobody told."""
+        """The time of the last write, by the clock of that run; 0 if unknown."""
         return self._file.time
 
     def restore(self, storage: Storage) -> None:
@@ -99,7 +99,7 @@ class WriteAheadLog:
         return not self._is_short and not self._failure
 
     def record(self, change: StoredChange) -> None:
-        """Write a change, soon."""
+        """Queue a change for the writer thread."""
         meta = change.object["metadata"]
         row = (
             change.version,
@@ -115,7 +115,7 @@ class WriteAheadLog:
             self._changed.notify()
 
     async def settle(self) -> None:
-        """Come back when all that was recorded is on the disk. Raises ApiError 500 if it cannot."""
+        """Wait until everything recorded is on disk. Raises ApiError 500 if writing fails."""
         if self._durable >= self._recorded and not self._failure:
             return
         loop = asyncio.get_running_loop()
@@ -129,7 +129,7 @@ class WriteAheadLog:
         await written
 
     def close(self) -> None:
-        """Write what is left, and let go of the file."""
+        """Write what is pending and close the file."""
         with self._changed:
             self._is_closing = True
             self._changed.notify()
@@ -177,7 +177,7 @@ class WriteAheadLog:
         _tell(ready, "")
 
     def _fail(self, why: str) -> None:
-        """Nothing more is told until what happened is written."""
+        """Fail all waiting callers; the rows stay pending and are retried."""
         with self._changed:
             self._failure = why
             waiting, self._waiting = self._waiting, []
@@ -185,7 +185,7 @@ class WriteAheadLog:
 
 
 def _tell(waiting: Sequence[Waiter], failure: str) -> None:
-    """Let those go on who wait, each in its loop, which is woken once."""
+    """Resolve the futures of waiting callers, waking each event loop once."""
     loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for _, loop, written in waiting:
         loops.setdefault(loop, []).append(written)
