@@ -8,8 +8,9 @@ with that version's messages (protobuf_table.py), which say in which order field
 (go_order.py). Two files come out: `<version>.json.gz`, which the server needs for every write, and
 `<version>-words.json.gz`, the descriptions that only `kubectl explain` reads.
 
-What published schemas do not say stands in `go_types.py` beside this script: which fields
-upstream's types hold by pointer, and which are written even when they are empty.
+What published schemas do not say is in two places. `go_types.py` beside this script lists which
+fields upstream's types hold by pointer, and which are encoded even when they are empty. Values,
+defaults and bounds of fields are written by hand in `schema/data/facts`, see `schema/facts.py`.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def kinds(definitions: Json) -> dict[str, str]:
 
 
 def described(body: Json) -> Json:
-    """What a definition ("") and its fields mean."""
+    """The descriptions of a definition ("") and its fields."""
     words = {"": body.get("description", "")}
     for field, schema in body.get("properties", {}).items():
         words[field] = schema.get("description", "")
@@ -104,7 +105,7 @@ def described(body: Json) -> Json:
 
 
 def definition(name: str, body: Json, messages: Messages) -> Json:
-    """One row: its fields as declared, and whether the whole is one value to who applies it."""
+    """One row: its fields as declared, and whether server-side apply treats it as atomic."""
     short = ".".join(name.split(".")[-2:])
     full = ".".join(name.split(".")[-3:])
     required = set(body.get("required", ()))
@@ -126,7 +127,7 @@ def definition(name: str, body: Json, messages: Messages) -> Json:
 
 
 def described_field(full: str, field: str, schema: Json, *, needed: bool, top: bool) -> Json:
-    """One field: type, what becomes of its zero value, how lists of it are merged."""
+    """One field: type, how its zero value is encoded, how lists of it are merged."""
     kind = type_of(schema)
     row: Json = {"t": kind}
     zero = zero_of(f"{full}.{field}", kind, needed=needed, top=top)
@@ -144,7 +145,7 @@ def described_field(full: str, field: str, schema: Json, *, needed: bool, top: b
 
 
 def zero_of(path: str, kind: Any, *, needed: bool, top: bool) -> str:
-    """keep: a zero value that somebody sent stays; emit: it is there even if nobody sent it."""
+    """keep: a zero value that a client sent stays; emit: the zero value is always encoded."""
     group_path, path = path, path.partition(".")[2]
     field = path.rpartition(".")[2]
     for zero, paths in (("emit", EMITTED), ("null", POINTERS), ("", DROPPED), ("keep", KEPT)):

@@ -28,7 +28,6 @@ from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 
 _SPEC: Final = "certificates.v1.CertificateSigningRequestSpec"
-SIGNER_LENGTH_MAX: Final = 571
 LEGACY: Final = "kubernetes.io/legacy-unknown"
 USAGES: Final = (
     "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign",

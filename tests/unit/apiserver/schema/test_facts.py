@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.apiserver.schema.facts import default_of, facts_of, known_types, values_of
 from fairlead.apiserver.schema.model import schemas
+from fairlead.engine.workloads.pod_control.pod_template import DEFAULTS
 
 
 @pytest.mark.parametrize("type_name", known_types())
@@ -48,3 +49,20 @@ def test_a_default_may_be_published_without_being_filled_in():
 
 def test_types_without_rows_have_no_facts():
     assert facts_of("core.v1.Nothing").fields == {}
+
+
+POD_TYPES = (
+    "PodSpec",
+    "Container",
+    "ContainerPort",
+    "Probe",
+    "HTTPGetAction",
+    "SecretVolumeSource",
+)
+
+
+def test_workload_controllers_compare_templates_by_the_same_defaults():
+    """They cannot read the facts, which are the API server's; the values are the same."""
+    facts = [facts_of(f"core.v1.{name}").defaults for name in POD_TYPES]
+    stated = {name: value for defaults in facts for name, value in defaults.items()}
+    assert {name: stated.get(name, {}) for name in DEFAULTS} == DEFAULTS
