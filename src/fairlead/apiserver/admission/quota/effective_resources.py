@@ -48,11 +48,11 @@ def _keeps_running(part: str, container: Json) -> bool:
 
 
 def _effective_container(container: Json, status: Json, *, is_infeasible: bool) -> Json:
-    wanted = {} if is_infeasible else container.get("resources") or {}
+    desired = {} if is_infeasible else container.get("resources") or {}
     actual, allocated = status["resources"], status.get("allocatedResources")
     resources = {
-        "requests": _maximum((wanted.get("requests"), actual.get("requests"), allocated)),
-        "limits": _maximum((wanted.get("limits"), actual.get("limits"))),
+        "requests": _maximum((desired.get("requests"), actual.get("requests"), allocated)),
+        "limits": _maximum((desired.get("limits"), actual.get("limits"))),
     }
     return {**container, "resources": resources}
 

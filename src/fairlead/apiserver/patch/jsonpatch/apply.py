@@ -43,8 +43,8 @@ class TestFailedError(ApiError):
 
     def __init__(self) -> None:
         """Has the same message as other failures, as upstream."""
-        said = unprocessable()
-        super().__init__(said.reason, said.code, said.message, has_details=True)
+        failure = unprocessable()
+        super().__init__(failure.reason, failure.code, failure.message, has_details=True)
 
 
 def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:

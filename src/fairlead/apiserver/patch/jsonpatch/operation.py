@@ -64,28 +64,28 @@ def _field_warnings(operations: list[Any]) -> list[str]:
     for index, operation in enumerate(operations):
         seen: set[str] = set()
         for key, value in _members(operation or {}):
-            place = FieldLocation(FieldLocation(FieldLocation(), index), key)
+            path = FieldLocation(FieldLocation(FieldLocation(), index), key)
             if key not in _FIELDS:
-                notes.unknown(place)
+                notes.unknown(path)
                 continue
             if key in seen:
-                notes.repeated(place)
+                notes.repeated(path)
             seen.add(key)
-            _note_duplicates(value, place, notes)
+            _note_duplicates(value, path, notes)
     return [f"json patch {text}" for text in notes.texts]
 
 
-def _note_duplicates(value: Any, place: FieldLocation, notes: Notes) -> None:
+def _note_duplicates(value: Any, path: FieldLocation, notes: Notes) -> None:
     if isinstance(value, list):
         for index, item in enumerate(value):
-            _note_duplicates(item, FieldLocation(place, index), notes)
+            _note_duplicates(item, FieldLocation(path, index), notes)
     elif isinstance(value, dict):
         seen: set[str] = set()
         for key, item in _members(value):
             if key in seen:
-                notes.repeated(FieldLocation(place, key))
+                notes.repeated(FieldLocation(path, key))
             seen.add(key)
-            _note_duplicates(item, FieldLocation(place, key), notes)
+            _note_duplicates(item, FieldLocation(path, key), notes)
 
 
 def _members(value: dict[str, Any]) -> list[tuple[str, Any]]:

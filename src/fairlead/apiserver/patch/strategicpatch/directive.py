@@ -104,5 +104,5 @@ def panic_error() -> ApiError:
 
 def unprocessable() -> ApiError:
     """422 with a message that does not name the cause, as upstream."""
-    said = "the server rejected our request due to an error in our request"
-    return ApiError("Invalid", 422, said, has_details=True)
+    message = "the server rejected our request due to an error in our request"
+    return ApiError("Invalid", 422, message, has_details=True)
