@@ -17,7 +17,7 @@ ATTEMPTS_MAX: Final = 8
 
 
 class IdSource(Protocol):
-    """Gives ids that were never given before."""
+    """A source of ids that never returns the same one twice."""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
         """The uid of a new object of that name."""

@@ -45,11 +45,11 @@ GROUPS: Final = (
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
 )
-# After those of users: what a metrics server registers has the least priority.
+# Last, after custom groups: what a metrics server registers has the lowest priority.
 MEASURED_GROUP: Final = "metrics.k8s.io"
 BUILT_IN: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_custom)
 
-# With what a whole cluster serves beside.
+# The kinds of a server that also serves metrics.
 WITH_METRICS: Final = (*BUILT_IN, NODE_METRICS, POD_METRICS)
 
 _RANK: Final = {group: rank for rank, group in enumerate(GROUPS)}
@@ -67,7 +67,7 @@ class ServedKinds:
         self._index()
 
     def is_own(self, resource: str) -> bool:
-        """Whether the server itself has that resource, whatever is defined."""
+        """Whether the resource is built in rather than defined by a user."""
         return resource in self._own
 
     def define(self, name: str, kinds: Iterable[Kind]) -> None:
@@ -116,13 +116,13 @@ class ServedKinds:
         return tuple(kind for kinds in versions for kind in kinds)
 
     def _index(self) -> None:
-        """Compute everything anew: definitions change rarely."""
+        """Rebuild all indexes: definitions change rarely."""
         self.revision += 1
         kinds = [
             *self._built_in,
             *(kind for name in sorted(self._defined) for kind in self._defined[name]),
         ]
-        # The server's own come last here: nobody defines another kind in their place.
+        # Built-in kinds come last here, so that no definition replaces them.
         self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in reversed(kinds)}
         self._by_type = {(kind.api_version, kind.kind): kind for kind in reversed(kinds)}
         self._groups: dict[str, dict[str, tuple[Kind, ...]]] = {}

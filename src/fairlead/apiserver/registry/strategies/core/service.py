@@ -38,7 +38,7 @@ _ADDRESSED: Final = (
 
 
 def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """A service that changes: what it has stays, unless its new type has no use for it."""
+    """An updated service: its addresses stay, unless its new type does not need them."""
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
     new = {**new, "status": _status_of({**new, "spec": spec})}
     if spec.get("type") == EXTERNAL_NAME:
@@ -61,7 +61,7 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
 
 
 def _without_useless(before: Json, spec: Json) -> Json:
-    """`spec` without what was there before, is as it was, and is of no use any longer."""
+    """`spec` without unchanged fields that the new type does not need."""
     # upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields
     useless = [
         key
@@ -78,7 +78,7 @@ def _without_useless(before: Json, spec: Json) -> Json:
 
 
 def _status_of(service: Json) -> Json:
-    """The status of a service, without addresses outside if it has no use for any."""
+    """The status of a service, without load balancer ingress unless its type is LoadBalancer."""
     status: Json = service.get("status") or {}
     return status if _is_balanced(service["spec"]) else {**status, "loadBalancer": {}}
 
@@ -88,7 +88,7 @@ def _is_balanced(spec: Json) -> bool:
 
 
 def _is_reachable(spec: Json) -> bool:
-    """Whether a service can be reached from outside."""
+    """Whether a service can be reached from outside the cluster."""
     # upstream: pkg/api/service/util.go:ExternallyAccessible
     if spec.get("type") == "ClusterIP":
         return bool(spec.get("externalIPs"))
@@ -96,7 +96,7 @@ def _is_reachable(spec: Json) -> bool:
 
 
 def _kept_ports(before: Json, spec: Json) -> list[Json]:
-    """Ports that say no number on the nodes keep that of the port with their name."""
+    """Ports without a nodePort keep the nodePort of the port with the same name."""
     # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     ports = spec.get("ports") or []
     used = {port.get("nodePort") for port in ports}
@@ -112,7 +112,7 @@ def _kept_ports(before: Json, spec: Json) -> list[Json]:
     return kept
 
 
-# Fields that only some services need.
+# Fields that only some types of Service need.
 _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
     "healthCheckNodePort": has_health_check,
     "allocateLoadBalancerNodePorts": _is_balanced,

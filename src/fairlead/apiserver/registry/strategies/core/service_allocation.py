@@ -1,6 +1,6 @@
-"""Service addresses: each service gets an IP of its own, and ports on all nodes if it wants them.
+"""Service allocation: a cluster IP for each Service, and node ports where its type needs them.
 
-Which ports are taken is read off the services themselves.
+The ports in use are those of the stored Services.
 
 upstream: pkg/registry/core/service/storage/{alloc,storage}.go, ipallocator, portallocator
 """
@@ -27,7 +27,7 @@ from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.field import invalid as refused
 
 PORTS: Final = range(30_000, 32_768)
-# What a service that is only tried is told instead; upstream:
+# What a dry run returns instead of allocating; upstream:
 # portallocator/operation.go:AllocateNext, ipallocator/ipallocator.go:allocateNextService.
 TRIED_PORTS: Final = range(PORTS.stop + 1, 1 << 16)
 HEADLESS: Final = "None"
@@ -40,15 +40,15 @@ ON_NODES: Final = ("NodePort", "LoadBalancer")
 
 
 def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """A new service with its addresses, made up where that `dry_run` only.
+    """A new service with its addresses; a dry run allocates nothing.
 
-    Raises ApiError 422 for one that is not to be had.
+    Raises ApiError 422 for an address that is not available.
     """
     return addressed(service, storage, dry_run=dry_run)
 
 
 def require_name(service: Json, storage: Storage) -> None:
-    """Refuse a service without a name whose address is to be chosen: it belongs to a name.
+    """Refuse a service without a name that needs an address: an IPAddress refers to a name.
 
     Raises ApiError 422.
     """
@@ -67,7 +67,7 @@ def require_name(service: Json, storage: Storage) -> None:
 
 
 def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> None:
-    """Refuse a new service whose addresses are not to be had; upstream looks at nothing else then.
+    """Refuse a new service whose addresses are not available, before anything else is validated.
 
     Raises ApiError 422.
     """
@@ -94,7 +94,7 @@ def addressed(
 
 
 def _families(service: Json, before: Json) -> Json:
-    """The families of a service's addresses, and how many there may be of them."""
+    """The IP families and the IP family policy of a service."""
     # upstream: alloc.go:initIPFamilyFields
     spec = service["spec"]
     sent = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
@@ -138,12 +138,12 @@ def _unknown_families(policy: str, families: list[str]) -> Causes:
 
 
 def has_health_check(spec: Json) -> bool:
-    """Whether nodes tell on a port of its own if they have pods of a service."""
+    """Whether a service has a health check node port."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
-    """The port on all nodes that tells whether a node has pods of the service."""
+    """The health check node port of a service. Raises ApiError 500."""
     taken = taken_ports([*others, {"ports": spec.get("ports", ())}])
     number = int(spec.get("healthCheckNodePort") or 0)
     if not number:
@@ -156,7 +156,7 @@ def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
 
 
 def _wanted(spec: Json) -> str:
-    """The address that a service asks for, "" for any."""
+    """The requested cluster IP, "" for any."""
     found: str = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
     return found
 
@@ -190,7 +190,7 @@ def _unavailable(wanted: str, storage: Storage, uid: str | None) -> str:
 
 
 def _unavailable_in_dry_run(wanted: str, storage: Storage) -> str:
-    """Likewise where nothing is taken: upstream looks at a single range then."""
+    """Why a dry run refuses `wanted`, "" if it does not; upstream checks one range only then."""
     # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
     try:
         address, network = IPv4Address(wanted), ranges(storage)[0]
@@ -211,7 +211,7 @@ def _free_address(storage: Storage, uid: str | None) -> str:
 
 
 def taken_ports(specs: Iterable[Json]) -> set[Any]:
-    """The ports on all nodes that some services have."""
+    """The node ports that services with these specs use."""
     taken = set()
     for spec in specs:
         taken |= {port.get("nodePort") for port in spec.get("ports") or ()}
@@ -253,7 +253,7 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
 
 
 def _free_ports(free: range, taken: AbstractSet[Any], what: str) -> Iterator[int]:
-    """Those of `free` that are not `taken` meanwhile. Raises ApiError 500 after the last."""
+    """The ports of `free` that are not in `taken`. Raises ApiError 500 after the last."""
     yield from (number for number in free if number not in taken)
     text = f"failed to allocate a {what}: range is full"
     raise ApiError("InternalError", 500, f"Internal error occurred: {text}")
@@ -271,11 +271,11 @@ def _wrong_port(number: int, taken: set[Any]) -> str:
 
 
 def refused_service(service: Json, cause: Cause) -> ApiError:
-    """422: a service with addresses that it cannot have."""
+    """422: a service whose addresses are refused."""
     meta = service["metadata"]
     return invalid(SERVICE, meta.get("namespace", ""), meta.get("name", ""), (cause,))
 
 
 def without(value: Json, *names: str) -> Json:
-    """`value` but for these members."""
+    """`value` without these fields."""
     return {key: item for key, item in value.items() if key not in names}
