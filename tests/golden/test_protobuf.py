@@ -18,7 +18,7 @@ import pytest
 
 from fairlead.api.json import Json
 from fairlead.apiserver.protobuf.decoder import decode
-from fairlead.conformance.api.replay.exchange import Asking
+from fairlead.conformance.api.replay.exchange import ReplayRequest
 from fairlead.conformance.api.server.in_process import InProcess
 
 RECORDED: Final = Path(__file__).parent / "data" / "api"
@@ -82,7 +82,7 @@ def asked_again(step: Json) -> tuple[int, Json]:
 
     def post(path: str, body: bytes, **headers: str) -> Any:
         query = tuple((key, str(value)) for key, value in request["query"])
-        asking = Asking(
+        asking = ReplayRequest(
             method="POST", path=path, query=query, headers=headers, body=body, user="admin"
         )
         return server.ask(asking)

@@ -1,6 +1,7 @@
-"""Replaying recorded exchanges with an API server: what it answers, and what kubectl prints.
+"""Replays recorded exchanges with an API server: its responses, and the output of kubectl.
 
-`placeholder` knows what stands for values that differ from run to run, `agreement` compares two
-JSON values under them, `exchange` reads what was recorded, `answer` and `watched` compare one
-answer and one watch, `replay` runs a case over a `transport`.
+comparison/     compares a response, a watch or printed output with the recording
+replay/         reads recorded exchanges and sends them again
+server/         the servers they are sent to
+server_choice   which server replays which case
 """

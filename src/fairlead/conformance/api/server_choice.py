@@ -1,4 +1,4 @@
-"""Which server the recorded exchanges are replayed on."""
+"""Chooses the server on which recorded exchanges are replayed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairlead.conformance.api.server.own_cluster import OwnCluster
 from fairlead.conformance.api.server.own_server import OwnServer
 from fairlead.conformance.comparison import Mismatch
 
-# What was recorded with controllers running.
+# Themes and cases recorded with controllers.
 _LIVING: Final = ("02-tables", "07-clients")
 _LIVING_CASES: Final = (
     "auth.",
@@ -32,20 +32,18 @@ _LIVING_CASES: Final = (
     "quota.",
     "sched.",
 )
-# How many times as late a recorded server may have been with what it does by itself: how far its
-# controllers have come when the next request arrives is chance.
+# Possible delays of the recorded server's controllers, as multiples: their progress at the next
+# request varies.
 _SLOWNESS: Final = (1, 3, 10)
 _SHARED: Final = ("01-discovery", "03-crud")
 
 
 @contextmanager
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Iterator[ApiCases]:
-    """Exchanges with the server at a URL, or with a fresh one of our own for each case.
+    """Cases replayed on the server at a URL, or on a fresh one of our own for each case.
 
-    A pattern of one case tells all of its differences. Commands are run on a cluster of our own
-    that all of them share.
-
-    Raises OSError when the file of tokens or of the authority cannot be read.
+    If `only` names a single case, all of its mismatches are reported. All kubectl commands share
+    one cluster. Raises OSError if the token or CA file cannot be read.
     """
     every = not set(only) & set("*?[")
     if server:
@@ -62,29 +60,29 @@ def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Itera
 
 @dataclass(slots=True)
 class _Commands:
-    """A session with kubectl, from the first command on."""
+    """A kubectl session that starts with the first command."""
 
     session: KubectlSession | None = None
 
     def run(self, line: Json) -> list[Mismatch]:
-        """What differs when the command of `line` is run."""
+        """Run the command of `line`; the mismatches."""
         self.session = self.session or KubectlSession()
         return self.session.judge(line)
 
     def close(self) -> None:
-        """End the session, if one has begun."""
+        """End the session, if it was started."""
         if self.session is not None:
             self.session.close()
 
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """Servers of our own: a fresh one for each case, but where cases find what others left."""
+    """Our own servers: a fresh one for each case, or shared by cases that depend on others."""
 
     kept: dict[str, InProcess] = field(default_factory=dict)
 
     def servers(self, case: Json) -> Iterator[InProcess]:
-        """The servers that may have been recorded in a case, the likeliest first."""
+        """The possible servers of a case, the most likely first."""
         theme = case["theme"]
         lives = theme in _LIVING or case["id"].startswith(_LIVING_CASES)
         if theme in _SHARED and not lives:

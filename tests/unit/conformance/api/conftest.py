@@ -9,8 +9,8 @@ import pytest
 
 from fairlead.conformance.api.comparison.openapi import as_published
 from fairlead.conformance.api.comparison.placeholder import _PLACEHOLDER, _made_up
-from fairlead.conformance.api.replay.case_replay import differences
-from fairlead.conformance.api.replay.transport import Answer, WatchEnd
+from fairlead.conformance.api.replay.case_replay import mismatches
+from fairlead.conformance.api.replay.transport import HttpAnswer, WatchEnd
 
 
 def concrete(value):
@@ -64,7 +64,7 @@ class Echo:
 
     def ask(self, asking):
         if asking.path == "/openapi/v3" and asking.path not in self._paths:
-            return Answer(200, [], b"{}")  # somebody wants to know a document's hash
+            return HttpAnswer(200, [], b"{}")  # somebody wants to know a document's hash
         return self._next(asking)[0]
 
     def watch(self, asking):
@@ -95,7 +95,7 @@ def _answer(recorded):
     ]
     if "$protobuf" in (recorded.get("body") or ()):
         headers = [("content-type", "application/json")]
-    return Answer(recorded.get("status") or 0, headers, _body(recorded.get("body")))
+    return HttpAnswer(recorded.get("status") or 0, headers, _body(recorded.get("body")))
 
 
 def _body(body):
@@ -124,4 +124,4 @@ def echo():
 @pytest.fixture
 def told():
     """The differences, as text, when `answered` comes instead of what was recorded."""
-    return lambda case, answered=None: [str(d) for d in differences(case, Echo(answered or case))]
+    return lambda case, answered=None: [str(d) for d in mismatches(case, Echo(answered or case))]

@@ -1,8 +1,8 @@
-"""Agreement: whether an answer says what was recorded, under the bindings of its case.
+"""Agreement: compares a response with the recorded one, given the placeholder values of a case.
 
-What no two servers share is left out or taken loosely: who manages which field (but where that is
-what the case is about), the order of causes (upstream iterates maps), the wording of Go's decoder,
-and what the recording itself left out (`$omitted`).
+Details that differ between servers are ignored or compared loosely: managed fields (unless the case
+is about them), the order of causes (upstream iterates maps), messages of Go's JSON decoder, and
+parts that the recording omits (`$omitted`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.conformance.api.comparison.placeholder import Bindings, has_placeholder, same_form
+from fairlead.conformance.api.comparison.placeholder import (
+    PlaceholderValues,
+    has_placeholder,
+    same_form,
+)
 from fairlead.conformance.api.comparison.variable_text import (
     PLACE,
     as_generated,
-    is_made_up,
-    same_problems,
-    same_words,
-    with_chance_of,
-    with_places_of,
-    without_made_up,
-    without_unborn,
+    is_generated,
+    same_problem_list,
+    same_typed_errors,
+    with_generated_values_of,
+    with_nodes_of,
+    without_absent_pods,
+    without_generated,
 )
 from fairlead.conformance.comparison import ABSENT, Mismatch
 
@@ -38,7 +42,7 @@ _BUILD: Final = (
     "compiler",
     "platform",
 )
-_SIGNED: Final = ("id_token_signing_alg_values_supported",)  # a choice of whoever makes the keys
+_SIGNED: Final = ("id_token_signing_alg_values_supported",)  # depends on the keys
 _SLICES: Final = "endpointslice.kubernetes.io/managed-by"
 _COLUMNS: Final = "columnDefinitions["
 _PRINTED: Final = "stdout."
@@ -46,25 +50,24 @@ _PRINTED: Final = "stdout."
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Compares under `bindings`.
+    """Compares with the placeholder values in `bindings`.
 
-    `managed_fields`: who manages what counts; `encodings`: how bodies are packed does.
-    `versions`: objects' versions keep their values and order, for nobody else writes.
-    `structure`: only what kinds of answers come counts, for the recording does not have what its
-    clients had found in their cluster. `holds`: whether the server has anything of a name, at
-    least where nothing comes to be but what replayed cases make: what others had left in the
-    recorded one cannot be listed.
+    `managed_fields` compares managed fields; `encodings` compares content encodings. `versions`
+    compares values and order of resource versions, which requires that nothing else writes.
+    `structure` compares only status classes and kinds, because the recording depends on unknown
+    initial objects. `holds(name)` says whether the server has an object of that name: recorded
+    names that it cannot have are ignored in lists.
     """
 
-    bindings: Bindings
+    bindings: PlaceholderValues
     managed_fields: bool = False
     encodings: bool = True
     versions: bool = True
     structure: bool = False
     holds: Callable[[str], bool] = lambda _: True
 
-    def difference(self, recorded: object, found: object, path: str = "") -> Mismatch | None:
-        """The first difference in the order of the recording; None where both agree."""
+    def mismatch(self, recorded: object, found: object, path: str = "") -> Mismatch | None:
+        """The first mismatch in the order of the recording; None if both agree."""
         match recorded:
             case {"$omitted": _}:
                 return None
@@ -79,27 +82,27 @@ class Agreement:
                 return None if same else Mismatch(path, recorded, found)
 
     def _same_text(self, recorded: str, found: object, path: str) -> bool:
-        if path.endswith("spec.holderIdentity"):  # a machine's name and a uid, as they were
+        if path.endswith("spec.holderIdentity"):  # a machine's name and uid, recorded verbatim
             return bool(found)
         if _is_place(path) and PLACE.fullmatch(recorded) and PLACE.fullmatch(str(found)):
-            return True  # among equal nodes upstream's choice is chance
+            return True  # upstream chooses randomly among equal nodes
         if isinstance(found, str) and (path.endswith((".message", ".note")) or ".cells[" in path):
-            recorded = without_unborn(with_places_of(recorded, found))
+            recorded = without_absent_pods(with_nodes_of(recorded, found))
         if isinstance(found, str) and "," in recorded and "<podip:" in recorded:
             return self._same_addresses(recorded.split(","), found.split(","))
         if isinstance(found, str):
-            if path.startswith(_PRINTED) and is_made_up(path, recorded, found):
+            if path.startswith(_PRINTED) and is_generated(path, recorded, found):
                 return True
-            recorded, found = without_made_up(recorded, found)
+            recorded, found = without_generated(recorded, found)
         is_version = path.endswith("metadata.resourceVersion") and not _is_of_list(path)
         exact = is_version and self.versions
         if self.bindings.matches(recorded, found, exact_version=exact):
             return True
-        # Events are listed by names that are chance, so which pod the next one names is, too.
+        # Events are listed by random names, so the order of the pods they name is random too.
         return ".cells[" in path and self.bindings.names_another(recorded, str(found))
 
     def _same_addresses(self, recorded: list[str], found: list[str]) -> bool:
-        """Whether both are the same in any order, which is that of addresses given by chance."""
+        """Whether both are equal in any order: addresses are assigned randomly."""
         left = list(found)
         for one in recorded:
             same = next((other for other in left if self.bindings.matches(one, other)), None)
@@ -120,7 +123,7 @@ class Agreement:
             names = [name for name in names if has_placeholder(name) or self.holds(name)]
             names = [as_generated(a, b) for a, b in zip_longest(names, shown, fillvalue="")]
             names = [name for name in names if name]
-            return self.difference(names, shown, f"{path}.items[].metadata.name".lstrip("."))
+            return self.mismatch(names, shown, f"{path}.items[].metadata.name".lstrip("."))
         return self._of_members(recorded, found, path)
 
     def _of_members(self, recorded: Json, found: Json, path: str) -> Mismatch | None:
@@ -143,10 +146,10 @@ class Agreement:
     def _of_member(self, key: str, value: Any, other: Any, path: str) -> Mismatch | None:
         if key == "managedFields" and path.endswith("metadata.managedFields"):
             return self._of_managers(value, other, path) if self.managed_fields else None
-        return self.difference(value, other, path)
+        return self.mismatch(value, other, path)
 
     def _name_in(self, found: Json, key: str) -> str:
-        """The name in `found` of what was recorded as `key`, which may hold placeholders."""
+        """The key in `found` for the recorded `key`, which may contain placeholders."""
         if key in found or not has_placeholder(key):
             return key
         for name in found:
@@ -158,21 +161,21 @@ class Agreement:
 
     def _of_lists(self, recorded: list[Any], found: list[Any], path: str) -> Mismatch | None:
         for i, (a, b) in enumerate(zip_longest(recorded, found, fillvalue=ABSENT)):
-            inner = self.difference(a, b, f"{path}[{i}]")
+            inner = self.mismatch(a, b, f"{path}[{i}]")
             if inner is not None:
                 return inner
         return None
 
     def _of_managers(self, recorded: Any, found: Any, path: str) -> Mismatch | None:
-        """Entries by who wrote how, in any order; when they did counts by presence only."""
+        """Compare entries by manager in any order; only the presence of times counts."""
         if not isinstance(recorded, list) or not isinstance(found, list):
-            return self.difference(recorded, found, path)
+            return self.mismatch(recorded, found, path)
         by_key = {_manager(entry): entry for entry in found}
         for entry in recorded:
             key = _manager(entry)
             if key not in by_key:
                 return Mismatch(f"{path}{list(key)}", entry, ABSENT)
-            inner = self.difference(entry, by_key.pop(key), f"{path}{list(key)}")
+            inner = self.mismatch(entry, by_key.pop(key), f"{path}{list(key)}")
             if inner is not None:
                 return inner
         for key, entry in by_key.items():
@@ -182,11 +185,15 @@ class Agreement:
     # --- refusals --------------------------------------------------------------------------
 
     def _of_refusals(self, recorded: Json, found: Json, path: str) -> Mismatch | None:
-        recorded = with_chance_of(recorded, found)
+        recorded = with_generated_values_of(recorded, found)
         message, causes = recorded.get("message", ""), _causes(recorded)
         is_go = any(words in message for words in _GO_DECODER)
-        told = str(found.get("message"))
-        if is_go or same_words(message, told) or same_problems(message, told):
+        message_found = str(found.get("message"))
+        if (
+            is_go
+            or same_problem_list(message, message_found)
+            or same_typed_errors(message, message_found)
+        ):
             recorded = {**recorded, "message": found.get("message")}
         if is_go:
             causes = _causes(found)
@@ -197,7 +204,7 @@ class Agreement:
 
 
 def _is_place(path: str) -> bool:
-    """Whether it says where a pod runs."""
+    """Whether the field names a node or zone."""
     return (
         path.endswith((".zone", "nodeName", "nominatedNodeName", "topology.kubernetes.io/zone"))
         or ".cells[" in path
@@ -205,12 +212,12 @@ def _is_place(path: str) -> bool:
 
 
 def _is_of_list(path: str) -> bool:
-    """Whether it is the version of a list, a table or a bookmark: no object's own."""
+    """Whether the field is the version of a list, table or bookmark."""
     return path.startswith(("list.metadata.", "bookmark.metadata."))
 
 
 def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
-    """Both without what does not count: builds, what columns mean, items that were cut off."""
+    """Both without build information, column descriptions and truncated items."""
     if _COLUMNS in path:
         return _without(recorded, "description"), _without(found, "description")
     if "gitVersion" in recorded:
@@ -218,7 +225,7 @@ def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
     if "jwks_uri" in recorded:
         return _without(recorded, *_SIGNED), _without(found, *_SIGNED)
     if _SLICES in (recorded.get("labels") or {}):
-        # How often a slice was written depends on how fast one pod came after the other.
+        # How often a slice was written depends on the timing of pods.
         return _without(recorded, "generation"), _without(found, "generation")
     if "$omitted_items" in recorded and isinstance(found.get("items"), list):
         found = {**found, "items": found["items"][: len(recorded["items"])]}
@@ -247,7 +254,7 @@ def _with_causes(status: Json, causes: Sequence[Any]) -> Json:
 
 
 def _in_order_of(recorded: list[Any], found: list[Any]) -> list[Any]:
-    """`recorded` rearranged so that what is in both stands where `found` has it."""
+    """`recorded` in the order of `found`, if they have the same causes."""
     left, ordered = list(recorded), []
     for cause in found:
         same = next((c for c in left if _same_cause(c, cause)), None)

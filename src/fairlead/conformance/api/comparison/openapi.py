@@ -1,8 +1,8 @@
-"""OpenAPI documents in the form in which two servers can be compared.
+"""Normalizes OpenAPI documents for comparison.
 
-The recorded server was built with a JSON library that writes the fields of Go's embedded types as
-members of their own (`SchemaProps`, `OperationProps`, ...), which no client expects; these are
-taken apart again. Texts for people were left out of the recording.
+The recorded server used a JSON library that writes the fields of Go's embedded types as separate
+members (`SchemaProps`, `OperationProps`, ...), which no client expects; they are inlined again.
+Descriptions were not recorded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMED_FREELY: Final = ("properties", "schemas", "paths", "definitions")
 
 
 def as_published(value: Any) -> Any:
-    """A recorded document as other builds of the same server write it."""
+    """A recorded document as other builds of the same server publish it."""
     if isinstance(value, list):
         return [as_published(item) for item in value]
     if not isinstance(value, dict):
@@ -42,7 +42,7 @@ def as_published(value: Any) -> Any:
 
 
 def without_words(value: Any, *, is_named_freely: bool = False) -> Any:
-    """A document without descriptions; a property may be called that."""
+    """A document without descriptions; properties named `description` are kept."""
     if isinstance(value, list):
         return [without_words(item) for item in value]
     if not isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""Placeholders: what stands in a recording for values that no two runs share.
+"""Placeholders in recordings for values that differ between runs.
 
-`<uid:3>` is the third uid of a case. The first value that is met in its place is bound to it, and
-from then on the placeholder means that value, in answers and in requests. Resource versions keep
-their order too. Times are asked for their form only: how long a replay takes is chance.
+`<uid:3>` is the third uid of a case. The first value found in its place is bound to it; from then
+on the placeholder means that value, in responses and requests. Resource versions must also keep
+their order. Times only need the right form, because the duration of a replay varies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 SECOND_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 MICRO_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
-# What may stand in the place of each placeholder.
+# The form of the values of each placeholder.
 _FORMS: Final[Mapping[str, str]] = {
     "uid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
     "rv": r"\d+",
@@ -54,7 +54,7 @@ class _Form:
 
 @lru_cache(maxsize=4096)
 def _form(text: str) -> _Form | None:
-    """The pattern of a recorded text, None where it has no placeholder."""
+    """The pattern of a recorded text, None if it has no placeholder."""
     parts, names, end = [], [], 0
     for found in _PLACEHOLDER.finditer(text):
         parts += [re.escape(text[end : found.start()]), f"({_FORMS[found[1]]})"]
@@ -67,27 +67,27 @@ def _form(text: str) -> _Form | None:
 
 
 def has_placeholder(text: str) -> bool:
-    """Whether anything in `text` stands for something else."""
+    """Whether `text` contains a placeholder."""
     return _form(text) is not None
 
 
 def same_form(recorded: str, found: str) -> bool:
-    """Whether `found` is `recorded` but for values in placeholders; nothing is bound."""
+    """Whether `found` matches `recorded` with any values; nothing is bound."""
     form = _form(recorded)
     return recorded == found if form is None else form.pattern.fullmatch(found) is not None
 
 
 @dataclass(slots=True)
-class Bindings:
-    """What the placeholders of one case mean in this replay."""
+class PlaceholderValues:
+    """The values of one case's placeholders in this replay."""
 
     _values: dict[str, object] = field(default_factory=dict)
     _versions: dict[int, int] = field(default_factory=dict)
 
     def matches(self, recorded: str, found: object, *, exact_version: bool = False) -> bool:
-        """Whether `found` can stand where `recorded` was; binds what was not bound.
+        """Whether `found` matches `recorded`; binds unbound placeholders.
 
-        `exact_version`: a lone resource version is an object's own, so it keeps rank and value.
+        With `exact_version` a resource version must keep its rank among versions and its value.
         """
         form = _form(recorded)
         if form is None:
@@ -105,7 +105,7 @@ class Bindings:
         )
 
     def names_another(self, recorded: str, found: str) -> bool:
-        """Whether `found` is `recorded` but for generated names of other things of the case."""
+        """Whether `found` is `recorded` with the generated names of other objects of the case."""
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None
         if form is None or matched is None or {name for name, _ in form.stands_for} != {"gen"}:
@@ -114,7 +114,7 @@ class Bindings:
         return known.issuperset(matched.groups())
 
     def filled(self, value: Any) -> Any:
-        """A recorded request with the values of this replay in it."""
+        """A recorded request with the values of this replay."""
         match value:
             case str():
                 return self._filled_text(value)
@@ -132,7 +132,7 @@ class Bindings:
         return _PLACEHOLDER.sub(lambda m: str(self._value(m[0], m[1], m[2] or "")), text)
 
     def _value(self, placeholder: str, name: str, key: str) -> object:
-        """What is bound; else something of the right form that is remembered from now on."""
+        """The bound value; else a new value of the right form, which is bound."""
         text = f"{name}:{key}"
         if text not in self._values:
             made = _made_up(name, key)
@@ -161,7 +161,7 @@ class Bindings:
 
 
 def _made_up(name: str, key: str) -> str | None:
-    """A value for a placeholder that a request needs before any answer showed it."""
+    """A value for a placeholder that a request needs before any response had it."""
     number = int(re.sub(r"\D", "", key) or 0)
     match name:
         case "uid":

@@ -1,8 +1,7 @@
-"""Comparing what a command printed, line by line.
+"""Compares what a command printed, line by line.
 
-A line with a placeholder has another width, and so may have the columns above and below it: then
-runs of blanks count as one. Lines with generated names may stand in another order, for they are
-sorted by them.
+Values of placeholders change the width of columns, so runs of blanks count as one blank. Lines with
+generated names may be in a different order, because they are sorted by name.
 """
 
 from __future__ import annotations
@@ -18,53 +17,57 @@ import yaml
 
 from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.comparison.agreement import Agreement
-from fairlead.conformance.api.comparison.placeholder import Bindings, has_placeholder, same_form
+from fairlead.conformance.api.comparison.placeholder import (
+    PlaceholderValues,
+    has_placeholder,
+    same_form,
+)
 from fairlead.conformance.comparison import ABSENT, Mismatch
 
 _BLANKS: Final = re.compile(r" {2,}|\t+ *")
 _KLOG: Final = re.compile(r"^[EWI]\d{4} [\d:.]+ +\d+ ", re.MULTILINE)
 _DRAFT: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
-# Among equal nodes upstream's choice is chance.
 _SUFFIX: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
 _HASH: Final = re.compile(rf"(?<=[-=])[{SUFFIX_ALPHABET}]{{8,10}}\b")
 _MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-| |\Z)")  # of a CronJob's Job, since 1970
-# Which process of a machine holds a Lease was recorded as it was.
+# The process that holds a Lease was recorded verbatim.
 _HOLDER: Final = re.compile(r"(?<=_)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _GENERATED: Final = re.compile(r"<(?:hash|gen):")
-_MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # which of a set's pods it is may be chance
+_MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # any pod of a set
 _YAML: Final = ("apiVersion: ", "kind: ")
 _PODS: Final = re.compile(r'\b(?!node/)[\w.-]+/"?[\w.:<>-]+"?(?:, [\w.-]+/[\w.:<>-]+)*')
 _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
 
 
-def difference(
-    recorded: str, found: str, bindings: Bindings, called: str, *, in_order: bool = True
+def mismatch(
+    recorded: str, found: str, bindings: PlaceholderValues, called: str, *, in_order: bool = True
 ) -> Mismatch | None:
-    """The first line that differs; `called` is which output it is.
+    """The first mismatching line; `called` is the name of the output.
 
-    One object is compared as what it is. `in_order` False: lines may come in any.
+    A single JSON or YAML object is compared as a value. With `in_order` False lines may be in any
+    order.
     """
     objects = _object(recorded), _object(found)
     if objects[0] is not None and objects[1] is not None:
-        return Agreement(bindings, managed_fields=True).difference(*objects, called)
+        return Agreement(bindings, managed_fields=True).mismatch(*objects, called)
     lines, others = _lines(recorded, recorded), _lines(found, recorded)
-    told = _in_order(lines, others, deepcopy(bindings), called)
-    if told is not None:
+    found_mismatch = _in_order(lines, others, deepcopy(bindings), called)
+    if found_mismatch is not None:
         rearranged = _rearranged(lines, others, any_line=not in_order)
         if rearranged is None:
-            return told
+            return found_mismatch
         others = rearranged
-    return None if _in_order(lines, others, bindings, called) is None else told
+    return None if _in_order(lines, others, bindings, called) is None else found_mismatch
 
 
-def said_of_pods(text: str) -> str:
-    """What a drain said, once each, whichever pods it said it of: where they run is chance."""
+def drain_messages(text: str) -> str:
+    """The distinct messages of a drain, without pod names: their placement is random."""
     said = {_PODS.sub("<pods>", line): None for line in text.splitlines()}
     return "".join(f"{line}\n" for line in said)
 
 
 def _in_order(
-    lines: list[str], others: list[str], bindings: Bindings, called: str
+    lines: list[str], others: list[str], bindings: PlaceholderValues, called: str
 ) -> Mismatch | None:
     for number, (expected, shown) in enumerate(zip_longest(lines, others, fillvalue=ABSENT), 1):
         if not _is_same(expected, shown, bindings):
@@ -73,7 +76,7 @@ def _in_order(
 
 
 def _lines(text: str, recorded: str) -> list[str]:
-    """The lines of an output, without what differs from run to run."""
+    """The lines of an output without parts that differ between runs."""
     text = _DRAFT.sub("<draft>", _KLOG.sub("E<klog> ", _HOLDER.sub("<holder>", text)))
     if has_placeholder(recorded):
         text = _BLANKS.sub(" ", text)
@@ -81,9 +84,9 @@ def _lines(text: str, recorded: str) -> list[str]:
 
 
 def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[str] | None:
-    """`others` so that each stands beside a line that it could be, None where that cannot be.
+    """`others` in the order of the matching `lines`; None if they do not match.
 
-    Unless `any_line` may move, only lines with generated names do.
+    Without `any_line` only lines with generated names may move.
     """
     left, found, moved = list(others), [], []
     for line in lines:
@@ -110,7 +113,7 @@ def _is_alike(expected: str, shown: str) -> bool:
     return any(same_form(cut(expected), cut(shown)) for cut in _CUTS)
 
 
-def _is_same(expected: str, shown: str, bindings: Bindings) -> bool:
+def _is_same(expected: str, shown: str, bindings: PlaceholderValues) -> bool:
     return any(bindings.matches(cut(expected), cut(shown)) for cut in _CUTS)
 
 
@@ -130,12 +133,12 @@ def _without_names(line: str) -> str:
     return _MADE.sub("", _without_suffixes(line))
 
 
-# What of a line must be the same, from all of it to what no chance has a part in.
+# Parts of a line to compare, from the whole line to only its deterministic parts.
 _CUTS: Final = (_whole, _without_nodes, _without_suffixes, _without_names)
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """What JSON or YAML shows, None where it is something else or a YAML of several."""
+    """The object in JSON or YAML text; None if it is anything else or several documents."""
     with suppress(ValueError, yaml.YAMLError):
         if text.startswith(_YAML):
             found = yaml.CSafeLoader(text).get_single_data()

@@ -1,4 +1,4 @@
-"""Comparing one answer with the recorded one: status, the headers that clients read, and body."""
+"""Compares a response with the recorded one: status, the headers that clients use, and body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairlead.api.json import Json
 from fairlead.conformance.api.comparison.agreement import Agreement
 from fairlead.conformance.api.comparison.openapi import as_published, without_words
 from fairlead.conformance.api.replay.exchange import Exchange
-from fairlead.conformance.api.replay.transport import Answer
+from fairlead.conformance.api.replay.transport import HttpAnswer
 from fairlead.conformance.comparison import Mismatch
 
 _HEADERS: Final = (
@@ -37,40 +37,40 @@ _TOO_EARLY: Final = "maybe not yet served"
 _LISTS: Final = ("items", "rows", "$names")
 
 
-def difference(exchange: Exchange, answer: Answer, agreement: Agreement) -> Mismatch | None:
-    """Where the answer to a step differs; of preparations it only matters that they succeed."""
+def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mismatch | None:
+    """The first mismatch of a step's response; setup steps only have to succeed."""
     recorded = exchange.answer
     if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):
-        return None  # no answer, or one that came too early
+        return None  # no response, or one that came too early
     recorded_body = recorded.get("body")
     if _was_too_early(exchange, recorded):
         return None
     is_text = "$text" in (recorded_body or ())
     body = _of_the_case(exchange, recorded_body, content(answer, as_text=is_text))
     if exchange.is_setup:
-        agreement.difference(recorded_body, body, "body")  # to bind what can be bound
+        agreement.mismatch(recorded_body, body, "body")  # to bind placeholders
         return _of_setup(recorded, answer, body)
     if agreement.structure:
-        agreement.difference(recorded_body, body, "body")  # to bind what can be bound
+        agreement.mismatch(recorded_body, body, "body")  # to bind placeholders
         return _of_structure(recorded, answer, body)
     if answer.status != recorded["status"]:
         if answer.status == 406 and "$protobuf" in (recorded_body or ()):
             return Mismatch(NOT_SERVED, "protobuf", _message(body))
-        return Mismatch("status", _told(recorded), [answer.status, _message(body)])
+        return Mismatch("status", _recorded_status(recorded), [answer.status, _message(body)])
     return _of_headers(recorded, answer, agreement) or of_body(recorded_body, body, agreement)
 
 
 def _was_too_early(exchange: Exchange, recorded: Json) -> bool:
-    """Whether what was asked for was just being made; a server may be done with it at once."""
+    """Whether the recorded server was not yet ready; ours may be ready at once."""
     is_starting = recorded["status"] == 429 and _message(recorded.get("body")) == _STARTING
     return is_starting or exchange.step.get("note") == _TOO_EARLY
 
 
 def _of_the_case(exchange: Exchange, recorded: Any, found: Any) -> Any:
-    """A Table cut down as those in the recordings are.
+    """`found` truncated like the Tables in the recordings.
 
-    Those of the whole cluster have only the rows of what the case itself has made, and of some of
-    a namespace only the first row was kept.
+    Cluster-wide Tables have only the rows of objects that the case created, and some Tables of a
+    namespace have only their first row.
     """
     is_of_cluster = "/namespaces/" not in exchange.step["request"]["path"]
     match recorded, found:
@@ -87,17 +87,14 @@ def _first_cell(row: Json) -> str:
     return str((row.get("cells") or [""])[0])
 
 
-def _of_structure(recorded: Json, answer: Answer, body: object) -> Mismatch | None:
-    """Where an answer is of another sort: refused for its form, or of another kind.
-
-    That something is not there, or there already, depends on what was before.
-    """
+def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
+    """The mismatch of status class or kind; 404 and 409 depend on other objects: ignored."""
     depends = {recorded["status"], answer.status} & {404, 409}
     if answer.status // 100 != recorded["status"] // 100:
         return (
             None
             if depends
-            else Mismatch("status", _told(recorded), [answer.status, _message(body)])
+            else Mismatch("status", _recorded_status(recorded), [answer.status, _message(body)])
         )
     match recorded.get("body"):
         case {"kind": kind} | {"$protobuf": {"kind": kind}} if answer.status < 300:
@@ -108,7 +105,7 @@ def _of_structure(recorded: Json, answer: Answer, body: object) -> Mismatch | No
 
 
 def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch | None:
-    """Where a body differs; a server may answer JSON where protobuf was recorded."""
+    """The first mismatch of a body; JSON is accepted where protobuf was recorded."""
     match recorded:
         case {"$protobuf": {"kind": kind, "apiVersion": version}}:
             shown = found if isinstance(found, dict) else {}
@@ -120,32 +117,32 @@ def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch |
             return _of_text(text, found if isinstance(found, str) else "", agreement)
         case {"openapi": str()}:
             published = without_words(as_published(recorded))
-            return agreement.difference(published, without_words(found), "body")
+            return agreement.mismatch(published, without_words(found), "body")
         case dict() if any(key in recorded for key in _LISTS):
-            return agreement.difference(recorded, found, "list")
+            return agreement.mismatch(recorded, found, "list")
         case _:
-            return agreement.difference(recorded, found, "body")
+            return agreement.mismatch(recorded, found, "body")
 
 
 def _of_text(recorded: str, found: str, agreement: Agreement) -> Mismatch | None:
-    """Versions in a text were recorded as they were; YAML may be written in more than one way."""
+    """Compare texts without resource versions, and YAML as values."""
     if recorded.startswith("{"):
         with suppress(ValueError):
-            return agreement.difference(_json_lines(recorded), _json_lines(found), "body")
+            return agreement.mismatch(_json_lines(recorded), _json_lines(found), "body")
     texts = [_VERSION.sub("", text) for text in (recorded, found)]
     if _YAML.match(recorded):
         values = [yaml.CSafeLoader(text).get_single_data() for text in texts]
-        return agreement.difference(values[0], values[1], "body")
-    return agreement.difference(texts[0], texts[1], "body")
+        return agreement.mismatch(values[0], values[1], "body")
+    return agreement.mismatch(texts[0], texts[1], "body")
 
 
 def _json_lines(text: str) -> list[Any]:
-    """Each line as a JSON value, versions left out. Raises ValueError."""
+    """Each line as a JSON value without versions. Raises ValueError."""
     return [json.loads(_VERSION_MEMBER.sub("", line)) for line in text.splitlines()]
 
 
-def content(answer: Answer, *, as_text: bool = False) -> object:
-    """The body as a JSON value, as text where it is none, None where there is none."""
+def content(answer: HttpAnswer, *, as_text: bool = False) -> object:
+    """The body as JSON value, else as text; None if it is empty."""
     body = answer.body
     if "gzip" in answer.values("content-encoding"):
         body = gzip.decompress(body)
@@ -157,14 +154,14 @@ def content(answer: Answer, *, as_text: bool = False) -> object:
     return body.decode(errors="replace")
 
 
-def _of_setup(recorded: Json, answer: Answer, body: object) -> Mismatch | None:
-    """What it makes may be there already, or have been there when it was recorded."""
+def _of_setup(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
+    """A setup step may fail because its object exists already, now or when it was recorded."""
     if recorded["status"] >= 400 or answer.status < 300 or answer.status == 409:
         return None
     return Mismatch("setup", recorded["status"], [answer.status, _message(body)])
 
 
-def _of_headers(recorded: Json, answer: Answer, agreement: Agreement) -> Mismatch | None:
+def _of_headers(recorded: Json, answer: HttpAnswer, agreement: Agreement) -> Mismatch | None:
     protobuf = isinstance(recorded.get("body"), dict) and "$protobuf" in recorded["body"]
     for name in _HEADERS:
         if protobuf and name == "content-type":
@@ -173,18 +170,18 @@ def _of_headers(recorded: Json, answer: Answer, agreement: Agreement) -> Mismatc
             continue
         expected = recorded["headers"].get(name, [])
         expected = [expected] if isinstance(expected, str) else expected
-        found = agreement.difference(expected, answer.values(name), name)
+        found = agreement.mismatch(expected, answer.values(name), name)
         if found is not None:
             return found
     return None
 
 
-def _told(recorded: Json) -> list[object]:
+def _recorded_status(recorded: Json) -> list[object]:
     return [recorded["status"], _message(recorded.get("body"))]
 
 
 def _message(body: object) -> object:
-    """The gist of a body for whoever reads of an unexpected status."""
+    """The message or kind of a body, for reports of an unexpected status."""
     match body:
         case {"message": str(message)}:
             return message

@@ -1,7 +1,7 @@
-"""Chance: texts that say the same, though no two runs of upstream share their words.
+"""Compares texts that vary between runs of upstream.
 
-Names that are made up stand in texts as they were recorded, Go comes to the entries of a map in any
-order, and which of equal nodes or quotas is named first is anybody's guess.
+Generated names appear in texts verbatim, Go iterates maps in random order, and upstream chooses
+randomly among equal nodes and quotas.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from fairlead.api.json import Json
 from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.comparison.placeholder import has_placeholder
 
-# A version in a message was recorded as it was.
+# Versions in messages were recorded verbatim.
 _VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")
 _OLDEST: Final = re.compile(r"(too old resource version: \S+ \()(\d+)(?=\))")
-# The minute (since 1970) in the name of a CronJob's Job was, too.
+# So was the minute (since 1970) in the name of a CronJob's Job,
 _MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-|\Z)")
-# So was the end of a pod's name in a text, if the pod itself never came to be.
-_UNBORN: Final = re.compile(rf"(?<=>-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
-# A template's hash in a text was recorded as it was.
+# the suffix of a pod's name in a text, if the pod was never created,
+_ABSENT_POD: Final = re.compile(rf"(?<=>-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
+# the hash of a pod template,
 _HASH: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{8,10}}\b")
-# Whole values of printed objects were recorded as they were, too.
+# and whole values of printed objects.
 _PRINTED: Final = (
     (".pod-template-hash", re.compile(rf"[{SUFFIX_ALPHABET}]{{8,10}}")),
     ("metadata.resourceVersion", re.compile(r"\d+")),
@@ -32,42 +32,42 @@ _UNTYPED: Final = re.compile(
     r"(failed to create typed patch object \([^)]*\)): (?:errors:\n  )?(.*)", re.DOTALL
 )
 _UNKNOWN: Final = "field not declared in schema"
-_CHANCES: Final = (_HASH, _MINUTE)
+_VARIABLE: Final = (_HASH, _MINUTE)
 PLACE: Final = re.compile(r"node-[123]|zone-[ab]")
 _QUOTA: Final = re.compile(r"(?<=exceeded quota: )[^ ,]+(?=,)")
 
 
-def is_made_up(path: str, recorded: str, found: str) -> bool:
-    """Whether both texts of an object that was printed are of a sort that no two runs share."""
+def is_generated(path: str, recorded: str, found: str) -> bool:
+    """Whether both texts at `path` of a printed object have the form of a generated value."""
     form = next((form for member, form in _PRINTED if path.endswith(member)), None)
     return form is not None and all(form.fullmatch(text) for text in (recorded, found))
 
 
-def without_unborn(recorded: str) -> str:
-    """A text with a placeholder where it names a pod that never came to be."""
-    return _UNBORN.sub("<gen>", recorded)
+def without_absent_pods(recorded: str) -> str:
+    """A text with placeholders for names of pods that were never created."""
+    return _ABSENT_POD.sub("<gen>", recorded)
 
 
-def without_made_up(recorded: str, found: str) -> tuple[str, str]:
-    """Both without hashes and minutes in names, where the recording has such."""
-    for chance in _CHANCES:
+def without_generated(recorded: str, found: str) -> tuple[str, str]:
+    """Both texts without hashes and minutes in names, if the recording has any."""
+    for chance in _VARIABLE:
         if chance.search(recorded):
             recorded, found = chance.sub("any", recorded), chance.sub("any", found)
     return recorded, found
 
 
-def with_places_of(recorded: str, found: str) -> str:
-    """`recorded` with the nodes that `found` names, one for one."""
+def with_nodes_of(recorded: str, found: str) -> str:
+    """`recorded` with its node names replaced by those in `found`, if they are as many."""
     places = PLACE.findall(found)
     if len(places) != len(PLACE.findall(recorded)):
         return recorded
     return PLACE.sub(lambda _: places.pop(0), recorded)
 
 
-def same_problems(recorded: str, found: str) -> bool:
-    """Whether what is said of a configuration that is not of its type may both be said.
+def same_typed_errors(recorded: str, found: str) -> bool:
+    """Whether both are typed-patch errors and the fields of one include those of the other.
 
-    Upstream stops at the first field that it does not know, and comes to fields by chance.
+    Upstream visits fields in random order and stops at the first unknown one.
     """
     one, other = _UNTYPED.fullmatch(recorded), _UNTYPED.fullmatch(found)
     if one is None or other is None or one[1] != other[1]:
@@ -76,8 +76,8 @@ def same_problems(recorded: str, found: str) -> bool:
     return _UNKNOWN in recorded and (sides[0] <= sides[1] or sides[1] <= sides[0])
 
 
-def with_chance_of(recorded: Json, found: Json) -> Json:
-    """`recorded` with the generated name and the versions that `found` has."""
+def with_generated_values_of(recorded: Json, found: Json) -> Json:
+    """`recorded` with the generated name and the versions of `found`."""
     before = (recorded.get("details") or {}).get("name", "")
     after = (found.get("details") or {}).get("name", "")
     text = json.dumps(recorded)
@@ -94,17 +94,17 @@ def with_chance_of(recorded: Json, found: Json) -> Json:
 
 
 def as_generated(recorded: str, found: str) -> str:
-    """`found` where both may be the same but for a generated suffix, else `recorded`."""
+    """`found` if both differ only in a generated suffix, else `recorded`."""
     prefix = recorded[:-SUFFIX_LENGTH]
     suffixes = recorded[len(prefix) :] + found[len(prefix) :]
     alike = len(recorded) == len(found) and found.startswith(prefix) and bool(prefix)
     return found if alike and set(suffixes) <= set(SUFFIX_ALPHABET) else recorded
 
 
-def same_words(recorded: str, found: object) -> bool:
-    """Whether both messages list the same complaints, in any order; of the same quota or another.
+def same_problem_list(recorded: str, found: object) -> bool:
+    """Whether both messages list the same problems in any order, ignoring which quota is named.
 
-    Which of several quotas is found to be exceeded first is chance, too.
+    Which of several exceeded quotas is reported first is random.
     """
     if not isinstance(found, str) or has_placeholder(recorded):
         return False

@@ -1,4 +1,4 @@
-"""Comparing what a watch showed: types and objects in order, by object.
+"""Compares the events of a watch: types and objects, in order for each object.
 
 Events of different objects may interleave differently, and bookmarks that only report progress
 come when they come; a bookmark that ends the initial events stands where it stands.
@@ -17,7 +17,7 @@ from fairlead.conformance.comparison import Mismatch
 _INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
-def difference(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch | None:
+def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch | None:
     """Where the events of a watch differ from those of a recorded answer."""
     if recorded.get("end") == "server-closed" and not found.ended:
         return Mismatch("end", "server-closed", "open")
@@ -44,7 +44,7 @@ def _of_events(
             return Mismatch(f"events of {key}", _types(events), _types(others))
         for i, (event, other) in enumerate(zip(events, others, strict=True)):
             path = "bookmark" if event["type"] == "BOOKMARK" else f"{key}[{i}]"
-            inner = agreement.difference(event["object"], other["object"], path)
+            inner = agreement.mismatch(event["object"], other["object"], path)
             if inner is not None:
                 return inner
     for key, others in shown.items():

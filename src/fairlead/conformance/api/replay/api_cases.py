@@ -1,4 +1,4 @@
-"""The kind of case files that record exchanges with an API server."""
+"""ApiCases: the kind of case files that record exchanges with an API server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison.response import NOT_SERVED
-from fairlead.conformance.api.replay.case_replay import differences
+from fairlead.conformance.api.replay.case_replay import mismatches
 from fairlead.conformance.api.replay.transport import Transport
 from fairlead.conformance.comparison import Mismatch, Remark
 
@@ -20,11 +20,10 @@ Finding = Mismatch | Remark | None
 
 @dataclass(frozen=True, slots=True)
 class ApiCases:
-    """A line is a case with its exchanges; each is replayed on what `servers` gives for it.
+    """Lines that are cases with exchanges; each is replayed on the servers that `servers` returns.
 
-    Where that is several servers, any of them could have been recorded: the case agrees if it does
-    with one. What differs is told of the first. `every`: tell every step that differs, not the
-    first one only. `run`: lines with a command are commands, to be run.
+    A case agrees if it agrees on any of them; mismatches of the first are reported. `every` reports
+    every mismatching step instead of the first one. `run` executes lines with a command.
     """
 
     servers: Callable[[Json], Iterable[Transport]]
@@ -33,19 +32,19 @@ class ApiCases:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """None that must be objects."""
+        """None."""
         return ()
 
     def recognizes(self, line: Json) -> bool:
-        """Exchanges stand under `steps`, with the theme they belong to."""
+        """Whether the line has a theme, and steps or a command."""
         return "theme" in line and ("argv" in line or isinstance(line.get("steps"), list))
 
     def name_of(self, line: Json) -> str | None:
-        """The line has it."""
+        """The id of the line."""
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:
-        """Ask the server, and compare; what it says not to serve is only remarked."""
+        """Replay and compare; features that the server does not have only give a remark."""
         told = self.run(line) if self.run and "argv" in line else self._replayed(line)
         found = [difference for difference in told if difference.path != NOT_SERVED]
         if told and not found:
@@ -56,12 +55,12 @@ class ApiCases:
         return found[0] if found else None
 
     def _replayed(self, line: Json) -> list[Mismatch]:
-        """What differs on the first server, unless another one answers as was recorded."""
+        """The mismatches on the first server; none if another server agrees."""
         first: list[Mismatch] = []
         for server in self.servers(line):
             for _ in range(1 + _is_second_attempt(line)):
                 server.begin()
-                told = list(differences(line, server))
+                told = list(mismatches(line, server))
             first = first or told
             if all(difference.path == NOT_SERVED for difference in told):
                 return told
@@ -69,9 +68,9 @@ class ApiCases:
 
 
 def _is_second_attempt(line: Json) -> bool:
-    """Whether the recorder's namespace was there already, with what the case had left in it.
+    """Whether the recording was a second attempt, with the namespace of the first one.
 
-    Otherwise every case begins with making one that nobody has.
+    Normally every case starts by creating a new namespace.
     """
     first = line["steps"][0] if line["steps"] else {}
     is_made = bool(first.get("setup")) and first["request"]["path"] == _NAMESPACES

@@ -1,7 +1,6 @@
-"""Replaying one case: its requests in order, each answer against the recorded one.
+"""Replays one case: sends its requests in order and compares each response.
 
-A watch begins where it stands in the case, goes on beside the steps after it, and is compared
-when they are through.
+A watch starts at its step, stays open during the following steps, and is compared at the end.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison import response, watch_events
 from fairlead.conformance.api.comparison.agreement import Agreement
-from fairlead.conformance.api.comparison.placeholder import Bindings
+from fairlead.conformance.api.comparison.placeholder import PlaceholderValues
 from fairlead.conformance.api.replay.exchange import Exchange, NotReplayableError
 from fairlead.conformance.api.replay.transport import Transport, Watching
 from fairlead.conformance.api.replay.validators import Validators
@@ -27,22 +26,22 @@ _LATE_MS = 20
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A watch that goes on."""
+    """An open watch."""
 
     number: int
     exchange: Exchange
     watching: Watching
 
 
-def differences(
+def mismatches(
     case: Json, transport: Transport, kept: Validators | None = None
 ) -> Iterator[Mismatch]:
-    """The first difference of each step that differs, in order; watches last.
+    """The first mismatch of each mismatching step in order, watches last.
 
-    `kept` is what a client knows from earlier cases. One whose path is NOT_SERVED is about what
-    the server says that it does not do.
+    `kept` are validators from earlier cases. A mismatch with path NOT_SERVED means that the server
+    does not support the request.
     """
-    bindings = Bindings()
+    bindings = PlaceholderValues()
     theme = case.get("theme")
     agreement = Agreement(
         bindings,
@@ -57,17 +56,17 @@ def differences(
     for number, step in enumerate(case["steps"]):
         exchange = Exchange(step)
         try:
-            asking = exchange.asking(bindings, default)
+            request = exchange.request(bindings, default)
         except NotReplayableError:
             continue
         transport.reach(exchange.at_ms)
-        asking = kept.translated(asking, exchange, transport)
+        request = kept.translated(request, exchange, transport)
         if exchange.is_watch:
-            open_watches.append(_Open(number, exchange, transport.watch(asking)))
+            open_watches.append(_Open(number, exchange, transport.watch(request)))
             continue
-        got = transport.ask(asking)
-        kept.remember(asking, got)
-        found = response.difference(exchange, got, agreement)
+        got = transport.ask(request)
+        kept.remember(request, got)
+        found = response.mismatch(exchange, got, agreement)
         if found is not None:
             yield _at(number, exchange, found)
     for watch in open_watches:
@@ -78,7 +77,7 @@ def differences(
 
 
 def _last_shown(exchange: Exchange) -> int:
-    """When the last event of a watch was recorded, in ms of its case."""
+    """The recorded time of a watch's last event, in ms of its case."""
     events = exchange.answer.get("events") or [{}]
     return exchange.at_ms + int(events[-1].get("at_ms", 0)) + _LATE_MS
 
@@ -87,10 +86,10 @@ def _of_watch(watch: _Open, agreement: Agreement) -> Mismatch | None:
     recorded = watch.exchange.answer
     ends = recorded.get("end") == "server-closed"
     end = watch.watching.finish(len(recorded.get("events", ())), until_end=ends)
-    refused = response.difference(watch.exchange, end.answer, agreement)
+    refused = response.mismatch(watch.exchange, end.answer, agreement)
     if agreement.structure:
         return refused
-    return refused or watch_events.difference(recorded, end, agreement)
+    return refused or watch_events.mismatch(recorded, end, agreement)
 
 
 def _at(number: int, exchange: Exchange, found: Mismatch) -> Mismatch:

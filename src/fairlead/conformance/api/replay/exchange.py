@@ -1,4 +1,4 @@
-"""Exchange: one recorded request with its answer, as a replay uses it."""
+"""Exchange: one recorded request and its response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.conformance.api.comparison.placeholder import Bindings, has_placeholder, same_form
+from fairlead.conformance.api.comparison.placeholder import (
+    PlaceholderValues,
+    has_placeholder,
+    same_form,
+)
 
 Query = tuple[tuple[str, str], ...]
 
@@ -19,12 +23,12 @@ _TOO_BIG: Final = 3 * 1024 * 1024 + 1024
 
 
 class NotReplayableError(Exception):
-    """The recording does not say what was sent."""
+    """The recording does not contain the request body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """A request of a replay; `user` None asks without credentials."""
+class ReplayRequest:
+    """A request of a replay; `user` None means without credentials."""
 
     method: str
     path: str
@@ -35,7 +39,7 @@ class Asking:
 
     @property
     def timeout_s(self) -> float | None:
-        """How long a watch may last, None where the client did not say."""
+        """The requested duration of a watch, None if the client set none."""
         for name, value in self.query:
             if name == "timeoutSeconds" and value.isdecimal():
                 return float(value)
@@ -50,47 +54,47 @@ class Exchange:
 
     @property
     def is_setup(self) -> bool:
-        """Whether it only prepares; what matters is that it can be done."""
+        """Whether the step is setup, which only has to succeed."""
         return bool(self.step.get("setup"))
 
     @property
     def is_watch(self) -> bool:
-        """Whether its answer is a stream."""
+        """Whether the response is a stream."""
         return bool(self.step.get("watch"))
 
     @property
     def at_ms(self) -> int:
-        """When it was sent, after the begin of the case."""
+        """When the request was sent, in ms after the start of the case."""
         found: int = self.step.get("at_ms", 0)
         return found
 
     @property
     def answer(self) -> Json:
-        """What was recorded; without a status where no answer came."""
+        """The recorded response; it has no status if none came."""
         found: Json = self.step["response"]
         return found
 
-    def asking(self, bindings: Bindings, default_user: str | None) -> Asking:
-        """The request to send. Raises NotReplayableError when its body was not recorded."""
-        request = self.step["request"]
-        _bind_names(bindings, request["path"], request["body"])
-        return Asking(
-            method=request["method"],
-            path=bindings.filled(request["path"]),
-            query=tuple((key, str(value)) for key, value in bindings.filled(request["query"])),
-            headers=bindings.filled(request["headers"]),
-            body=_body(bindings, request["body"]),
+    def request(self, bindings: PlaceholderValues, default_user: str | None) -> ReplayRequest:
+        """The request to send. Raises NotReplayableError if its body was not recorded."""
+        recorded = self.step["request"]
+        _bind_names(bindings, recorded["path"], recorded["body"])
+        return ReplayRequest(
+            method=recorded["method"],
+            path=bindings.filled(recorded["path"]),
+            query=tuple((key, str(value)) for key, value in bindings.filled(recorded["query"])),
+            headers=bindings.filled(recorded["headers"]),
+            body=_body(bindings, recorded["body"]),
             user=self._user(default_user),
         )
 
     def _user(self, default_user: str | None) -> str | None:
-        """Who asked. Credentials that were refused are not in the recording; any bad ones do."""
+        """The user of the request; "bad" for refused credentials, which were not recorded."""
         user: str | None = self.step.get("as", default_user)
         return "bad" if user is None and self.answer.get("status") == 401 else user
 
 
-def _bind_names(bindings: Bindings, path: str, body: object) -> None:
-    """Let the placeholders in `path` be what a body in protobuf has there: it is sent as it was."""
+def _bind_names(bindings: PlaceholderValues, path: str, body: object) -> None:
+    """Bind the placeholders in `path` to names in a protobuf body, which is sent verbatim."""
     match body:
         case {"$protobuf": {"b64": str(text)}}:
             words = _WORD.findall(base64.b64decode(text).decode("latin-1"))
@@ -103,7 +107,7 @@ def _bind_names(bindings: Bindings, path: str, body: object) -> None:
                 break
 
 
-def _body(bindings: Bindings, body: object) -> bytes:
+def _body(bindings: PlaceholderValues, body: object) -> bytes:
     match body:
         case None:
             return b""
@@ -120,7 +124,7 @@ def _body(bindings: Bindings, body: object) -> bytes:
 
 
 def _described(note: str) -> bytes:
-    """A body too large for the recording, from its description."""
+    """A body that was too large for the recording, rebuilt from its description."""
     found = _BIG.fullmatch(note)
     if found is None:
         return b'"%s"' % (b"x" * _TOO_BIG)

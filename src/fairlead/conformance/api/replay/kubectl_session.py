@@ -1,8 +1,8 @@
-"""Replaying kubectl sessions: the same commands, in order, with the kubectl at hand.
+"""Replays kubectl sessions: the same commands in order, with the installed kubectl.
 
-One cluster serves a whole file, for commands find what those before them left. Compared are what
-a command prints, on both outputs, and its exit code. Where another kubectl was recorded than the
-one at hand can stand for, the recorded requests are replayed instead.
+One cluster serves a whole file, because commands depend on earlier ones. Standard output, standard
+error and exit code are compared. If the installed kubectl cannot replace the recorded version, the
+recorded requests are replayed instead.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import yaml
 
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison import printed_output
-from fairlead.conformance.api.comparison.placeholder import Bindings
-from fairlead.conformance.api.replay.case_replay import differences
+from fairlead.conformance.api.comparison.placeholder import PlaceholderValues
+from fairlead.conformance.api.replay.case_replay import mismatches
 from fairlead.conformance.api.replay.recorded_session import (
     ASLEEP,
     EDITORS,
@@ -61,7 +61,7 @@ _MAPS: Final = frozenset(("cm", "configmap", "secret"))
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """What came of a command."""
+    """The result of a command."""
 
     exit: int
     stdout: str
@@ -70,10 +70,7 @@ class _Ran:
 
 @dataclass(slots=True)
 class KubectlSession:
-    """A cluster, and a place for kubectl to work in; both end with `close`.
-
-    `minor`: it is kubectl 1.`minor`.
-    """
+    """A cluster and a working directory for kubectl 1.`minor`; end it with `close`."""
 
     _stack: ExitStack = field(default_factory=ExitStack)
     _socket: OnSocket = field(init=False)
@@ -81,12 +78,12 @@ class KubectlSession:
     _program: str = field(init=False)
     minor: int = field(init=False)
     _namespace: str = ""
-    _hasty: int = 0
+    _commands_until_rest: int = 0
     _has_others: bool = False
     _validators: Validators = field(default_factory=Validators)
 
     def __post_init__(self) -> None:
-        """Begin. Raises ValueError where there is no kubectl."""
+        """Start the cluster. Raises ValueError if kubectl is missing."""
         program = shutil.which(PROGRAM)
         if program is None:
             raise ValueError(f"{PROGRAM} is not on the path (Debian has it as kubernetes-client)")
@@ -102,36 +99,36 @@ class KubectlSession:
         self._write_config("admin", _config(self._socket, "admin"))
 
     def close(self) -> None:
-        """End the cluster, and leave nothing behind."""
+        """Stop the cluster and remove all files."""
         self._stack.close()
 
     def judge(self, line: Json) -> list[Mismatch]:
-        """What differs when the line's command is run."""
+        """Run the command of `line`; the mismatches."""
         number = int(line["id"].split(".")[1])
         self._enter_namespace(number)
-        self._let_others(number)
-        began = self._socket.begin(at_once=self._is_hasty(line), asleep=number in ASLEEP)
+        self._create_foreign_objects(number)
+        began = self._socket.begin(at_once=self._observes_changes(line), asleep=number in ASLEEP)
         if not self._can_run(line):
             return self._replayed(line, began)
         if number in IN_VAIN and not line["kubectl"].endswith(f".{self.minor}"):
             return []
         ran = self._ran(line)
-        if line.get("setup") or _tells_its_version(line):
+        if line.get("setup") or _prints_version(line):
             return []
         return list(_compared(line, ran, str(self._work)))
 
     def _can_run(self, line: Json) -> bool:
-        """Whether the kubectl at hand stands for the recorded one.
+        """Whether the installed kubectl can replace the recorded one.
 
-        Most were recorded with one version. They are run by whichever there is: an older one has
-        other texts for some, but what is replayed as HTTP would miss the bodies in protobuf.
+        Most commands were recorded with one version and run with any: an older kubectl prints some
+        texts differently, but an HTTP replay would miss protobuf bodies.
         """
         recorded = int(line["kubectl"].split(".")[1])
         is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor
         return is_alike or "steps" not in line
 
     def _replayed(self, line: Json, began: Instant) -> list[Mismatch]:
-        """What differs when what the line's command asked is asked again."""
+        """Replay the requests of the line's command; the mismatches."""
         transport = OverHttp(
             self._socket.url,
             {user: token_of(user) for user in USERS},
@@ -140,14 +137,16 @@ class KubectlSession:
             on_reach=lambda at_ms: self._socket.reach(began + at_ms * _NS_PER_MS),
         )
         try:
-            return list(differences(line, transport, self._validators))
+            return list(mismatches(line, transport, self._validators))
         finally:
             transport.close()
 
-    def _is_hasty(self, line: Json) -> bool:
-        """Whether somebody wants to see what is on its way: one of two after who did not wait."""
-        self._hasty = _HASTY if _NO_WAIT in line["argv"] else max(0, self._hasty - 1)
-        return 0 < self._hasty < _HASTY or _ROLLING.issubset(line["argv"])
+    def _observes_changes(self, line: Json) -> bool:
+        """Whether the command observes ongoing changes: the two commands after --wait=false."""
+        self._commands_until_rest = (
+            _HASTY if _NO_WAIT in line["argv"] else max(0, self._commands_until_rest - 1)
+        )
+        return 0 < self._commands_until_rest < _HASTY or _ROLLING.issubset(line["argv"])
 
     def _enter_namespace(self, number: int) -> None:
         wanted = namespace_of(number)
@@ -155,7 +154,7 @@ class KubectlSession:
             self._namespace = wanted
             self._run(["config", "set-context", "--current", f"--namespace={wanted}"], {})
 
-    def _let_others(self, number: int) -> None:
+    def _create_foreign_objects(self, number: int) -> None:
         if (number in OTHERS) != self._has_others:
             self._has_others = not self._has_others
             verb = "create" if self._has_others else "delete"
@@ -169,7 +168,7 @@ class KubectlSession:
         given = {name: self._placed(value) for name, value in line["env"].items()}
         if line["user"] != "admin":
             given["KUBECONFIG"] = self._config_of(line["user"])
-        beside = self._beside(line.get("meanwhile"), given)
+        beside = self._start_parallel(line.get("meanwhile"), given)
         arguments = [self._placed(argument) for argument in line["argv"][1:]]
         ran = self._run(arguments, given, line["stdin"])
         if beside is not None:
@@ -192,11 +191,13 @@ class KubectlSession:
             return _Ran(-1, "", f"no end within {_TIMEOUT_S} s")
         return _Ran(done.returncode, done.stdout, done.stderr)
 
-    def _beside(self, script: str | None, env: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
-        """What happens while the command runs."""
+    def _start_parallel(
+        self, script: str | None, env: Mapping[str, str]
+    ) -> subprocess.Popen[bytes] | None:
+        """Start the script that runs in parallel to the command."""
         if script is None:
             return None
-        return subprocess.Popen(  # noqa: S603 - likewise
+        return subprocess.Popen(  # noqa: S603 - as above
             ["/bin/sh", "-c", script],
             env={**self._environment(), "K": self._program, **env},
             cwd=self._work / _HERE,
@@ -215,7 +216,7 @@ class KubectlSession:
         return text.replace(_WORK, str(self._work))
 
     def _config_of(self, user: str) -> str:
-        """The configuration of another user, in the namespace that the administrator is in."""
+        """A kubeconfig for another user with the administrator's current namespace."""
         text = (self._work / "admin.config").read_text()
         config = yaml.CSafeLoader(text).get_single_data()
         config["users"] = _config(self._socket, user)["users"]
@@ -230,13 +231,13 @@ class KubectlSession:
 
 
 def minor_of(program: str) -> int:
-    """Which 1.x a kubectl is. Raises ValueError where it does not say."""
+    """The minor version of a kubectl. Raises ValueError if it is unknown."""
     asked = [program, "version", "--client", "--output=json"]
-    said = subprocess.run(asked, capture_output=True, check=False).stdout  # noqa: S603 - likewise
+    said = subprocess.run(asked, capture_output=True, check=False).stdout  # noqa: S603 - as above
     try:
         minor: str = json.loads(said)["clientVersion"]["minor"]
     except (ValueError, KeyError):
-        raise ValueError(f"{program} does not say which version it is") from None
+        raise ValueError(f"{program} does not print its version") from None
     return int(minor.rstrip("+"))
 
 
@@ -244,30 +245,27 @@ def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Mismatch]:
     if line["exit"] != ran.exit:
         yield Mismatch("exit", [line["exit"], line["stderr"]], [ran.exit, ran.stderr])
         return
-    bindings = Bindings()
+    bindings = PlaceholderValues()
     in_order = not _is_by_chance(line)
-    of = printed_output.said_of_pods if _DRAIN in line["argv"] else str
+    of = printed_output.drain_messages if _DRAIN in line["argv"] else str
     for output, shown in (("stdout", ran.stdout), ("stderr", ran.stderr)):
         if output == "stdout" and line.get("stdout_structure_only"):
             continue
         texts = of(line[output]), of(shown.replace(work, _WORK))
-        found = printed_output.difference(*texts, bindings, output, in_order=in_order)
+        found = printed_output.mismatch(*texts, bindings, output, in_order=in_order)
         if found is not None:
             yield found
 
 
 def _is_by_chance(line: Json) -> bool:
-    """Whether lines come in the order of one of Go's maps, or of things that go on side by side.
-
-    Events of one second come in any order, and objects are sorted by what chance has named.
-    """
+    """Whether the order of lines is random: from Go maps, parallel work, or generated names."""
     words = line["argv"]
     if "describe" in words:
         return not _MAPS.isdisjoint(words) or len(_GENERATED.findall(line["stdout"])) > 1
     return not _SIDE_BY_SIDE.isdisjoint(words) or any("event" in word for word in words)
 
 
-def _tells_its_version(line: Json) -> bool:
+def _prints_version(line: Json) -> bool:
     return "version" in line["argv"][1:2]
 
 

@@ -1,4 +1,4 @@
-"""What the recorded commands found around them, by the numbers that they have in the recording."""
+"""The environment of the recorded commands, by their numbers in the recording."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fairlead.engine.core.instant import Instant, seconds
 
 _HOUR_NS: Final = 3_600_000_000_000
 _PHASE: Final = seconds(139)
-# The context's namespace, from the command with that number on.
+# The context's namespace, starting at the command with that number.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
-# While these ran the controllers had not begun yet.
+# Controllers were not running during these commands.
 ASLEEP: Final = range(601, 630)
-# What an old kubectl asked for under an API that is gone, so that nothing came of it.
+# An old kubectl used an API that no longer exists here.
 IN_VAIN: Final = frozenset((323,))
-# The editors that the recordings were made with.
+# The editors used in the recordings.
 _SED: Final = '#!/bin/sh\nsed -i -E {} "$1"\n'
 EDITORS: Final[Mapping[str, str]] = {
     "ed1.sh": _SED.format(
@@ -26,7 +26,7 @@ EDITORS: Final[Mapping[str, str]] = {
     "ed2.sh": _SED.format("-e 's/^  a:.*/  a: \"edited\"/'"),
     "ed3.sh": _SED.format(r"-e 's/^( *)matchLabels:$/&\n\1  zz: yy/'"),
 }
-# What others had in the recorded cluster, for the commands with these numbers.
+# Objects of other users in the recorded cluster during these commands.
 OTHERS: Final = range(301, 401)
 LEFT_BEHIND: Final[Json] = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -59,14 +59,14 @@ LEFT_BEHIND: Final[Json] = {
 
 
 def session_start() -> Instant:
-    """When the session begins: at the same minute of an hour each time.
+    """The start of the session: always the same minute of an hour, because of CronJobs.
 
-    kubectl reckons ages by the machine's clock, and time goes faster here, so it is one that is
-    past. Upstream's CronJobs look at the minute.
+    kubectl computes ages with the machine's clock and the session's clock runs faster, so the
+    session starts in the past.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS + _PHASE
 
 
 def namespace_of(number: int) -> str:
-    """The context's namespace, "" while none is set."""
+    """The context's namespace, "" if none is set."""
     return next((name for first, name in _NAMESPACES if number >= first), "")

@@ -1,4 +1,4 @@
-"""How a replay reaches a server: over HTTP, or in the same process."""
+"""Transport: how a replay reaches a server, over HTTP or in the same process."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fairlead.api.json import Json
-from fairlead.conformance.api.replay.exchange import Asking
+from fairlead.conformance.api.replay.exchange import ReplayRequest
 
 Headers = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back; names of `headers` are in lower case, `body` is as it was sent."""
+class HttpAnswer:
+    """A response; names of `headers` are lower case, `body` is as sent."""
 
     status: int
     headers: Headers
@@ -27,45 +27,45 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class WatchEnd:
-    """What a watch showed: events in order, and whether the server ended it."""
+    """The events of a watch in order, and whether the server ended it."""
 
-    answer: Answer
+    answer: HttpAnswer
     events: Sequence[Json] = ()
     ended: bool = False
 
 
 class Watching(Protocol):
-    """A watch that has begun."""
+    """An open watch."""
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """All that it showed, after waiting for so many events, or until the server ends it."""
+        """All events, after waiting for so many or until the server ends the watch."""
         ...
 
 
 class Transport(Protocol):
-    """A server to ask; `acts_by_itself`: controllers change what is there, when they come to it."""
+    """A server; `acts_by_itself` says whether controllers change its objects."""
 
     @property
     def acts_by_itself(self) -> bool:
-        """See above."""
+        """Whether controllers change objects."""
         ...
 
     def holds(self, name: str) -> bool:
-        """Whether any object there has this name; yes where that cannot be told."""
+        """Whether an object has this name; True if unknown."""
         ...
 
     def begin(self) -> None:
-        """Another case begins, a while after the one before."""
+        """Start another case, some time after the previous one."""
         ...
 
-    def ask(self, asking: Asking) -> Answer:
-        """One request, one answer."""
+    def ask(self, request: ReplayRequest) -> HttpAnswer:
+        """Send a request; its response."""
         ...
 
-    def watch(self, asking: Asking) -> Watching:
-        """A request whose answer goes on."""
+    def watch(self, request: ReplayRequest) -> Watching:
+        """Open a watch."""
         ...
 
     def reach(self, at_ms: int) -> None:
-        """It is so late in the case now."""
+        """Advance to this time of the case."""
         ...

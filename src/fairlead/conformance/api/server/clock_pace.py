@@ -1,12 +1,12 @@
-"""Pace: how time passes in a cluster while one command after the other asks something of it.
+"""Pace: how the cluster's clock advances while commands run one after the other.
 
-A command's own work takes no time here, however slow the machine is, so that what it finds does
-not depend on that. Time passes when
+The work of a command takes no simulated time, so that results do not depend on the speed of the
+machine. The clock advances when a command
 
-    it asks           a moment, so that what follows is later
-    it comes back     as many seconds as it has slept, for it polls
-    it watches        quickly, for it waits for something to happen
-    another begins    until what was changed has come to rest
+    sends a request    a moment, so that later events have later times
+    polls again        by the seconds it slept
+    watches            quickly, because it waits for an event
+    is followed        until the changes of the previous command have settled
 
 upstream: cli-runtime and kubectl wait by watching, or poll once a second or more rarely
 """
@@ -23,11 +23,11 @@ BEAT: Final[DurationNs] = seconds(0.5)
 # After commands that changed something, and after others.
 CHANGED: Final[DurationNs] = seconds(2.3)
 LOOKED: Final[DurationNs] = seconds(0.25)
-# How long a program needs to start.
+# Start-up time of a program.
 AT_ONCE: Final[DurationNs] = seconds(0.05)
 WAITING_STEP: Final[DurationNs] = seconds(0.1)
 WAITING_MAX: Final[DurationNs] = seconds(10)
-# Of the machine's time: shorter pauses are work, longer ones a wait for an answer or a sleep.
+# In real time: shorter pauses are work, longer ones a sleep or a wait for a response.
 QUIET: Final[DurationNs] = seconds(0.05)
 SLEEP_MIN: Final[DurationNs] = seconds(0.6)
 _SECOND: Final[DurationNs] = seconds(1)
@@ -35,17 +35,17 @@ _SECOND: Final[DurationNs] = seconds(1)
 
 @dataclass(slots=True)
 class Pace:
-    """`now` is the cluster's time; what is given is the machine's, in ns of any epoch."""
+    """`now` is the cluster's time; arguments are real time in ns."""
 
     now: Instant
     _asked_at: Instant | None = None
     _asked_machine: int = 0
 
     def begin(self, rest: DurationNs) -> None:
-        """Another command begins, after a rest.
+        """Start another command after `rest`.
 
-        But for the shortest one each begins on a full beat: that one took a little longer does not
-        shift all others.
+        Unless `rest` is minimal, the time is rounded up to BEAT, so that small delays of one
+        command do not shift all later ones.
         """
         self._asked_at = None
         self.now += rest
@@ -53,11 +53,11 @@ class Pace:
             self.now = -(-self.now // BEAT) * BEAT
 
     def reach(self, instant: Instant) -> None:
-        """It is so late, unless it is later already."""
+        """Advance to `instant`, unless it is past."""
         self.now = max(self.now, instant)
 
     def ask(self, machine: int) -> None:
-        """The command asks something."""
+        """The command sends a request."""
         if self._asked_at is not None:
             pause = machine - self._asked_machine
             slept = round(pause / _SECOND) * _SECOND if pause >= SLEEP_MIN else 0
@@ -66,7 +66,7 @@ class Pace:
         self._asked_at, self._asked_machine = self.now, machine
 
     def wait(self, machine: int) -> None:
-        """The command watches."""
+        """The command waits on a watch."""
         if self._asked_at is None or machine - self._asked_machine < QUIET:
             return
         self.now = max(self.now, min(self.now + WAITING_STEP, self._asked_at + WAITING_MAX))

@@ -1,6 +1,6 @@
-"""Quotas as a recorded server knew them, which hears of what clients write of them by a watch.
+"""DelayedQuotas: quota admission with a delayed view of ResourceQuotas, as on a real server.
 
-What it has charged itself it knows at once.
+A real server sees client writes to quotas through a watch, but its own charges at once.
 
 upstream: apiserver/pkg/admission/plugin/resourcequota/resource_access.go:quotaAccessor
 """
@@ -17,13 +17,13 @@ from fairlead.apiserver.kind import RESOURCE_QUOTA
 from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
 
-class LateQuotas:
+class DelayedQuotas:
     """The admission plugin; it hears of a change `late` ns after that is made by `clock`."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
     def __init__(self, clock: Callable[[], int], late: int) -> None:
-        """It has heard of nothing yet; see `note`."""
+        """Start without changes; `note` must be subscribed to the store."""
         self._plugin = ResourceQuota()
         self._clock = clock
         self._late = late
@@ -31,7 +31,7 @@ class LateQuotas:
         self._is_charging = False
 
     def note(self, change: StoredChange) -> None:
-        """To be told of every change of the store."""
+        """Record a change of the store."""
         if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
             return
         if change.type is ChangeType.MODIFIED:

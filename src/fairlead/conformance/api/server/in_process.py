@@ -1,4 +1,4 @@
-"""Our own server, asked without a socket: time stands still between the steps of a case."""
+"""InProcess: our own server without a socket; its clock only moves between steps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import refused
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.request import Request, Response
-from fairlead.conformance.api.replay.exchange import Asking
-from fairlead.conformance.api.replay.transport import Answer, WatchEnd
+from fairlead.conformance.api.replay.exchange import ReplayRequest
+from fairlead.conformance.api.replay.transport import HttpAnswer, WatchEnd
 from fairlead.conformance.api.server.own_server import START, OwnServer, token_of
 
 Message = MutableMapping[str, Any]
@@ -28,59 +28,59 @@ _BETWEEN_NS: Final = 10 * _NS_PER_S
 
 @dataclass(slots=True)
 class InProcess:
-    """Requests go through the application that a socket would ask; watches end at once."""
+    """Sends requests to the ASGI application; watches end when they are read."""
 
     own: OwnServer = field(default_factory=OwnServer)
     _begin: int = START
-    _open: list[Watched] = field(default_factory=list)
+    _open: list[InProcessWatch] = field(default_factory=list)
 
     @property
     def acts_by_itself(self) -> bool:
-        """Whether controllers live here."""
+        """Whether controllers run on this server."""
         return self.own.has_controllers
 
     def holds(self, name: str) -> bool:
-        """Whether an object has this name, or controllers should have made one."""
+        """Whether an object has this name, or controllers could create one."""
         storage = self.own.store.storage
         every = (obj for kind in storage.kinds() for obj in storage.unsorted(kind))
         return self.acts_by_itself or any(obj["metadata"]["name"] == name for obj in every)
 
     def begin(self) -> None:
-        """Another case begins, a while after the one before."""
+        """Start another case, some time after the previous one."""
         self._begin = self.own.now = self.own.now + _BETWEEN_NS
 
-    def ask(self, asking: Asking) -> Answer:
-        """One request, one answer."""
-        exchange = _Exchange(asking.body)
+    def ask(self, replayed: ReplayRequest) -> HttpAnswer:
+        """Send a request; its response."""
+        exchange = _Exchange(replayed.body)
         self.own.settle()
         try:
-            asyncio.run(self.own.app(_scope(asking), exchange.receive, exchange.send))
+            asyncio.run(self.own.app(_scope(replayed), exchange.receive, exchange.send))
         except Exception as defect:  # noqa: BLE001 - a socket's server would answer 500, too
-            return Answer(500, (), f"{type(defect).__name__}: {defect}".encode())
+            return HttpAnswer(500, (), f"{type(defect).__name__}: {defect}".encode())
         self.own.settle()
-        return Answer(exchange.status, exchange.headers, bytes(exchange.body))
+        return HttpAnswer(exchange.status, exchange.headers, bytes(exchange.body))
 
-    def watch(self, asking: Asking) -> Watched:
-        """A request whose answer goes on."""
-        watched = Watched(self._answer(asking), self._end_of(asking))
+    def watch(self, replayed: ReplayRequest) -> InProcessWatch:
+        """Open a watch."""
+        watched = InProcessWatch(self._answer(replayed), self._end_of(replayed))
         self._open.append(watched)
         return watched
 
-    def _answer(self, asking: Asking) -> Response | Watch:
-        headers = _headers(asking)
-        request = Request(asking.method, asking.path, asking.query, headers, asking.body)
+    def _answer(self, replayed: ReplayRequest) -> Response | Watch:
+        headers = _headers(replayed)
+        request = Request(replayed.method, replayed.path, replayed.query, headers, replayed.body)
         try:
             request = replace(request, user=self.own.tokens(headers))
             return self.own.server.handle(request, self.own.now)
         except ApiError as refusal:
             return refused(refusal, request)
 
-    def _end_of(self, asking: Asking) -> int | None:
-        timeout_s = asking.timeout_s
+    def _end_of(self, replayed: ReplayRequest) -> int | None:
+        timeout_s = replayed.timeout_s
         return None if timeout_s is None else self.own.now + int(timeout_s * _NS_PER_S)
 
     def reach(self, at_ms: int) -> None:
-        """Time goes on as it was recorded, never back; watches end whose time is up."""
+        """Advance to the recorded time; watches end at their timeout."""
         target = max(self.own.now, self._begin + at_ms * _NS_PER_MS)
         timed = [watched for watched in self._open if watched.until is not None]
         for watched in sorted(timed, key=lambda one: one.until or 0):
@@ -97,8 +97,8 @@ class InProcess:
 
 
 @dataclass(slots=True)
-class Watched:
-    """What came of a request for a watch; `until` is when its time is up (ns since 1970)."""
+class InProcessWatch:
+    """The result of a watch request; `until` is its timeout (ns since 1970)."""
 
     answer: Response | Watch
     until: int | None
@@ -106,31 +106,31 @@ class Watched:
     _lines: list[bytes] = field(default_factory=list)
 
     def end(self) -> None:
-        """The server ends it."""
+        """End the watch."""
         if isinstance(self.answer, Watch) and not self.is_over:
             self._lines += self.answer.take()
             self.answer.close()
         self.is_over = True
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """All that it showed; its time is up when somebody asks for the end."""
+        """End the watch; all of its events."""
         self.end()
         match self.answer:
             case Watch() as watch:
                 headers = [("content-type", watch.content_type)]
                 shown = [json.loads(line) for line in self._lines if line.strip()]
-                return WatchEnd(Answer(200, headers, b""), shown, ended=True)
+                return WatchEnd(HttpAnswer(200, headers, b""), shown, ended=True)
             case Response() as response:
                 body = b"".join(response.body)
                 headers = [("content-type", response.content_type), *_lower(response)]
                 if response.status != 200:
-                    return WatchEnd(Answer(response.status, headers, body), ended=True)
-                return WatchEnd(Answer(200, headers, b""), [json.loads(body)], ended=True)
+                    return WatchEnd(HttpAnswer(response.status, headers, body), ended=True)
+                return WatchEnd(HttpAnswer(200, headers, b""), [json.loads(body)], ended=True)
 
 
 @dataclass(slots=True)
 class _Exchange:
-    """One request of an ASGI application, and what comes back."""
+    """One request to an ASGI application and its response."""
 
     sent: bytes
     is_sent: bool = False
@@ -139,14 +139,14 @@ class _Exchange:
     body: bytearray = field(default_factory=bytearray)
 
     async def receive(self) -> Message:
-        """The request; whoever asks again hears that nobody waits for more."""
+        """Return the request body once, then `http.disconnect`."""
         if self.is_sent:
             return {"type": "http.disconnect"}
         self.is_sent = True
         return {"type": "http.request", "body": self.sent, "more_body": False}
 
     async def send(self, message: Message) -> None:
-        """Take a part of the answer."""
+        """Receive a part of the response."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = [(name.decode(), text.decode()) for name, text in message["headers"]]
@@ -154,23 +154,23 @@ class _Exchange:
             self.body += message.get("body", b"")
 
 
-def _scope(asking: Asking) -> Message:
-    headers = [(name.encode(), text.encode()) for name, text in _headers(asking).items()]
+def _scope(replayed: ReplayRequest) -> Message:
+    headers = [(name.encode(), text.encode()) for name, text in _headers(replayed).items()]
     return {
         "type": "http",
-        "method": asking.method,
-        "path": asking.path,
-        "query_string": urlencode(asking.query).encode(),
+        "method": replayed.method,
+        "path": replayed.path,
+        "query_string": urlencode(replayed.query).encode(),
         "headers": headers,
     }
 
 
-def _headers(asking: Asking) -> dict[str, str]:
-    headers = {name.lower(): text for name, text in asking.headers.items()}
-    if asking.user is not None:
-        headers["authorization"] = f"Bearer {token_of(asking.user)}"
-    if asking.body:
-        headers["content-length"] = str(len(asking.body))
+def _headers(replayed: ReplayRequest) -> dict[str, str]:
+    headers = {name.lower(): text for name, text in replayed.headers.items()}
+    if replayed.user is not None:
+        headers["authorization"] = f"Bearer {token_of(replayed.user)}"
+    if replayed.body:
+        headers["content-length"] = str(len(replayed.body))
     return headers
 
 

@@ -1,6 +1,6 @@
-"""Our own cluster on a socket, in a thread: for commands that are programs of their own.
+"""OnSocket: our own cluster on a TLS socket, in a thread, for external programs.
 
-With TLS, for kubectl shows its token to nobody else. Time passes as `Pace` has it.
+TLS is required because kubectl sends tokens only over TLS. `Pace` controls the clock.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _TICK_S: Final = 0.01
 
 
 class OnSocket:
-    """Lives from `with` on to its end; `url` is where. One command at a time."""
+    """A context manager that serves at `url`; for one command at a time."""
 
     def __init__(self, cluster: OwnCluster, directory: Path) -> None:
-        """Nothing is served yet; certificates are put into `directory`."""
+        """Write certificates to `directory`; nothing is served yet."""
         self._cluster = cluster
         self._pace = Pace(cluster.now)
         self._is_asleep = False
@@ -45,24 +45,24 @@ class OnSocket:
 
     @property
     def url(self) -> str:
-        """Where clients come in."""
+        """The URL for clients."""
         return f"https://{HOST}:{self._listening.getsockname()[1]}"
 
     def __enter__(self) -> Self:
-        """Serve; comes back when clients may come."""
+        """Start serving; returns when clients can connect."""
         self._thread.start()
         self._ready.wait()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Hang up."""
+        """Stop serving."""
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 
     def begin(self, *, at_once: bool = False, asleep: bool = False) -> Instant:
-        """Another command begins, `at_once` or when all is at rest; when that is.
+        """Start another command, `at_once` or after changes have settled; the time of its start.
 
-        `asleep`: controllers do nothing before somebody waits.
+        With `asleep` controllers do nothing until a client watches.
         """
 
         def begin() -> None:
@@ -75,7 +75,7 @@ class OnSocket:
         return self._move(begin)
 
     def reach(self, instant: Instant) -> None:
-        """Let it be so late."""
+        """Advance the clock to `instant`."""
         self._move(lambda: self._pace.reach(instant))
 
     def _move(self, move: Callable[[], None]) -> Instant:
@@ -110,7 +110,7 @@ class OnSocket:
         await listener.stop()
 
     def _authenticated(self, headers: Mapping[str, str]) -> User:
-        """Who asks, at which time passes."""
+        """Authenticate a request, which advances the clock."""
         self._pace.ask(monotonic_ns())
         self._settled()
         return self._cluster.tokens(headers)
@@ -128,8 +128,8 @@ class OnSocket:
 
 
 def _certified(directory: Path) -> tuple[Path, Certificate]:
-    """The file of a new authority, and a certificate that it vouches for."""
-    # Clients judge by the machine's clock whether a certificate is good, so this is its time.
+    """The file of a new authority, and a server certificate that it signed."""
+    # Clients check certificates with the machine's clock.
     now = datetime.now(UTC)  # noqa: TID251
     authority = new_authority(now)
     server = new_server(authority, (HOST,), now)

@@ -1,4 +1,4 @@
-"""A server behind a URL, asked as the recorder asked: HTTP/1.1, no headers of our own."""
+"""OverHttp: a server behind a URL; sends requests as recorded, without additional headers."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
-from fairlead.conformance.api.replay.exchange import Asking
-from fairlead.conformance.api.replay.transport import Answer, WatchEnd
+from fairlead.conformance.api.replay.exchange import ReplayRequest
+from fairlead.conformance.api.replay.transport import HttpAnswer, WatchEnd
 
 _TIMEOUT_S: Final = 30.0
 _QUIET_S: Final = 0.3
 
 
 class NoAnswerError(ValueError):
-    """The server cannot be reached, or broke off."""
+    """The server is unreachable or closed the connection."""
 
 
 @dataclass(slots=True)
 class OverHttp:
-    """`tokens` by user; a user without one asks with a token that no server knows.
+    """A server at `url`; users without a token send an invalid one.
 
-    `patience_s` bounds the wait for each event of a watch. `on_reach` is told how late it is in a
-    case (ms), where the server's time can be steered.
+    `patience_s` bounds the wait for each event of a watch. `on_reach` receives the time within the
+    case (ms), for servers with a controllable clock.
     """
 
     url: str
@@ -38,53 +38,53 @@ class OverHttp:
 
     @property
     def acts_by_itself(self) -> bool:
-        """Nobody knows."""
+        """True: unknown."""
         return True
 
     def holds(self, name: str) -> bool:
-        """What is not shown may be there, or not."""
+        """True: unknown."""
         return True
 
     def begin(self) -> None:
-        """Another case begins; at once, for the server has its own time."""
+        """Start another case at once: the server has its own clock."""
 
-    def ask(self, asking: Asking) -> Answer:
-        """One request, one answer; over the same connection as the one before, if it lives."""
+    def ask(self, request: ReplayRequest) -> HttpAnswer:
+        """Send a request; its response. The previous connection is reused if it is open."""
         kept = self._kept
         self._kept = None
         if kept is not None:
             try:
-                return self._asked(kept, asking)
+                return self._asked(kept, request)
             except NoAnswerError:
                 kept.close()
-        return self._asked(self._connection(), asking)
+        return self._asked(self._connection(), request)
 
-    def watch(self, asking: Asking) -> HttpWatching:
-        """A request whose answer goes on, over its own connection."""
+    def watch(self, request: ReplayRequest) -> HttpWatching:
+        """Open a watch on a new connection."""
         connection = self._connection()
-        response = self._response(connection, asking)
-        timeout_s = min(asking.timeout_s or 1.0, self.patience_s)
+        response = self._response(connection, request)
+        timeout_s = min(request.timeout_s or 1.0, self.patience_s)
         return HttpWatching(connection, response, timeout_s)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
 
     def reach(self, at_ms: int) -> None:
-        """Else a server behind a URL has its own time; the next step follows at once."""
+        """Pass the time to `on_reach`, if it is set."""
         if self.on_reach is not None:
             self.on_reach(at_ms)
 
-    def _asked(self, connection: HTTPConnection, asking: Asking) -> Answer:
-        response = self._response(connection, asking)
+    def _asked(self, connection: HTTPConnection, request: ReplayRequest) -> HttpAnswer:
+        response = self._response(connection, request)
         body = response.read()
         if response.will_close:
             connection.close()
         else:
             self._kept = connection
-        return Answer(response.status, _lower(response), body)
+        return HttpAnswer(response.status, _lower(response), body)
 
     def _connection(self) -> HTTPConnection:
         parts = urlsplit(self.url)
@@ -93,33 +93,33 @@ class OverHttp:
         context = ssl.create_default_context(cafile=self.ca_file)
         return HTTPSConnection(parts.netloc, timeout=_TIMEOUT_S, context=context)
 
-    def _response(self, connection: HTTPConnection, asking: Asking) -> HTTPResponse:
+    def _response(self, connection: HTTPConnection, request: ReplayRequest) -> HTTPResponse:
         try:
-            self._send(connection, asking)
+            self._send(connection, request)
             return connection.getresponse()
         except (HTTPException, OSError) as cause:
             connection.close()
             raise NoAnswerError(f"{self.url}: {type(cause).__name__}: {cause}") from cause
 
-    def _send(self, connection: HTTPConnection, asking: Asking) -> None:
-        path = quote(asking.path, safe="/:%@!$&'()*+,;=~")
-        if asking.query:
-            path = f"{path}?{urlencode(asking.query)}"
-        connection.putrequest(asking.method, path, skip_accept_encoding=True)
-        for name, value in asking.headers.items():
+    def _send(self, connection: HTTPConnection, request: ReplayRequest) -> None:
+        path = quote(request.path, safe="/:%@!$&'()*+,;=~")
+        if request.query:
+            path = f"{path}?{urlencode(request.query)}"
+        connection.putrequest(request.method, path, skip_accept_encoding=True)
+        for name, value in request.headers.items():
             for one in [value] if isinstance(value, str) else value:
                 connection.putheader(name, one)
-        if asking.user is not None:
-            token = self.tokens.get(asking.user, "no-such-token")
+        if request.user is not None:
+            token = self.tokens.get(request.user, "no-such-token")
             connection.putheader("Authorization", f"Bearer {token}")
-        if asking.body or asking.method in ("POST", "PUT", "PATCH"):
-            connection.putheader("Content-Length", str(len(asking.body)))
-        connection.endheaders(asking.body or None)
+        if request.body or request.method in ("POST", "PUT", "PATCH"):
+            connection.putheader("Content-Length", str(len(request.body)))
+        connection.endheaders(request.body or None)
 
 
 @dataclass(slots=True)
 class HttpWatching:
-    """A watch whose events wait in the socket until they are asked for."""
+    """An open watch; its events stay in the socket until `finish`."""
 
     _connection: HTTPConnection
     _response: HTTPResponse
@@ -127,15 +127,15 @@ class HttpWatching:
     _lines: list[bytes] = field(default_factory=list)
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """All that it showed; without `until_end` a short silence after `events` ends it."""
+        """All events; without `until_end` a short silence after `events` ends the watch."""
         headers, status = _lower(self._response), self._response.status
         if status != 200:
-            return WatchEnd(Answer(status, headers, self._response.read()), ended=True)
+            return WatchEnd(HttpAnswer(status, headers, self._response.read()), ended=True)
         ended = self._read(events, until_end=until_end)
         self._response.close()
         self._connection.close()
         shown = [json.loads(line) for line in self._lines]
-        return WatchEnd(Answer(status, headers, b""), shown, ended)
+        return WatchEnd(HttpAnswer(status, headers, b""), shown, ended)
 
     def _read(self, events: int, *, until_end: bool) -> bool:
         while True:

@@ -1,4 +1,4 @@
-"""Our own API server with the engine behind it, for what was recorded with controllers running."""
+"""OwnCluster: our own API server with controllers, for recordings with controllers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
 from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
 
-# The kubelets of the recordings were scripts, and quick; ours only see to nodes.
+# The kubelets of the recordings were fast scripts; ours only manage nodes.
 CONFIG: Final = EngineConfig(
     kubelet=KubeletConfig(tends_pods=False, nodes=tuple(ZONES)),
     workloads=WorkloadsConfig(serves_clients=True),
@@ -36,9 +36,9 @@ DEFAULT_SCHEDULER: Final = SchedulerConfig()
 _HOST: Final = "vm"
 _HOLDER: Final = "00000000-0000-4000-8000-000000000000"
 _AUTHORITY: Final = "authority\n"
-# How long it took until controllers did something about a change, as far as recordings show it.
+# Recorded delay between a change and the reaction of controllers.
 _REACTION: Final = seconds(0.0035)
-_NOBODYS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration")
+_IGNORED_KINDS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration")
 _ON_DELETION: Final = seconds(0.0055)
 _REACTIONS: Final = {
     "Node": seconds(0.0025),
@@ -53,7 +53,7 @@ _INJECT: Final = "service.beta.openshift.io/inject-cabundle"
 
 
 class OwnCluster(OwnServer):
-    """A fresh cluster with three nodes; whatever is due happens when `settle` is called."""
+    """A fresh cluster with three nodes; `settle` performs everything that is due."""
 
     has_controllers = True
     late: ClassVar = replace(OwnServer.late, flow_status=seconds(0.0045))
@@ -66,12 +66,12 @@ class OwnCluster(OwnServer):
         slowness: int = 1,
         scheduler: SchedulerConfig = DEFAULT_SCHEDULER,
     ) -> None:
-        """See OwnServer; controllers are as slow as the server."""
+        """As OwnServer; `slowness` applies to controllers too."""
         super().__init__(start, slowness=slowness)
         self._slowness = slowness
         for manifest in recorded_nodes(self.now):
             stored = self.store.put_as_is(manifest, self.now)
-            # As a kubelet that never said when: null, which nobody but a server would store.
+            # The recorded conditions have null times, which `put_as_is` would remove.
             status = {**stored["status"], "conditions": manifest["status"]["conditions"]}
             self.store.storage.put(NODE, {**stored, "status": status})
         for name in ("kube-controller-manager", "kube-scheduler"):
@@ -92,16 +92,16 @@ class OwnCluster(OwnServer):
             listeners=(self._kubelet,),
             host=_HOST,
         )
-        self._hears_at: int | None = None
+        self._notified_at: int | None = None
         self._acts_at: int | None = None
         self._is_reacting = False
-        self.store.subscribe(self._see)
+        self.store.subscribe(self._observe)
         self.settle()
 
     def settle(self) -> None:
-        """Let everything happen that is due by now, each at its time."""
+        """Perform everything due by now, each at its time."""
         while (due := self._next_due()) is not None and due <= self.now:
-            self._acts_at, self._hears_at = max(due, self._acts_at or due), None
+            self._acts_at, self._notified_at = max(due, self._acts_at or due), None
             self._is_reacting = True
             self._control_plane.run_until(self._acts_at)
             self._is_reacting = False
@@ -109,23 +109,23 @@ class OwnCluster(OwnServer):
         self._acts_at = None
 
     def _next_due(self) -> int | None:
-        dues = (self._hears_at, self._control_plane.next_due(), self._kubelet.next_due())
+        dues = (self._notified_at, self._control_plane.next_due(), self._kubelet.next_due())
         return min((due for due in dues if due is not None), default=None)
 
-    def _see(self, change: StoredChange) -> None:
-        """Whoever is to react to `change` does so a little later, with what came before it."""
-        if self._is_reacting or change.kind.kind in _NOBODYS:
+    def _observe(self, change: StoredChange) -> None:
+        """Schedule the reaction of controllers to `change`, together with earlier changes."""
+        if self._is_reacting or change.kind.kind in _IGNORED_KINDS:
             return
         now = self.now if self._acts_at is None else self._acts_at
         reaction = _REACTIONS.get(change.kind.kind, _REACTION)
         if change.object["metadata"].get("deletionTimestamp"):
             reaction = _ON_DELETION
-        hears_at = now + self._slowness * reaction
-        self._hears_at = min(hears_at, self._hears_at or hears_at)
+        notified_at = now + self._slowness * reaction
+        self._notified_at = min(notified_at, self._notified_at or notified_at)
 
 
 def _lease(name: str, now: int) -> dict[str, Any]:
-    """What a component holds to be the one that acts."""
+    """The leader election Lease of a component."""
     renewed = format_micro_time(now)
     spec = {
         "holderIdentity": f"{_HOST}_{_HOLDER}",
@@ -139,7 +139,7 @@ def _lease(name: str, now: int) -> dict[str, Any]:
 
 
 class _Distribution(ReactiveController):
-    """Each namespace has a ConfigMap that the recorded build publishes."""
+    """Creates the ConfigMap that the recorded distribution publishes in each namespace."""
 
     issuer: ClassVar[Issuer] = controller_account("service-ca")
 
@@ -147,7 +147,7 @@ class _Distribution(ReactiveController):
         self._storage = storage
 
     def handle(self, stimulus: Stimulus, now: int) -> list[Command]:
-        """Create it where it is missing."""
+        """Create the ConfigMap in new namespaces."""
         return [
             CreateObject(_service_authority(one.metadata.name))
             for one, is_deleted in changes(stimulus)

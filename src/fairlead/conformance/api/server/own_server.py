@@ -1,4 +1,4 @@
-"""Our own API server in this process, with the users and the world of the recordings."""
+"""OwnServer: our own API server in this process, with the users of the recordings."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
-from fairlead.conformance.api.server.delayed_quotas import LateQuotas
+from fairlead.conformance.api.server.delayed_quotas import DelayedQuotas
 from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 
 def _refused(port: int) -> str:
-    """What a component says that nobody reaches."""
+    """The health message of an unreachable component."""
     place = f"127.0.0.1:{port}"
     return f'Get "https://{place}/healthz": dial tcp {place}: connect: connection refused'
 
@@ -39,17 +39,17 @@ def _refused(port: int) -> str:
 START: Final = 1_800_000_000_000_000_000
 _KEY: Final = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
 ADDRESS: Final = "10.0.0.1:26443"
-# The distribution that was recorded mounts this beside the cluster's own authority.
+# The recorded distribution mounts this in addition to the cluster's own authority.
 _AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
 
-# As the recorded server saw them.
+# As recorded.
 _COMPONENTS: Final = (
     component("controller-manager", _refused(10257), is_healthy=False),
     component("scheduler", _refused(10259), is_healthy=False),
     component("etcd-0"),
 )
 
-# As late as the recorded server was with what it does by itself.
+# The recorded delays of the server's own reconciliation.
 _NS_PER_MS: Final = 1_000_000
 _LATE: Final = ReconcileDelay(
     accepted=3 * _NS_PER_MS,
@@ -60,7 +60,7 @@ _LATE: Final = ReconcileDelay(
     service_status=2 * _NS_PER_MS,
 )
 
-_LATE_QUOTAS: Final = 3 * _NS_PER_MS
+_QUOTA_DELAY: Final = 3 * _NS_PER_MS
 
 USERS: Final[Mapping[str, User]] = {
     "admin": authenticated("admin", (SYSTEM_MASTERS,), "admin"),
@@ -74,22 +74,22 @@ USERS: Final[Mapping[str, User]] = {
 
 
 class OwnServer:
-    """A fresh server; `now` is when it is, in ns since 1970, and is moved by whoever has it."""
+    """A fresh server; `now` is its time in ns since 1970, which the caller advances."""
 
     has_controllers = False
     late: ClassVar = _LATE
-    # How much had been written, and forgotten again, before the recording began.
+    # Resource versions used before the recording started.
     versions_before: ClassVar = 0
 
     def __init__(self, start: int = START, *, slowness: int = 1) -> None:
-        """Begin at `start` with what every cluster has.
+        """Start at `start` with the objects of every cluster.
 
-        It is `slowness` times as late with what it does by itself as the recorded one mostly was,
-        and generates other names than at another speed: which comes first is chance as well.
+        `slowness` multiplies the recorded delays, and selects different generated names: their
+        order is random too.
         """
         self.now = start
         ids = SeededIds(slowness)
-        quotas = LateQuotas(self._clock, slowness * _LATE_QUOTAS)
+        quotas = DelayedQuotas(self._clock, slowness * _QUOTA_DELAY)
         plugins = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
         admission = [quotas if isinstance(one, ResourceQuota) else one for one in plugins]
         self.store = Store(ids, admission=admission, registry=API_SERVER)
@@ -126,14 +126,14 @@ class OwnServer:
             self.server.reconcile(instant)
 
     def settle(self) -> None:
-        """Let everything happen that is due by now; nothing happens by itself here."""
+        """Perform everything due by now: nothing, without controllers."""
 
     def _clock(self) -> int:
         return self.now
 
 
 def _of_the_distribution() -> tuple[Json, ...]:
-    """What users of the recorded build may read besides; the name decides where it is listed."""
+    """Additional RBAC objects of the recorded build; names determine their place in lists."""
     meta, group = {"name": "system:d-well-known"}, RBAC_GROUP
     kind = {"apiVersion": f"{group}/v1", "metadata": meta}
     rule = {"verbs": ["get"], "nonResourceURLs": ["/.well-known", "/.well-known/*"]}

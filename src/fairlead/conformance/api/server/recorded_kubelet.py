@@ -1,8 +1,8 @@
-"""RecordedKubelet: what the script in a kubelet's place wrote while exchanges were recorded.
+"""RecordedKubelet: writes pod statuses like the script that replaced kubelets in the recordings.
 
-A pod on a node is being created almost at once, and 0.2 s later has become what its annotation
-`golden/behavior` asks for; without one it runs, and ends well a second later if it is not to be
-started again. Who is to go has gone 0.4 s later.
+A bound pod is ContainerCreating almost at once and takes the state of its annotation
+`golden/behavior` 0.2 s later. Without the annotation it runs, and succeeds a second later unless
+its restartPolicy is Always. A deleted pod is removed after 0.4 s.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _EVICTED: Final = {"reason": "Evicted", "message": "The node was low on resource
 
 
 class _Step:
-    """What a pod is to become next."""
+    """The next state of a pod."""
 
     def __init__(self, pod: Json, becomes: str) -> None:
         meta = pod["metadata"]
@@ -51,16 +51,16 @@ class _Step:
 
 
 class RecordedKubelet:
-    """An Attendant that notices what becomes of pods; `run` does what is due."""
+    """A store listener that notices what becomes of pods; `run` does what is due."""
 
     def __init__(self) -> None:
-        """No pod is known."""
+        """Start without pods."""
         self._due: TimerQueue[_Step] = TimerQueue()
         self._addresses = 0
         self._free_at = 0
 
     def see(self, change: StoredChange, store: Store, now: int) -> None:
-        """Notice a pod that has just got its node, or is to go."""
+        """Schedule the next state of a newly bound or deleted pod."""
         pod = change.object
         if change.kind is not POD or change.type is ChangeType.DELETED:
             return
@@ -74,11 +74,11 @@ class RecordedKubelet:
             self._due.add(self._free_at, _Step(pod, first))
 
     def next_due(self) -> int | None:
-        """When `run` has something to do."""
+        """When `run` is due."""
         return self._due.next_due()
 
     def run(self, store: Store, now: int) -> None:
-        """Let pods become what they are to become by now."""
+        """Write the states that are due by now."""
         for step in self._due.pop_due(now):
             pod = store.find(POD, step.namespace, step.name)
             if pod is None or pod["metadata"]["uid"] != step.uid:
@@ -104,7 +104,7 @@ class RecordedKubelet:
 
 
 def behavior_of(pod: Json) -> str:
-    """What a pod is to become."""
+    """The behavior of a pod."""
     asked: str = (pod["metadata"].get("annotations") or {}).get(BEHAVIOR, "")
     if asked:
         return asked
@@ -153,7 +153,7 @@ def _write(store: Store, pod: Json, behavior: str, now: int, address: str) -> No
 
 
 def _outcome(behavior: str, timestamp: str) -> tuple[str, Json, Mapping[str, Any]]:
-    """Phase, state of every container, and what else stands beside the state."""
+    """Phase, container state and additional status fields."""
     running = {"running": {"startedAt": timestamp}}
     match behavior:
         case "creating":
@@ -188,7 +188,7 @@ def _terminated(code: int, reason: str, timestamp: str) -> Json:
 
 
 def _conditions(timestamp: str, *, is_ready: bool) -> list[Json]:
-    """The script gave its reason for not being ready even where pods were."""
+    """The conditions of the script, which has a not-ready reason even for ready pods."""
     ready = "True" if is_ready else "False"
     at = {"lastProbeTime": None, "lastTransitionTime": timestamp}
     return [

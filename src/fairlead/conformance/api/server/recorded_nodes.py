@@ -37,7 +37,7 @@ _MACHINE: Final = {
 
 
 def recorded_nodes(now: int) -> Iterator[Json]:
-    """Their manifests as of `now` (ns since 1970)."""
+    """The manifests of the nodes as of `now` (ns since 1970)."""
     for number, name in enumerate(ZONES, 1):
         yield {
             "apiVersion": "v1",

@@ -1,8 +1,7 @@
-"""Where chance had put the pods of the recorded session: a scheduler plugin.
+"""RecordedPlacement: a scheduler plugin that repeats the random placements of the recording.
 
-Upstream takes any of the nodes that are equally good. What later commands find (which pods are
-drained, which are left) hangs on it, so chance is let fall as it fell: among equals, and only
-there, the recorded node is the better one. Pods that are not named here fall anywhere.
+Upstream chooses randomly among equal nodes, and later commands depend on the choice. This plugin
+prefers the recorded node, but only among equals. Other pods are placed randomly.
 
 upstream: pkg/scheduler/schedule_one.go:selectHost
 """
@@ -19,7 +18,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
-# By what their names begin with; from the events of the session and from what was drained.
+# By prefix of the pod name, taken from events and drains of the session.
 PLACES: Final[Mapping[str, str]] = {
     "d1": "node-2",
     "d2x": "node-2",
@@ -36,23 +35,23 @@ PLACES: Final[Mapping[str, str]] = {
     "wp": "node-2",
 }
 _BEST: Final = 100
-# One point of any other plugin counts more than all of this one's.
+# One point of any other plugin outweighs the maximum of this one.
 _MORE: Final = _BEST + 1
 
 
 class RecordedPlaces:
-    """Score."""
+    """A Score plugin."""
 
     name = "RecordedPlaces"
     locality = Locality.CLUSTER
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The best for the recorded node."""
+        """The maximum for the recorded node."""
         return _BEST * (node.name == _place_of(pod.pod.metadata.name))
 
 
 def as_recorded() -> SchedulerConfig:
-    """The default scheduler, whose choices among equals fall as in the recording."""
+    """The default scheduler with the recorded choices among equal nodes."""
     weighted = tuple((name, weight * _MORE) for name, weight in DEFAULT_PLUGINS)
     profile = Profile(plugins=(*weighted, (RecordedPlaces.name, 1)))
     return SchedulerConfig(
@@ -61,5 +60,5 @@ def as_recorded() -> SchedulerConfig:
 
 
 def _place_of(pod: str) -> str | None:
-    """A generated name has an entry that ends in a dash, any other name its own."""
+    """The recorded node of a pod; entries that end in a dash are for generated names."""
     return PLACES.get(pod) or PLACES.get(f"{pod.split('-', maxsplit=1)[0]}-")

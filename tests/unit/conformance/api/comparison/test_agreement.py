@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.conformance.api.comparison.agreement import Agreement
-from fairlead.conformance.api.comparison.placeholder import Bindings
+from fairlead.conformance.api.comparison.placeholder import PlaceholderValues
 
 ABOUT = "failed to create typed patch object (/a; v1, Kind=ConfigMap): "
 NOPE = ".metadata.nope: field not declared in schema"
@@ -27,8 +27,8 @@ def refusal(message):
     ],
 )
 def test_upstream_comes_to_unknown_fields_by_chance(recorded, found, agree):
-    agreement = Agreement(Bindings())
-    assert (agreement.difference(refusal(recorded), refusal(found)) is None) == agree
+    agreement = Agreement(PlaceholderValues())
+    assert (agreement.mismatch(refusal(recorded), refusal(found)) is None) == agree
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ def test_upstream_comes_to_unknown_fields_by_chance(recorded, found, agree):
 )
 def test_which_pod_a_cell_names_first_is_chance(found, agree):
     """Of those that the case has made, under any name."""
-    agreement = Agreement(Bindings())
+    agreement = Agreement(PlaceholderValues())
     for number, name in enumerate(("d-one11", "d-two22"), 1):
-        assert agreement.difference(f"d-<gen:{number}>", name) is None
-    told = agreement.difference("Created pod: d-<gen:1>", found, "list.rows[0].cells[6]")
+        assert agreement.mismatch(f"d-<gen:{number}>", name) is None
+    told = agreement.mismatch("Created pod: d-<gen:1>", found, "list.rows[0].cells[6]")
     assert (told is None) == agree
-    assert agreement.difference("d-<gen:1>", "d-two22", "metadata.name") is not None
+    assert agreement.mismatch("d-<gen:1>", "d-two22", "metadata.name") is not None
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_which_pod_a_cell_names_first_is_chance(found, agree):
 )
 def test_how_a_pod_would_have_been_called_is_chance(found, agree):
     """Its name stands in texts as it was recorded."""
-    told = Agreement(Bindings()).difference("pods d-<hash:1>-k8np9", found, "x.message")
+    told = Agreement(PlaceholderValues()).mismatch("pods d-<hash:1>-k8np9", found, "x.message")
     assert (told is None) == agree
 
 
@@ -66,9 +66,9 @@ def test_how_a_pod_would_have_been_called_is_chance(found, agree):
 )
 def test_what_cases_at_hand_have_not_made_cannot_be_listed(held, shown, agree):
     """What they have made must be listed, and nothing else."""
-    agreement = Agreement(Bindings(), holds=held.__contains__)
+    agreement = Agreement(PlaceholderValues(), holds=held.__contains__)
     found = {"items": [{"metadata": {"name": name}} for name in shown]}
-    told = agreement.difference({"$names": ["other", "own"]}, found)
+    told = agreement.mismatch({"$names": ["other", "own"]}, found)
     assert (told is None) == agree
 
 
@@ -85,4 +85,4 @@ def test_what_cases_at_hand_have_not_made_cannot_be_listed(held, shown, agree):
 )
 def test_values_that_were_printed_as_they_were_are_of_one_sort(path, recorded, found, agree):
     """A hash for a hash, a version for a version."""
-    assert (Agreement(Bindings()).difference(recorded, found, path) is None) == agree
+    assert (Agreement(PlaceholderValues()).mismatch(recorded, found, path) is None) == agree

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.conformance.api.comparison.placeholder import Bindings
-from fairlead.conformance.api.comparison.printed_output import difference, said_of_pods
+from fairlead.conformance.api.comparison.placeholder import PlaceholderValues
+from fairlead.conformance.api.comparison.printed_output import drain_messages, mismatch
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from fairlead.conformance.api.comparison.printed_output import difference, said_
 )
 def test_what_differs_by_chance_agrees(recorded, found):
     found = found.replace("%s", "12345678-1234-1234-1234-123456789012")
-    assert difference(recorded, found, Bindings(), "stdout") is None
+    assert mismatch(recorded, found, PlaceholderValues(), "stdout") is None
 
 
 @pytest.mark.parametrize(
@@ -47,25 +47,34 @@ def test_what_differs_by_chance_agrees(recorded, found):
     ],
 )
 def test_anything_else_differs(recorded, found):
-    assert difference(recorded, found, Bindings(), "stdout") is not None
+    assert mismatch(recorded, found, PlaceholderValues(), "stdout") is not None
 
 
 def test_lines_may_come_in_any_order_where_it_is_chance():
     recorded, found = "a <age>\nb <age>\n", "b 3s\na 4s\n"
-    assert difference(recorded, found, Bindings(), "stdout", in_order=False) is None
-    assert difference(recorded, "b 3s\nc 4s\n", Bindings(), "stdout", in_order=False) is not None
+    assert mismatch(recorded, found, PlaceholderValues(), "stdout", in_order=False) is None
+    assert (
+        mismatch(recorded, "b 3s\nc 4s\n", PlaceholderValues(), "stdout", in_order=False)
+        is not None
+    )
 
 
 def test_generated_names_decide_where_their_lines_stand():
     recorded = "NAME\nweb-<hash:1>   0\nweb-<hash:2>   2\nz   1\n"
     assert (
-        difference(recorded, "NAME\nweb-b5bb5b5b 2\nweb-c5cc5c5c 0\nz 1\n", Bindings(), "") is None
+        mismatch(recorded, "NAME\nweb-b5bb5b5b 2\nweb-c5cc5c5c 0\nz 1\n", PlaceholderValues(), "")
+        is None
     )
     assert (
-        difference(recorded, "NAME\nz 1\nweb-b5bb5b5b 2\nweb-c5cc5c5c 0\n", Bindings(), "") is None
+        mismatch(recorded, "NAME\nz 1\nweb-b5bb5b5b 2\nweb-c5cc5c5c 0\n", PlaceholderValues(), "")
+        is None
     )
-    assert difference(recorded, "z 1\nweb-b5bb5b5b 2\nweb-c5cc5c5c 0\nNAME\n", Bindings(), "")
-    assert difference(recorded, "NAME\nweb-b5bb5b5b 2\nweb-c5cc5c5c 2\nz 1\n", Bindings(), "")
+    assert mismatch(
+        recorded, "z 1\nweb-b5bb5b5b 2\nweb-c5cc5c5c 0\nNAME\n", PlaceholderValues(), ""
+    )
+    assert mismatch(
+        recorded, "NAME\nweb-b5bb5b5b 2\nweb-c5cc5c5c 2\nz 1\n", PlaceholderValues(), ""
+    )
 
 
 def test_drains_say_the_same_of_other_pods():
@@ -73,6 +82,6 @@ def test_drains_say_the_same_of_other_pods():
         "node/node-2 drained\nevicting pod a/p3\nevicting pod a/j1-h4hnd\nWarning: x: a/b, a/c\n"
     )
     found = "node/node-2 drained\nevicting pod a/unk\nWarning: x: a/b\n"
-    assert said_of_pods(recorded) == said_of_pods(found)
-    assert said_of_pods(found) != said_of_pods(found.replace("node-2", "node-3"))
-    assert said_of_pods(found) != said_of_pods(found.replace("evicting", "deleting"))
+    assert drain_messages(recorded) == drain_messages(found)
+    assert drain_messages(found) != drain_messages(found.replace("node-2", "node-3"))
+    assert drain_messages(found) != drain_messages(found.replace("evicting", "deleting"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.conformance.api.replay.case_replay import differences
+from fairlead.conformance.api.replay.case_replay import mismatches
 from fairlead.conformance.comparison import read_cases
 
 RECORDED = Path(__file__).parents[4] / "golden" / "data" / "api"
@@ -135,7 +135,7 @@ def test_values_of_this_replay_stand_in_requests(echo):
     made = step({"metadata": {"uid": "<uid:1>"}})
     used = step({}, request={"method": "PUT", "body": {"uid": "<uid:1>", "new": "<uid:7>"}})
     server = echo(case(made, used))
-    assert list(differences(case(made, used), server)) == []
+    assert list(mismatches(case(made, used), server)) == []
     assert b'"00000000-0000-4000-8000-000000000001"' in server.asked[1].body
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from fairlead.apiserver.protobuf.wire import bytes_field
-from fairlead.conformance.api.comparison.placeholder import Bindings
+from fairlead.conformance.api.comparison.placeholder import PlaceholderValues
 from fairlead.conformance.api.replay.exchange import Exchange
 
 
@@ -19,6 +19,6 @@ def test_a_body_in_protobuf_names_what_its_path_is_about():
         "headers": {},
         "body": {"$protobuf": {"b64": base64.b64encode(body).decode()}},
     }
-    asking = Exchange({"request": request, "response": {}}).asking(Bindings(), "admin")
+    asking = Exchange({"request": request, "response": {}}).request(PlaceholderValues(), "admin")
     assert asking.path == "/api/v1/namespaces/default/pods/web-7d9f8c6b5-x2x4z/binding"
     assert asking.body == body

@@ -8,7 +8,7 @@ from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operati
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.conformance.api.server.delayed_quotas import LateQuotas
+from fairlead.conformance.api.server.delayed_quotas import DelayedQuotas
 
 LATE = 3
 SPEC = {"hard": {"pods": "1"}}
@@ -28,7 +28,7 @@ class Scene:
     def __init__(self):
         self.now = 100
         self.storage = Storage()
-        self.plugin = LateQuotas(lambda: self.now, LATE)
+        self.plugin = DelayedQuotas(lambda: self.now, LATE)
         self.storage.subscribe(self.plugin.note)
         self.storage.put(RESOURCE_QUOTA, QUOTA)
         self.storage.put(RESOURCE_QUOTA, COUNTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.conformance.api.replay.exchange import Asking
+from fairlead.conformance.api.replay.exchange import ReplayRequest
 from fairlead.conformance.api.server.on_socket import OnSocket
 from fairlead.conformance.api.server.over_http import NoAnswerError, OverHttp
 from fairlead.conformance.api.server.own_cluster import OwnCluster
@@ -15,7 +15,9 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 def asking(method, path, *query, body=b"", user="admin"):
     headers = {"Accept": "application/json", "Content-Type": "application/json"}
-    return Asking(method=method, path=path, query=query, headers=headers, body=body, user=user)
+    return ReplayRequest(
+        method=method, path=path, query=query, headers=headers, body=body, user=user
+    )
 
 
 @pytest.fixture
