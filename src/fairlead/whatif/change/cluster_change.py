@@ -144,7 +144,7 @@ def _delete(collected: _Steps) -> None:
         target = collected.inventory.find("--delete", text, collected.change.namespace)
         for one in deleted_with("--delete", target, collected.inventory):
             collected.inventory.remove(one)
-            collected.add(one.title, "--delete", commands.delete(one.ref))
+        collected.add(target.title, "--delete", commands.delete(target.ref))
 
 
 def _apply(collected: _Steps) -> None:

@@ -1,10 +1,7 @@
 """Finds the objects that are deleted together with a given one: the contents of a Namespace.
 
-Objects whose owner is deleted too are left to garbage collection, which also finds objects created
-later. A namespace with a pod of an unknown owner cannot be deleted, because that owner would create
-a replacement.
-
-upstream: pkg/controller/namespace/deletion/namespaced_resources_deleter.go
+The engine's namespace controller deletes them once the Namespace terminates. A namespace with a pod
+of an unknown owner cannot be deleted, because that owner would create a replacement.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
 def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Manifest]:
-    """The objects to delete for `target`, ending with `target` itself.
+    """The objects that are deleted with `target`, ending with `target` itself.
 
     Raises InputError, naming `source`, if it cannot be deleted.
     """

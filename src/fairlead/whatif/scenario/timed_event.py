@@ -227,9 +227,9 @@ class _NumberedEvent:
         where = self._where
         match self._event:
             case TimedEvent(delete=str() | list() as targets):
-                for target in [targets] if isinstance(targets, str) else targets:
-                    for one in deleted_with(where, inventory.find(where, target), inventory):
-                        yield commands.delete(one.ref)
+                for text in [targets] if isinstance(targets, str) else targets:
+                    *_, target = deleted_with(where, inventory.find(where, text), inventory)
+                    yield commands.delete(target.ref)
             case TimedEvent(patch=PatchForm() as form):
                 yield from self._patch(inventory.find(where, form.target), form.merge)
             case TimedEvent(scale=str(text)):
