@@ -19,11 +19,10 @@ def test_the_figures_say_when_and_how_many(page, reports):
     page.open(reports / "outage.html")
     lead = page.text("#outage .lead")
     assert lead == (
-        "40 nodes went quiet. Evictions from 0:05:50 to 0:12:20. "
-        "Pods are back from 0:05:51 to 0:20:00."
+        "40 nodes failed. Evictions from 0:05:50 to 0:12:20. Pods are back from 0:05:51 to 0:20:00."
     )
     assert page.lines("#outage .tile") == [
-        "Pods concerned 120 on quiet nodes",
+        "Pods affected 120 on failed nodes",
         "Evicted 114 because of a taint",
         "Back as new pods 111 wherever there was room",
         "Back with their nodes 6 as they were",

@@ -53,7 +53,7 @@ class _Gang:
 
 
 class GangRecorder:
-    """Observes pods and groups, and is told of preemptions."""
+    """Observes pods and groups, and receives preemptions."""
 
     def __init__(self) -> None:
         """Start without gangs."""

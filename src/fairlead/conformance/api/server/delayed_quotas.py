@@ -18,7 +18,7 @@ from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
 
 class DelayedQuotas:
-    """The admission plugin; it hears of a change `late` ns after that is made by `clock`."""
+    """The admission plugin; it sees a change `late` ns after it was made."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

@@ -23,12 +23,12 @@ const LOST = {
 const QUIET = {
   key: "nodes",
   label: "Quiet nodes",
-  empty: "No node went quiet.",
+  empty: "No node failed.",
   facet: "zone",
   fields: [
     { key: "node", label: "Node", kind: "node" },
     { key: "zone", label: "Zone", kind: "zone" },
-    { key: "quiet_s", label: "Quiet", kind: "time" },
+    { key: "quiet_s", label: "Failed", kind: "time" },
     { key: "unready_s", label: "Not ready", kind: "time" },
     { key: "tainted_s", label: "Tainted", kind: "time" },
     { key: "first_eviction_s", label: "First eviction", kind: "time" },
@@ -41,7 +41,7 @@ const QUIET = {
 const PREEMPTED = {
   key: "preempted",
   label: "Preempted for them",
-  empty: "Nobody was preempted for pods of quiet nodes.",
+  empty: "No pods were preempted for pods of failed nodes.",
   fields: [
     { key: "t_s", label: "Time", kind: "time" },
     { key: "victim", label: "Victim", kind: "pod" },
@@ -102,7 +102,7 @@ export function outageSection(report, priorities) {
 }
 
 function outageLead(figures) {
-  const parts = [`${plural(figures.nodes, "node")} went quiet.`];
+  const parts = [`${plural(figures.nodes, "node")} failed.`];
   if (isNumber(figures.first_eviction_s)) {
     const [from, to] = [clock(figures.first_eviction_s), clock(figures.last_eviction_s)];
     parts.push(from === to ? `Evictions at ${from}.` : `Evictions from ${from} to ${to}.`);
@@ -116,7 +116,7 @@ function outageLead(figures) {
 
 function outageTiles(figures) {
   const tiles = [
-    ["Pods concerned", figures.concerned, "on quiet nodes"],
+    ["Pods affected", figures.concerned, "on failed nodes"],
     ["Evicted", figures.evicted, "because of a taint", "warn"],
     ["Back as new pods", figures.replaced, "wherever there was room"],
     ["Back with their nodes", figures.back_with_node, "as they were"],

@@ -1,5 +1,5 @@
 // The three charts of an outage: nodes by state, nodes tainted against their zone's rate, and what
-// became of the pods that were on quiet nodes.
+// became of the pods that were on failed nodes.
 
 import { count, duration, plural } from "./format.js";
 import { h } from "./dom.js";
@@ -10,7 +10,7 @@ const SYNC = "outage";
 const NODE_STATES = [
   { name: "tainted", label: "tainted NoExecute", variable: "--priority-5" },
   { name: "unready", label: "not ready", variable: "--priority-1" },
-  { name: "unnoticed", label: "dark, unnoticed", variable: "--priority-other" },
+  { name: "unnoticed", label: "failed, unnoticed", variable: "--priority-other" },
   { name: "cordoned", label: "cordoned", variable: "--priority-4" },
 ];
 
@@ -34,7 +34,7 @@ export function outageCharts(report) {
 function nodesChart({ nodes_over_time: line, figures }, report) {
   const rows = countRows(line, NODE_STATES);
   if (!rows.length) return null;
-  const note = `${count(figures.nodes)} of ${plural(report.nodes.length, "node")} went quiet`;
+  const note = `${count(figures.nodes)} of ${plural(report.nodes.length, "node")} failed`;
   const model = { title: "Nodes out of service", note, rows, stacked: true };
   return stepsChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 170, SYNC);
 }
@@ -42,7 +42,7 @@ function nodesChart({ nodes_over_time: line, figures }, report) {
 function podsChart({ pods_over_time: line, figures }, report) {
   const rows = countRows(line, POD_STATES);
   if (!rows.length) return null;
-  const note = `${plural(figures.concerned, "pod")} were on quiet nodes`;
+  const note = `${plural(figures.concerned, "pod")} were on failed nodes`;
   const model = { title: "Their pods", note, rows, stacked: true };
   return stepsChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 190, SYNC);
 }

@@ -1,4 +1,4 @@
-// Light, dark, or as the system says. Whoever paints on a canvas listens to "themechange".
+// The colour scheme: light, dark, or the system setting. Code that paints on a canvas listens to "themechange".
 
 import { h } from "./dom.js";
 
