@@ -1,5 +1,5 @@
-"""Scheduling extension points, and the runtime that asks the plugins.
+"""The scheduling framework: extension points, and the runtime that calls the plugins.
 
-Law: plugins get a pod, a node (or columns of nodes) and a CycleState, and answer with values. No
-plugin gets a client, a clock or the queue. `fairlead.plugin` is the public face for plugin authors.
+Law: plugins get a pod, a node (or columns of nodes) and a CycleState, and return values. No plugin
+gets a client, a clock or the queue. Plugin authors import from `fairlead.plugin`.
 """

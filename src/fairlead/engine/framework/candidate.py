@@ -1,4 +1,4 @@
-"""Candidate: a node on which the pod would fit if the victims were gone; and how to compare."""
+"""Candidate: a node on which the pod fits once its victims are gone, and the comparison rules."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ class Candidate:
 
     @property
     def highest_priority(self) -> int:
-        """The highest priority among the victims."""
+        """Highest priority among the victims."""
         return max(victim.priority for victim in self.victims)
 
     @property
     def priority_sum(self) -> int:
-        """The sum over victims of priority + 2^31, so that fewer victims win among equals."""
+        """Sum over the victims of priority + 2^31, so that fewer victims win among equals."""
         return sum(victim.priority + (1 << 31) for victim in self.victims)
 
     @property
     def start(self) -> Instant:
-        """The earliest start among the victims of the highest priority."""
+        """Earliest start time among the victims of the highest priority."""
         highest = self.highest_priority
         return min(victim.start for victim in self.victims if victim.priority == highest)
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateRule:
-    """One of the ordered rules: the candidates with the lowest `cost` stay, the others go.
+    """One of the ordered rules: only the candidates with the lowest `cost` remain.
 
-    `name` is what users read where the rule decides. A cost is an integer of at most 64 bits and
+    `name` is shown to users when the rule decides. A cost is an integer of at most 64 bits and
     depends on the candidate alone.
     """
 

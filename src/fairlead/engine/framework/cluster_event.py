@@ -1,8 +1,8 @@
 """ClusterEvent: a change that may make an unschedulable pod schedulable.
 
-A rejected pod waits until something happens that a plugin which rejected it cares about. A plugin
-says what that is with `events` (the kinds; all, if it has none) and `is_woken_by(pod, event)`; one
-that says nothing is woken by everything.
+A rejected pod waits for an event that matters to a plugin that rejected it. A plugin declares
+those with `events` (the kinds; all kinds if it is absent) and `is_woken_by(pod, event)`. A plugin
+with neither is woken by every event.
 upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
 """
 
@@ -32,7 +32,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class EventKind(Enum):
-    """What happened; ASSIGNED is about pods on nodes, POD about the waiting pod itself."""
+    """Kind of change. ASSIGNED is about pods on nodes, POD about the waiting pod itself."""
 
     ASSIGNED_POD_ADD = auto()
     ASSIGNED_POD_LABEL = auto()
@@ -84,10 +84,10 @@ class EventKind(Enum):
 
 
 class ClusterEvent(Struct, frozen=True):
-    """`old` and `new` are the versions before and after, as far as there are any.
+    """One change; `old` and `new` are the versions before and after it, if they exist.
 
-    `priority_max` limits the event to pods of at most that priority (eventhandlers.go:
-    getLEPriorityPreCheck).
+    `priority_max` limits the event to pods of at most that priority
+    (eventhandlers.go: getLEPriorityPreCheck).
     """
 
     kind: EventKind
@@ -98,28 +98,28 @@ class ClusterEvent(Struct, frozen=True):
 
 @runtime_checkable
 class EventListener(Protocol):
-    """A plugin that says what may change its mind."""
+    """A plugin that declares which kinds of events may make its rejected pods schedulable."""
 
     @property
     def events(self) -> frozenset[EventKind]:
-        """The kinds that it wants to hear of."""
+        """The kinds of events to receive."""
         ...
 
 
 @runtime_checkable
 class QueueingHint(Protocol):
-    """A plugin that looks closer at the events it hears of."""
+    """A plugin that examines each event (upstream: QueueingHintFn)."""
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Whether `pod`, which this plugin rejected, is worth another attempt."""
+        """Return True if `event` may make `pod`, which this plugin rejected, schedulable."""
         ...
 
 
 def hears(plugin: object, kind: EventKind) -> bool:
-    """Whether events of `kind` matter to `plugin` at all.
+    """Return True if events of `kind` matter to `plugin`.
 
-    A plugin that hears of new nodes but not of taints is told of every taint change, since nodes
-    may have been kept from it by another plugin's taint check (buildQueueingHintMap).
+    A plugin that receives node additions but not taint changes receives every taint change too,
+    because another plugin's taint check may have hidden nodes from it (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if kind is EventKind.FLUSH or events is None or kind in events:
@@ -128,12 +128,12 @@ def hears(plugin: object, kind: EventKind) -> bool:
 
 
 def _events_of(plugin: object) -> frozenset[EventKind] | None:
-    """`plugin.events`; a look-up, since asking for the Protocol is fifty times slower."""
+    """`plugin.events`; a plain lookup, because isinstance with a Protocol is fifty times slower."""
     return getattr(plugin, "events", None)
 
 
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
-    """Whether `event` makes `pod` worth another attempt in the eyes of `plugin`."""
+    """Return True if `plugin` considers `pod` worth another attempt after `event`."""
     if not hears(plugin, event.kind):
         return False
     events = _events_of(plugin)
@@ -148,7 +148,7 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
-    """The events that a change of a node amounts to; unchanged heartbeats amount to none."""
+    """The events for a change of a node; none for a heartbeat without other changes."""
     if old is None or new is None:
         if new is not None:
             yield ClusterEvent(EventKind.NODE_ADD, None, new)
@@ -169,7 +169,7 @@ def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
 
 
 def _states(node: Node) -> dict[str, str]:
-    """What the conditions say; when and why does not count (extractNodeConditionsChange)."""
+    """Status by condition type; reason and timestamps are ignored (extractNodeConditionsChange)."""
     return {condition.type: condition.status for condition in node.status.conditions}
 
 
@@ -217,7 +217,7 @@ _STORAGE_EVENTS: Final[dict[type[object], tuple[EventKind, EventKind, EventKind]
 
 
 def storage_event(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent | None:
-    """The event that a change of an object of storage or devices amounts to."""
+    """The event for a change of a storage or device object."""
     kinds = _STORAGE_EVENTS.get(type(old if new is None else new))
     if kinds is None:
         return None
@@ -233,7 +233,7 @@ def _scaled_down(old: PodInfo, new: PodInfo) -> bool:
 
 
 def assigned_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-    """The events that a change of a pod on a node amounts to; a deletion request is none."""
+    """The events for a change of a pod on a node; none for a deletion request."""
     if old.labels != new.labels:
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
     if old.shape is not new.shape and _scaled_down(old, new):
@@ -241,7 +241,7 @@ def assigned_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
 
 
 def waiting_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-    """The events that a change of a waiting pod amounts to, for that pod alone."""
+    """The events for a change of a waiting pod; they concern that pod alone."""
     if old.labels != new.labels:
         yield ClusterEvent(EventKind.POD_LABEL, old, new)
     if old.shape is not new.shape:

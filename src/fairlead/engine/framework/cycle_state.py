@@ -1,4 +1,4 @@
-"""CycleState: what plugins remember between the extension points of one scheduling cycle."""
+"""CycleState: data that plugins share between the extension points of one scheduling cycle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 @runtime_checkable
 class Cloneable(Protocol):
-    """State that AddPod/RemovePod change, and that a dry run therefore copies."""
+    """State that AddPod and RemovePod change; a dry run works on a copy of it."""
 
     def clone(self) -> Cloneable:
         """An independent copy."""
@@ -19,8 +19,8 @@ class Cloneable(Protocol):
 class CycleState:
     """A typed key-value store; each plugin uses its own class as the key.
 
-    `skipped_filters` and `skipped_scores` name the plugins that said they have nothing to say
-    about this pod (framework/cycle_state.go: SkipFilterPlugins, SkipScorePlugins).
+    `skipped_filters` and `skipped_scores` name the plugins that returned SKIP for this pod
+    (framework/cycle_state.go: SkipFilterPlugins, SkipScorePlugins).
     """
 
     __slots__ = ("_values", "skipped_filters", "skipped_scores")
@@ -32,11 +32,11 @@ class CycleState:
         self.skipped_scores: dict[str, None] = {}
 
     def write(self, value: object) -> None:
-        """Remember `value` under its class."""
+        """Store `value` under its class."""
         self._values[type(value)] = value
 
     def read(self, kind: type[Value]) -> Value:
-        """What was written under `kind`; raises KeyError when nothing was."""
+        """The value stored under `kind`; raises KeyError if there is none."""
         value = self._values.get(kind)
         if value is None:
             raise KeyError(f"{kind.__name__} was not prepared (is PreFilter or PreScore disabled?)")
@@ -44,13 +44,13 @@ class CycleState:
         return value
 
     def find(self, kind: type[Value]) -> Value | None:
-        """What was written under `kind`, None when nothing was."""
+        """The value stored under `kind`, None if there is none."""
         value = self._values.get(kind)
         assert value is None or isinstance(value, kind)
         return value
 
     def clone(self) -> CycleState:
-        """A copy in which AddPod and RemovePod can be tried without harm."""
+        """A copy on which AddPod and RemovePod do not affect the original."""
         copy = CycleState()
         copy.skipped_filters = dict(self.skipped_filters)
         copy.skipped_scores = dict(self.skipped_scores)

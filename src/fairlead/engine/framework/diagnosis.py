@@ -21,12 +21,12 @@ _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The verdict of a failed cycle on every node.
+    """The verdict of a failed cycle for every node.
 
-    `codes[i]` indexes `statuses` for the node in row `rows[i]` (ascending), below 0 where there is
-    none. Nodes in other rows, or with a negative code, were excluded by name, by the plugins
-    `restricting`. `pre_filter` is set when the pod was rejected as a whole, and then stands for
-    every node. `unnamed` are rejectors that no verdict names.
+    `codes[i]` is an index into `statuses` for the node in row `rows[i]` (ascending), below 0 if
+    there is none. Nodes in other rows, or with a negative code, were excluded by name, by the
+    plugins `restricting`. `pre_filter` is set if the pod was rejected as a whole, and then applies
+    to every node. `unnamed` are plugins that rejected nodes without appearing in a status.
     """
 
     table: NodeTable
@@ -38,7 +38,7 @@ class Diagnosis:
     unnamed: tuple[str, ...] = ()
 
     def counts(self) -> Iterator[tuple[Status, int]]:
-        """Each distinct verdict with the number of nodes that have it."""
+        """Each distinct verdict with its number of nodes."""
         if self.pre_filter is not None:
             yield self.pre_filter, self.table.count
             return
@@ -50,7 +50,7 @@ class Diagnosis:
             yield restricted_by(self.restricting), rest
 
     def status_of(self, row: int) -> Status:
-        """The verdict on the node in `row`."""
+        """The verdict for the node in `row`."""
         if self.pre_filter is not None:
             return self.pre_filter
         at = int(np.searchsorted(self.rows, row))
@@ -59,7 +59,7 @@ class Diagnosis:
         return restricted_by(self.restricting)
 
     def rows_with(self, code: Code) -> npt.NDArray[np.int64]:
-        """The rows whose verdict has `code`, ascending."""
+        """Rows whose verdict has `code`, ascending."""
         if self.pre_filter is not None:
             alive = np.flatnonzero(self.table.alive)
             return alive if self.pre_filter.code is code else alive[:0]
@@ -67,20 +67,20 @@ class Diagnosis:
         return self.rows[wanted[self.codes] & (self.codes > 0)]
 
     def plugins(self) -> tuple[str, ...]:
-        """The plugins that rejected or excluded a node, by name."""
+        """Names of the plugins that rejected or excluded a node."""
         rejecting = {status.plugin for status, _ in self.counts() if status.plugin}
         return tuple(sorted(rejecting | {*self.restricting, *self.unnamed}))
 
 
 def restricted_by(plugins: Sequence[str]) -> Status:
-    """The verdict on nodes that a PreFilter excluded by name (schedule_one.go)."""
+    """The verdict for nodes that a PreFilter excluded by name (schedule_one.go)."""
     return unresolvable(_RESTRICTED_BY.format(plugins=f"[{' '.join(plugins)}]"))
 
 
 def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
-    """The FailedScheduling text.
+    """The text of the FailedScheduling event.
 
-    Counted reasons are sorted as strings, so "10 x" comes before "2 y"; a node that fails for
+    Counted reasons are sorted as strings, so "10 x" comes before "2 y". A node that fails for
     several reasons counts in each.
     """
     nodes = diagnosis.table.count
@@ -95,7 +95,7 @@ def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
 
 
 def histogram(counts: Iterator[tuple[Status, int]]) -> str:
-    """` 2 Insufficient cpu, 3 Too many pods.`, or "" when nothing is counted."""
+    """` 2 Insufficient cpu, 3 Too many pods.`, or "" if `counts` is empty."""
     tally: dict[str, int] = {}
     for status, nodes in counts:
         for reason in status.reasons:

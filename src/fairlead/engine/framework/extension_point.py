@@ -1,7 +1,7 @@
-"""METHODS: every method by which a plugin takes part, in the order in which they are asked.
+"""METHODS: every method a plugin can have, in the order in which the framework calls them.
 
-The one table from which plugins are checked (`plugin_check`), guarded (`guard`) and measured
-(`meter`). Points carry upstream's names, as its metrics have them.
+`plugin_check`, `guard` and `meter` all read this one table. Extension points have upstream's
+names, as in its metrics.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from fairlead.engine.framework.preemption import policy
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """The method `name` of `protocol`, asked at the extension point `point`.
+    """The method `name` of `protocol`, called at the extension point `point`.
 
-    A class that has one with `enters` is a plugin; the others only refine what it does. For each
-    group in `beside`, the plugin must have one of the methods in the group too.
+    A class that has a method with `enters` is a plugin; the other methods only refine it. For each
+    group in `beside`, the plugin must also have one of the methods in the group.
     """
 
     name: str
@@ -35,7 +35,7 @@ METHODS: Final[tuple[Method, ...]] = (
     Method("sort_key", "QueueSort", interface.QueueSortPlugin),
     Method("concerns", "PreFilter", interface.ShapeRelevance, enters=False),
     Method("pre_filter", "PreFilter", interface.PreFilterPlugin),
-    # One without the other would leave the findings wrong after the first dry run.
+    # Without its counterpart, the PreFilter data would be wrong after the first dry run.
     Method(
         "add_pod", "PreFilterExtensionAddPod", interface.PreFilterExtensions,
         enters=False, beside=(("pre_filter",), ("remove_pod",)),
@@ -73,5 +73,5 @@ METHODS: Final[tuple[Method, ...]] = (
 
 METHOD_NAMES: Final = tuple(method.name for method in METHODS)
 
-# What a plugin says about itself beside its methods.
+# Attributes that describe the plugin, in addition to its methods.
 ATTRIBUTES: Final = ("events", "locality", "normalization")

@@ -1,4 +1,4 @@
-"""PluginFault: what a user's plugin did wrong, with the place in its source."""
+"""PluginFault: an error in a user's plugin, with its place in the source."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ _TEXT_MAX: Final = 300
 
 
 class PluginFault(Exception):  # noqa: N818 - a fault of the plugin, not an error of ours
-    """`str()` is complete: plugin, method, what happened, where."""
+    """An error of a user's plugin; `str()` names plugin, method, cause and place."""
 
     def __init__(self, plugin: str, text: str) -> None:
-        """`text` says all about what `plugin` did."""
+        """`text` describes the error of `plugin` completely."""
         super().__init__(text)
         self.plugin = plugin
 
 
 def fault_in(plugin: str, method: str, what: str) -> PluginFault:
-    """The fault of `plugin` that `what` happened when its `method` was asked."""
+    """The fault for `what`, which happened in the plugin's `method`."""
     return PluginFault(plugin, f"plugin {plugin!r} failed in {method}: {what}")
 
 
 def fault_of(plugin: str, method: str, cause: Exception) -> PluginFault:
-    """The fault that an exception of the plugin amounts to."""
+    """The fault for an exception raised by the plugin's `method`."""
     if isinstance(cause, PluginFault):
-        return cause  # of another plugin, which this one asked
+        return cause  # raised by another plugin that this one called
     return fault_in(plugin, method, f"{describe(cause)}{_place(cause.__traceback__)}")
 
 
 def describe(cause: Exception) -> str:
-    """Type and text of `cause`, bounded, even where its own text cannot be had."""
+    """Type and text of `cause`, bounded; works even if the exception's own `__str__` raises."""
     try:
         text = str(cause)
     except Exception:  # noqa: BLE001 - whatever a user's exception does, it is described
@@ -40,7 +40,7 @@ def describe(cause: Exception) -> str:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """` (cost.py:12)`: where it was raised."""
+    """` (cost.py:12)`: where the exception was raised."""
     if trace is None:
         return ""
     while trace.tb_next is not None:

@@ -1,9 +1,9 @@
-"""Feasibility: a profile's verdict on every node for one pod.
+"""Feasibility: a profile's verdict for every node, for one pod.
 
-    PreFilter and Filter plugins that look no further than the node    from the plan of the shape
-    those that look further (affinity, spread, volumes)                asked anew, where still open
+    PreFilter and Filter plugins that depend on the node alone          cached in the shape's plan
+    plugins that depend on more (affinity, spread, volumes)             called for the nodes left
 
-Nobody's nominations are counted here.
+Nominated pods are not counted here.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(slots=True)
 class Feasibility:
-    """The verdict on every node.
+    """The verdict for every node.
 
-    `codes` follow `plan.rows` and index `plan.statuses` (0 fits, below 0 no node there). They are
-    the plan's own array as long as nothing beyond the cached plugins had a say. `rejected` is set
-    when PreFilter refused the pod as a whole; `unnamed` rejected nodes beside the plugins.
+    `codes` are parallel to `plan.rows` and index `plan.statuses` (0: fits, below 0: no node). They
+    are the plan's own array unless a plugin outside the cache changed a verdict. `rejected` is set
+    if PreFilter rejected the pod as a whole. `unnamed` rejected nodes in addition to the plugins
+    in the statuses.
     """
 
     plan: ShapePlan
@@ -43,49 +44,49 @@ class Feasibility:
 
     @property
     def statuses(self) -> list[Status]:
-        """What the codes stand for: the plan's verdicts, and then those of this cycle alone."""
+        """Statuses by code: the plan's, then those of this cycle alone."""
         return self._verdicts or self.plan.statuses
 
     @property
     def is_cached(self) -> bool:
-        """Whether the plan's own codes and totals stand as they are."""
+        """True if the plan's own codes and totals apply unchanged."""
         return self.codes is self.plan.codes
 
     def positions(self) -> Rows:
-        """Where in `plan.rows` the feasible nodes are, ascending."""
+        """Indexes in `plan.rows` of the feasible nodes, ascending."""
         if self.rejected is not None:
             return np.zeros(0, np.int64)
         return np.flatnonzero(self.codes == 0)
 
     def count(self) -> int:
-        """How many nodes are feasible."""
+        """Number of feasible nodes."""
         if self.rejected is not None:
             return 0
         return len(self.codes) - int(np.count_nonzero(self.codes))
 
     def is_feasible(self, node: NodeInfo) -> bool:
-        """Whether the pod fits `node`."""
+        """Return True if the pod fits `node`."""
         at = self.plan.position(node.row)
         return self.rejected is None and at is not None and self.codes[at] == 0
 
     def nodes(self) -> list[NodeInfo]:
-        """The feasible nodes, in row order."""
+        """Feasible nodes, in row order."""
         table = self.plan.table
         return [table.at(row) for row in self.plan.rows[self.positions()].tolist()]
 
     def without(self, gone: Rows) -> None:
-        """Look no more at the nodes at the positions `gone`, whatever the verdict on them was."""
+        """Remove the nodes at the positions `gone`, whatever their verdict was."""
         self.codes = self.codes.copy()
         self.codes[gone] = DEAD
 
     def keep(self, positions: Rows) -> None:
-        """Look at no other feasible nodes than those at `positions`."""
+        """Limit the feasible nodes to those at `positions`."""
         self.judge(positions, {})
 
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:
-        """No node but those at `positions` is feasible; of others there may be `verdicts`.
+        """Limit the feasible nodes to `positions`; `verdicts` gives reasons for other positions.
 
-        What was feasible, and is not any more without a verdict, has none.
+        A node that was feasible and has no entry in `verdicts` ends up without a verdict.
         """
         codes = self.codes.copy()
         codes[codes == 0] = DEAD
@@ -98,7 +99,7 @@ class Feasibility:
         self.codes = codes
 
     def error(self) -> Status | None:
-        """The first ERROR among the verdicts: a broken plugin fails the cycle as a whole."""
+        """The first ERROR among the verdicts: a failing plugin fails the whole cycle."""
         if self.rejected is not None:
             return self.rejected if self.rejected.code is Code.ERROR else None
         if not self.plan.has_errors:
@@ -107,7 +108,7 @@ class Feasibility:
         return next((status for status in verdicts if status.code is Code.ERROR), None)
 
     def diagnosis(self) -> Diagnosis:
-        """The verdicts as the failure handler and PostFilter see them."""
+        """The verdicts as a Diagnosis, for the failure handler and PostFilter."""
         plan = self.plan
         return Diagnosis(
             table=plan.table,
@@ -121,7 +122,7 @@ class Feasibility:
 
 
 def ask_about_nodes(plans: PlanCache, pod: PodInfo) -> Feasibility:
-    """What the plugins say of every node for `pod`."""
+    """Run PreFilter and Filter for `pod` on every node."""
     plan = plans.plan_for(pod)
     found = Feasibility(plan, plan.state.clone(), plan.codes, tuple(plan.restricting))
     _pre_filter(plans, pod, found)
@@ -131,7 +132,7 @@ def ask_about_nodes(plans: PlanCache, pod: PodInfo) -> Feasibility:
 
 
 def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
-    """Ask what is not cached, in configured order, and stop at the first rejection."""
+    """Run the uncached PreFilters in configured order; stop at the first rejection."""
     plan, framework = found.plan, plans.framework
     split = plan.split
     plugins = split.pre_filters if plan.rejected else split.cluster_pre_filters
@@ -148,7 +149,7 @@ def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
 
 
 def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
-    """Exclude every node that is not in `names` from this cycle."""
+    """Exclude every node not in `names` from this cycle."""
     plan = found.plan
     nodes = (plan.table.find(name) for name in names)
     kept = np.isin(plan.rows, [node.row for node in nodes if node is not None])
@@ -157,9 +158,10 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
 
 
 def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
-    """Filters whose answers depend on more than the node: asked anew, only where still open.
+    """Run the Filters that depend on more than the node, only for nodes that are still feasible.
 
-    Where every row is open they are asked for all, which those that keep their verdicts like.
+    If every row is feasible, they get all rows at once, so that plugins that cache by the row
+    array can reuse their verdicts.
     """
     skipped, plan = found.state.skipped_filters, found.plan
     for point in plan.split.cluster_filters:

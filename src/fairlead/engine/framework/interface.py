@@ -1,7 +1,7 @@
 """The extension points, as small Protocols (kube-scheduler/framework/interface.go).
 
 A plugin is a class with a `name` and the methods of the extension points it takes part in; the
-runtime finds out which by looking. Within a cycle they are asked in this order:
+runtime detects them. One scheduling cycle calls them in this order:
 
     PreEnqueue (once, before queueing) · QueueSort
     PreFilter → Filter → PostFilter (only if no node is left)
@@ -9,7 +9,7 @@ runtime finds out which by looking. Within a cycle they are asked in this order:
     Reserve → Permit → PreBind → Bind → PostBind
 
 Filter and Score come in two forms. Per node: `filter(state, pod, node)`, `score(...)`. Over
-columns: `filter_columns(state, pod, table, rows)`, `score_columns(...)`, which must give the same
+columns: `filter_columns(state, pod, table, rows)`, `score_columns(...)`, which must return the same
 answers for all `rows` at once. A plugin needs one of the two; built-in plugins have both, because
 single rows are cheaper per node and whole tables cheaper over columns.
 """
@@ -44,11 +44,11 @@ SCORE_MAX = 100
 
 
 class Locality(Enum):
-    """What a Filter or Score answer depends on beside the pod's shape; decides what is cached.
+    """What a Filter or Score result depends on besides the pod's shape; decides what is cached.
 
     NODE: the Node object alone. ROW: also the pods on that node. CLUSTER: anything; the plugin is
-    asked anew in every cycle. A plugin says so in its attribute `locality`; CLUSTER is assumed of
-    those that do not. NODE and ROW plugins may look at nothing of the pod but its shape.
+    called in every cycle. A plugin sets its attribute `locality`; the default is CLUSTER. NODE and
+    ROW plugins must read nothing of the pod but its shape.
     """
 
     NODE = "node"
@@ -57,10 +57,10 @@ class Locality(Enum):
 
 
 class Normalization(Enum):
-    """How raw scores over the feasible nodes become 0..100 (helper/normalize_score.go).
+    """How raw scores of the feasible nodes become 0..100 (helper/normalize_score.go).
 
-    NONE: they already are. SCALED: 100 × raw ÷ max, 0 where max is 0. REVERSED: 100 minus that,
-    100 where max is 0. A plugin with any other rule has `normalize_scores`.
+    NONE: they already are. SCALED: 100 × raw ÷ max, 0 if max is 0. REVERSED: 100 minus that,
+    100 if max is 0. A plugin with any other rule implements `normalize_scores`.
     """
 
     NONE = "none"
@@ -69,9 +69,9 @@ class Normalization(Enum):
 
 
 class Verdicts(Struct, frozen=True):
-    """Filter answers for many rows: `codes[i]` is 0 where row i fits, else an index.
+    """Filter results for many rows: `codes[i]` is 0 if row i fits, else an index.
 
-    `statuses[code]` is the rejection; `statuses[0]` is never looked at.
+    `statuses[code]` is the rejection; `statuses[0]` is never read.
     """
 
     codes: npt.NDArray[np.int32]
@@ -80,7 +80,7 @@ class Verdicts(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PreFilterResult:
-    """A PreFilter answer that restricts the nodes to `node_names` (sorted; None = no limit)."""
+    """A PreFilter result that limits the nodes to `node_names` (sorted; None: no limit)."""
 
     node_names: tuple[str, ...] | None = None
 
@@ -90,7 +90,7 @@ class Plugin(Protocol):
 
     @property
     def name(self) -> str:
-        """The name by which configuration and messages refer to it."""
+        """The name used in configuration and messages."""
         ...
 
 
@@ -99,7 +99,7 @@ class PreEnqueuePlugin(Plugin, Protocol):
     """May keep a pod out of the queue."""
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """None to let the pod in."""
+        """None to let the pod into the queue, else the rejection."""
         ...
 
 
@@ -108,53 +108,53 @@ class QueueSortPlugin(Plugin, Protocol):
     """Orders the active queue."""
 
     def sort_key(self, pod: PodInfo, timestamp: int) -> tuple[int, ...]:
-        """Smaller is served first; `timestamp` is when the pod entered the queue (ns)."""
+        """Smaller keys come first; `timestamp` is when the pod entered the queue (ns)."""
         ...
 
 
 @runtime_checkable
 class PreFilterPlugin(Plugin, Protocol):
-    """Looks at the pod once per cycle."""
+    """Examines the pod once per cycle."""
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
-        """SKIP when the plugin's Filter need not be asked; a rejection ends the cycle."""
+        """SKIP if the plugin's Filter need not run; a rejection ends the cycle."""
         ...
 
 
 @runtime_checkable
 class ShapeRelevance(Plugin, Protocol):
-    """A plugin that can tell from a pod's shape that it would skip every pod of it."""
+    """A plugin that can tell from a pod's shape that it skips all such pods."""
 
     def concerns(self, shape: Shape) -> bool:
-        """False if PreFilter and PreScore would answer SKIP; then neither is asked."""
+        """False if PreFilter and PreScore would return SKIP; then neither is called."""
         ...
 
 
 @runtime_checkable
 class PreFilterExtensions(Plugin, Protocol):
-    """Keeps a PreFilter's findings true while a dry run moves pods."""
+    """Keeps a PreFilter's data correct while a dry run moves pods."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """`added` is supposed to be on `node`."""
+        """Update the data as if `added` were on `node`."""
         ...
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """`removed` is supposed to be gone from `node`."""
+        """Update the data as if `removed` were gone from `node`."""
         ...
 
 
 @runtime_checkable
 class FilterPlugin(Plugin, Protocol):
-    """Says whether a pod fits a node."""
+    """Decides whether a pod fits a node."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """None where the pod fits."""
+        """None if the pod fits, else the rejection."""
         ...
 
 
 @runtime_checkable
 class ColumnFilterPlugin(Plugin, Protocol):
-    """Says on which of many nodes a pod fits."""
+    """Decides for many nodes at once whether a pod fits."""
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
@@ -164,27 +164,27 @@ class ColumnFilterPlugin(Plugin, Protocol):
 
 
 class Shortlist(Protocol):
-    """What a PostFilter leaves for extenders to look through before it decides."""
+    """Candidates that a PostFilter passes to the extenders before it chooses."""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """The nodes with whoever would have to leave them."""
+        """The candidate nodes with their victims."""
         ...
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """The decision among `candidates`, which may be others; or after an extender failed."""
+        """Choose among `candidates` as the extenders returned them, or after one failed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What a PostFilter found.
+    """Result of a PostFilter.
 
-    `status` SUCCESS means room will be made. `nominated_node` is the node that will have it, ""
-    to take an earlier nomination back, None to leave it as it is. `victims` must go first, least
-    important last; `pdb_violations` of them breach a budget; `rule`, `candidates` and `equals` say
-    how the node was picked. With a `shortlist` nothing is picked yet, and only SUCCESS counts.
-    `commands` are sent whatever comes of the pod.
+    `status` SUCCESS means that room will be made. `nominated_node` is the node with that room, ""
+    to clear an earlier nomination, None to leave it unchanged. `victims` are to be removed, least
+    important last; `pdb_violations` counts those that breach a budget; `rule`, `candidates` and
+    `equals` describe how the node was picked. With a `shortlist` nothing is picked yet, and only
+    SUCCESS counts. `commands` are sent in any case.
     """
 
     status: Status
@@ -200,27 +200,27 @@ class PostFilterResult:
 
 @runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
-    """Tries to make room when no node fits; the first that succeeds ends the search."""
+    """Tries to make room if no node fits; the first plugin that succeeds ends the search."""
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """`diagnosis` says why each node was rejected."""
+        """Make room for `pod`; `diagnosis` has the rejection of each node."""
         ...
 
 
 @runtime_checkable
 class PreScorePlugin(Plugin, Protocol):
-    """Looks at pod and feasible nodes once before scoring."""
+    """Examines the pod and the feasible nodes once before scoring."""
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """SKIP when the plugin's Score need not be asked; an ERROR fails the cycle."""
+        """SKIP if the plugin's Score need not run; an ERROR fails the cycle."""
         ...
 
 
 @runtime_checkable
 class ScorePlugin(Plugin, Protocol):
-    """Says how good a node is; higher is better."""
+    """Rates a node; higher is better."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """The raw score."""
@@ -229,7 +229,7 @@ class ScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ColumnScorePlugin(Plugin, Protocol):
-    """Says how good many nodes are."""
+    """Rates many nodes at once."""
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
@@ -240,19 +240,19 @@ class ColumnScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ScoreRelevance(Protocol):
-    """A Score plugin that can tell in advance when it makes no difference."""
+    """A Score plugin that can tell in advance that it makes no difference."""
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Whether every node is sure to get the same score, or the plugin to be skipped."""
+        """Return True if every node would get the same score or the plugin would be skipped."""
         ...
 
 
 @runtime_checkable
 class ScoreEpoch(Protocol):
-    """A Score plugin of Locality NODE whose answers also depend on the nodes as a whole."""
+    """A Score plugin of Locality NODE whose results also depend on all nodes together."""
 
     def epoch(self) -> object:
-        """Another value than before when scores of nodes that did not change may differ."""
+        """A value that changes whenever scores of unchanged nodes may change."""
         ...
 
 
@@ -261,29 +261,29 @@ class ScoreNormalizer(Protocol):
     """A Score plugin with its own normalisation."""
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """0..100 per feasible node, from the raw scores of the feasible nodes."""
+        """Turn the raw scores of the feasible nodes into 0..100."""
         ...
 
 
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
-    """Takes note of a placement before it is bound."""
+    """Records a placement before the pod is bound."""
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """A rejection undoes the placement. Undone by `unreserve`."""
+        """Record the placement, or reject and undo it. Undone by `unreserve`."""
         ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """The exact inverse of `reserve`; also called where `reserve` was not reached."""
+        """The exact inverse of `reserve`; also called if `reserve` was not reached."""
         ...
 
 
 @runtime_checkable
 class PermitPlugin(Plugin, Protocol):
-    """The last word before binding."""
+    """May delay or reject the binding of a placed pod."""
 
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
-        """None to go on, `Wait` to be asked for `allow` first; a rejection undoes the placement."""
+        """None to go on, `Wait` to hold the pod until `allow`; a rejection undoes the placement."""
         ...
 
 
@@ -292,11 +292,11 @@ PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """A PreBind answer: the world must do something before the pod can be bound.
+    """A PreBind result: commands that must be carried out before the pod can be bound.
 
-    `commands` are sent at once, and each must succeed; then the plugin's `is_prepared` is asked
-    every `interval` until it agrees, for at most `timeout` (both ns), after which the placement
-    fails with `on_timeout`.
+    `commands` are sent at once, and each must succeed. Then the plugin's `is_prepared` is called
+    every `interval` until it returns None, for at most `timeout` (both ns), after which the
+    placement fails with `on_timeout`.
     """
 
     commands: tuple[PreparationCommand, ...]
@@ -310,7 +310,7 @@ class PreBindPlugin(Plugin, Protocol):
     """Prepares the node for the pod."""
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """None to go on; a rejection undoes the placement."""
+        """None to go on, or a Preparation; a rejection undoes the placement."""
         ...
 
 
@@ -319,23 +319,23 @@ class Preparer(PreBindPlugin, Protocol):
     """A PreBind plugin whose preparations take time."""
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """None when the pod may be bound, a WAIT status to be asked again; else a rejection."""
+        """None if the pod may be bound, WAIT to be called again, else a rejection."""
         ...
 
 
 @runtime_checkable
 class BindPlugin(Plugin, Protocol):
-    """Says how a pod is bound."""
+    """Provides the command that binds a pod."""
 
     def bind(self, pod: PodInfo, node: str) -> Bind | None:
-        """The command that binds `pod` to `node`, None to leave it to the next Bind plugin."""
+        """The command that binds `pod` to `node`; None leaves it to the next Bind plugin."""
         ...
 
 
 @runtime_checkable
 class PostBindPlugin(Plugin, Protocol):
-    """Is told of every successful binding."""
+    """Called after every successful binding."""
 
     def post_bind(self, pod: PodInfo, node: str) -> None:
-        """Nothing can be refused any more."""
+        """React to the binding; it cannot be rejected any more."""
         ...

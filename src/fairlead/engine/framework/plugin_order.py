@@ -1,4 +1,4 @@
-"""Lineup: whom a profile asks at each extension point, in order."""
+"""Lineup: the plugins of a profile at each extension point, in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.engine.framework.point_plugins import PointError
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.upstream_points import UPSTREAM_POINTS
 
-# A plugin takes part at a point if it has one of these forms.
+# A plugin takes part at a point if it implements one of these Protocols.
 _FORMS: Final[Mapping[str, tuple[type, ...]]] = {
     "PreEnqueue": (interface.PreEnqueuePlugin,),
     "QueueSort": (interface.QueueSortPlugin,),
@@ -30,7 +30,7 @@ POINTS: Final = tuple(_FORMS)
 
 
 class Lineup:
-    """The built plugins of `profile`; `add` is for one that could only be built later."""
+    """The built plugins of `profile`; `add` is for plugins that can only be built later."""
 
     def __init__(self, profile: Profile, plugins: Sequence[tuple[Plugin, int]]) -> None:
         """`plugins` with their score weights, in the order of the profile."""
@@ -43,14 +43,14 @@ class Lineup:
         self._weights = {plugin.name: weight for plugin, weight in plugins} | single
 
     def add(self, plugin: Plugin) -> None:
-        """Put `plugin` where the profile has it."""
+        """Insert `plugin` at its place in the profile."""
         order = [name for name, _ in self._profile.needed]
         later = order[order.index(plugin.name) + 1 :]
         place = (at for at, other in enumerate(self._plugins) if other.name in later)
         self._plugins.insert(next(place, len(self._plugins)), plugin)
 
     def at(self, point: str) -> list[Plugin]:
-        """Whom to ask at `point`. Raises PointError where the profile contradicts itself."""
+        """Plugins to call at `point`. Raises PointError if the profile contradicts itself."""
         parties = [plugin for plugin in self._plugins if isinstance(plugin, _FORMS[point])]
         settings = self._profile.points.get(point)
         if settings is None:
@@ -65,7 +65,7 @@ class Lineup:
         return [by_name[name] for name in names if name in by_name]
 
     def scorers(self) -> list[tuple[Plugin, int]]:
-        """The Score plugins with their weights, none of which is 0."""
+        """Score plugins with their weights, all of them above 0."""
         scorers = ((plugin, self._weights[plugin.name]) for plugin in self.at("Score"))
         return [(plugin, weight) for plugin, weight in scorers if weight]
 

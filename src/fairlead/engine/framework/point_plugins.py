@@ -1,11 +1,11 @@
-"""PointPlugins: what a profile says about one extension point, and whom that makes it ask there.
+"""PointPlugins: a profile's settings for one extension point, and the plugins that result.
 
-A plugin that is enabled everywhere (multiPoint) is asked wherever it takes part. At one point a
-profile may leave plugins out, put them in another order, or ask further ones. Then are asked
+A plugin that is enabled everywhere (multiPoint) runs at each point it implements. For one point a
+profile may disable plugins, reorder them, or enable further ones. The resulting order is
 
-    1  those enabled everywhere that are named here again, in the order named here
-    2  the others enabled everywhere, in their own order, without those disabled here
-    3  those named here only
+    1  plugins enabled everywhere that are named here again, in the order named here
+    2  the other plugins enabled everywhere, in their own order, without those disabled here
+    3  plugins named here only
 
 upstream: framework/runtime/framework.go: updatePluginList, expandMultiPointPlugins
 """
@@ -20,12 +20,12 @@ ALL: Final = "*"
 
 
 class PointError(ValueError):
-    """A plugin is named where it cannot be asked; says which and where."""
+    """A plugin is named at a point that it does not implement; the text names both."""
 
 
 @dataclass(frozen=True, slots=True)
 class PointPlugins:
-    """`enabled` are (name, score weight) in order; `disabled` are names, ALL for everyone."""
+    """`enabled` are (name, score weight) in order; `disabled` are names, or ALL."""
 
     enabled: tuple[tuple[str, int], ...] = ()
     disabled: tuple[str, ...] = ()
@@ -33,9 +33,9 @@ class PointPlugins:
     def asked(
         self, point: str, everywhere: Sequence[str], extends: Callable[[str], bool]
     ) -> list[str]:
-        """Whom to ask at `point`, in order.
+        """Names of the plugins to call at `point`, in order.
 
-        `extends` tells of a plugin whether it takes part there. Raises PointError.
+        `extends` returns True for plugins that implement the point. Raises PointError.
         """
         named = [name for name, _ in self.enabled]
         for place, name in enumerate(named):

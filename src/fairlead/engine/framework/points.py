@@ -1,8 +1,7 @@
-"""How the runtime asks a plugin: whichever form the plugin has, both forms can be asked.
+"""FilterPoint and ScorePoint: call a plugin per node or over columns, whichever form it has.
 
-A Filter or Score plugin answers per node or over columns. `FilterPoint` and `ScorePoint` hold both
-forms as plain callables, made from each other where the plugin has one only, and resolved once,
-because looking up what a plugin can do costs more than asking it.
+Both hold the two forms as plain callables. If a plugin has one form only, the other is derived
+from it. They are resolved once, because looking up a plugin's methods costs more than calling it.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ ScoreMany = Callable[[CycleState, PodInfo, NodeTable, Rows], Scores]
 
 
 def locality_of(plugin: object) -> Locality:
-    """What the plugin's answers depend on; CLUSTER unless it says otherwise."""
+    """What the plugin's results depend on; CLUSTER unless it has a `locality`."""
     found = getattr(plugin, "locality", Locality.CLUSTER)
     assert isinstance(found, Locality)
     return found
@@ -74,7 +73,7 @@ class ScorePoint:
 
 
 def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
-    """`plugin`, which is a Filter plugin in at least one form, ready to be asked in both."""
+    """`plugin`, which has at least one form of Filter, callable in both forms."""
     many = plugin.filter_columns if isinstance(plugin, ColumnFilterPlugin) else None
     if isinstance(plugin, FilterPlugin):
         one: FilterOne = plugin.filter
@@ -87,7 +86,7 @@ def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
 
 
 def score_point(plugin: Plugin, weight: int, table: NodeTable) -> ScorePoint:
-    """`plugin`, which is a Score plugin in at least one form, ready to be asked in both."""
+    """`plugin`, which has at least one form of Score, callable in both forms."""
     many = plugin.score_columns if isinstance(plugin, ColumnScorePlugin) else None
     if isinstance(plugin, ScorePlugin):
         one: ScoreOne = plugin.score
@@ -166,7 +165,7 @@ def _default_normalize(
 
 
 def normalized(kind: Normalization, raw: Scores) -> Scores:
-    """Raw scores of the feasible nodes as 0..100.
+    """Raw scores of the feasible nodes, normalised to 0..100.
 
     upstream: plugins/helper/normalize_score.go: DefaultNormalizeScore
     """
@@ -178,12 +177,12 @@ def normalized(kind: Normalization, raw: Scores) -> Scores:
 
 
 def is_in_range(scores: Scores) -> bool:
-    """Whether all normalised scores are within 0..100."""
+    """Return True if all normalised scores are within 0..100."""
     return not len(scores) or bool(scores.min() >= 0 and scores.max() <= SCORE_MAX)
 
 
 def invalid_score(plugin: Plugin, score: int) -> Status:
-    """The ERROR status of a plugin whose score is not (framework.go: RunScorePlugins)."""
+    """The ERROR status for a score out of range (framework.go: RunScorePlugins)."""
     reason = (
         f'plugin "{plugin.name}" returns an invalid score {score}, '
         f"it should in the range of [0, {SCORE_MAX}] after normalizing"
@@ -192,7 +191,7 @@ def invalid_score(plugin: Plugin, score: int) -> Status:
 
 
 def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
-    """`invalid_score` for the first of `scores` that is not within 0..100."""
+    """`invalid_score` for the first of `scores` outside 0..100."""
     if is_in_range(scores):
         return None
     wrong = (scores < 0) | (scores > SCORE_MAX)
@@ -200,7 +199,7 @@ def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
 
 
 def crashed(plugin: Plugin, cause: Exception) -> Status:
-    """The ERROR status of a plugin that raised, naming it."""
+    """The ERROR status of a plugin that raised an exception; it names the plugin."""
     if isinstance(cause, PluginFault):
         return error(str(cause)).by(cause.plugin)
     return error(f"plugin {plugin.name!r} failed: {describe(cause)}").by(plugin.name)

@@ -1,12 +1,12 @@
 """PreparingPods: placed pods whose PreBind plugins wait for the world.
 
-    commands sent ──all succeeded──▶ asked every interval ──prepared──▶ the pod may be bound
-          │ one failed                   │ refused, or timed out
-          └──────────────────────────────┴──▶ the placement comes to nothing
+    commands sent ──all succeeded──▶ polled every interval ──prepared──▶ the pod may be bound
+          │ one failed                   │ rejected, or timed out
+          └──────────────────────────────┴──▶ the placement fails
 
-All plugins of a pod prepare side by side, and the pod is bound once the last one is done. Two pods
-may ask the same of the same object, so answers are told apart by the command itself, not by what it
-says.
+All plugins of a pod prepare concurrently, and the pod is bound once the last one is done. Two pods
+may send equal commands for the same object, so outcomes are matched by the identity of the command,
+not by its content.
 upstream: framework/runtime/framework.go: RunPreBindPlugins
 """
 
@@ -39,7 +39,7 @@ class Preparing:
 
 @dataclass(slots=True, eq=False)
 class _Work:
-    """One plugin's preparation; `since` is when its commands had all succeeded."""
+    """One plugin's preparation; `since` is when the last of its commands succeeded."""
 
     preparing: Preparing
     unanswered: int
@@ -48,27 +48,27 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A pod's preparation is over: `refusal` is None if it may be bound."""
+    """Result of a pod's preparation: `refusal` is None if the pod may be bound."""
 
     pod: PodInfo
     refusal: Status | None
 
 
 class PreparingPods:
-    """`works` in progress are by `PodInfo.id`."""
+    """`works` in progress are keyed by `PodInfo.id`."""
 
     def __init__(self) -> None:
-        """Nobody is being prepared."""
+        """Start without pods."""
         self.works: dict[str, list[_Work]] = {}
         self._asked: dict[int, tuple[PreparationCommand, _Work]] = {}  # by identity
         self._checks: TimerQueue[_Work] = TimerQueue()
 
     def __contains__(self, pod: PodInfo) -> bool:
-        """Whether `pod` is being prepared."""
+        """Return True if `pod` is being prepared."""
         return pod.id in self.works
 
     def begin(self, works: list[Preparing], now: Instant) -> list[PreparationCommand]:
-        """Prepare one pod; the commands to be sent, in order."""
+        """Start to prepare one pod; return the commands to send, in order."""
         commands: list[PreparationCommand] = []
         for preparing in works:
             wanted = preparing.preparation.commands
@@ -81,7 +81,7 @@ class PreparingPods:
         return commands
 
     def forget(self, pod: PodInfo) -> None:
-        """The pod is not being prepared any more."""
+        """Stop the preparation of the pod."""
         for work in self.works.pop(pod.id, ()):
             for command in work.preparing.preparation.commands:
                 self._asked.pop(id(command), None)
@@ -89,7 +89,7 @@ class PreparingPods:
     # --- going on --------------------------------------------------------------------------
 
     def answer(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> Prepared | None:
-        """What the world's answer ends; None if it was to nobody here, or ends nothing."""
+        """Handle the outcome of a command; None unless it ends a preparation."""
         _, work = self._asked.pop(id(outcome.command), (None, None))
         if work is None:
             return None
@@ -101,11 +101,11 @@ class PreparingPods:
         return None
 
     def next_check(self) -> Instant | None:
-        """When the first plugin is asked again; maybe one that has no answer to give any more."""
+        """Time of the next poll; it may belong to a preparation that has ended."""
         return self._checks.next_due()
 
     def check(self, now: Instant) -> Iterator[Prepared]:
-        """Ask every plugin whose time has come; what ends by that."""
+        """Poll every plugin that is due; return the preparations that end."""
         for work in self._checks.pop_due(now):
             if work in self.works.get(work.preparing.pod.id, ()):
                 ended = self._check(work, now)
@@ -141,7 +141,7 @@ class PreparingPods:
 
 
 def pre_bind_refusal(plugin: str, status: Status) -> Status:
-    """A PreBind plugin's refusal as it is reported: an error says where it comes from."""
+    """A PreBind plugin's rejection as reported: an error names its plugin."""
     if status.is_rejected:
         return status.by(plugin)
     return error(f'running PreBind plugin "{plugin}": {status.message}').by(plugin)

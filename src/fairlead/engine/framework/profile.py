@@ -1,4 +1,4 @@
-"""Profile: which plugins serve the pods of one schedulerName, in which order, with what weight."""
+"""Profile: the plugins for the pods of one schedulerName, with their order and weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.engine.framework.point_plugins import PointPlugins
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
-# Order and weights of the default profile; the order is also that of Filter, where only the first
+# Order and weights of the default profile. It is also the order of Filter, where only the first
 # rejection per node is reported (apis/config/v1/default_plugins.go: getDefaultPlugins).
 DEFAULT_PLUGINS: Final[tuple[tuple[str, int], ...]] = (
     ("SchedulingGates", 0),
@@ -40,10 +40,9 @@ DEFAULT_PLUGINS: Final[tuple[tuple[str, int], ...]] = (
 class Profile:
     """`plugins` are (name, score weight) in order; `args` holds pluginConfig by plugin name.
 
-    Each is asked at every extension point at which it takes part, and scores if its weight is not
-    0. `points` says what is different at single points (`Filter`, `Score`, …). `node_percentage`
-    ends the search for nodes once enough have been found (0: upstream's adaptive share; None: look
-    at all).
+    Each plugin runs at every extension point it implements, and scores if its weight is not 0.
+    `points` overrides single points (`Filter`, `Score`, …). `node_percentage` ends the search for
+    nodes once enough are feasible (0: upstream's adaptive percentage; None: examine all nodes).
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER
@@ -54,7 +53,7 @@ class Profile:
 
     @property
     def needed(self) -> tuple[tuple[str, int], ...]:
-        """`plugins`, and those that are asked at single points only (without a weight)."""
+        """`plugins`, plus those enabled at single points only (without a weight)."""
         known = dict(self.plugins)
         at_points = (name for point in self.points.values() for name, _ in point.enabled)
         return *self.plugins, *((name, 0) for name in dict.fromkeys(at_points) if name not in known)

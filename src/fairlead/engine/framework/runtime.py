@@ -1,8 +1,8 @@
-"""Framework: the plugins of one profile, and how they are asked one by one.
+"""Framework: the plugins of one profile, called for one node at a time.
 
-Whole-table questions are answered by `engine.framework.plan`; this file asks about single nodes
-(dry runs, nodes promised to others) and holds what both need. An exception in a plugin becomes an
-ERROR status naming the plugin, never a crash.
+`engine.framework.plan` evaluates whole tables. This module evaluates single nodes (dry runs, nodes
+with nominated pods) and holds what both need. An exception in a plugin becomes an ERROR status that
+names the plugin, never a crash.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ _GOING_ON: Final = (Code.SUCCESS, Code.SKIP)
 
 
 class Handle(Protocol):
-    """What a plugin's factory is given beside its arguments: beliefs to read, nothing to do."""
+    """Read access to the engine, passed to a plugin's factory along with its arguments."""
 
     @property
     def cluster(self) -> Cluster:
-        """The state; plugins only read it."""
+        """The state of the cluster; plugins only read it."""
         ...
 
     @property
     def nominator(self) -> Nominator:
-        """Who was promised which node."""
+        """The nominated pods by node."""
         ...
 
     @property
     def waiting_pods(self) -> WaitingPods:
-        """Placed pods that Permit plugins keep waiting; plugins may allow and reject them."""
+        """Placed pods held by Permit plugins; plugins may allow and reject them."""
         ...
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Suppose pods moved, and ask the profile's Filters about `pod`; for use in a cycle."""
+        """Start a what-if for `pod` within a cycle: move pods, then run the Filters."""
         ...
 
 
@@ -75,7 +75,7 @@ class Framework:
     ) -> None:
         """`plugins` are the built plugins with their score weights.
 
-        Raises PointError where the profile names a plugin at a point where it cannot be asked.
+        Raises PointError if the profile names a plugin at a point that it does not implement.
         """
         self.profile = profile
         self.cluster = handle.cluster
@@ -101,7 +101,7 @@ class Framework:
         self._by_name: dict[str, Plugin] = {plugin.name: plugin for plugin, _ in plugins}
 
     def add_post_filter(self, plugin: PostFilterPlugin) -> None:
-        """Add a PostFilter that could only be built once the framework stood, in its place."""
+        """Add a PostFilter that needs the built framework, at its place in the profile."""
         self._lineup.add(plugin)
         self.post_filters = self._post_filters()
         self._by_name[plugin.name] = plugin
@@ -110,25 +110,25 @@ class Framework:
         return [p for p in self._lineup.at("PostFilter") if isinstance(p, PostFilterPlugin)]
 
     def weights(self) -> dict[str, int]:
-        """The weight of every Score plugin, by name."""
+        """Weight of every Score plugin, by name."""
         return {point.name: point.weight for point in self.scorers}
 
     def filter_names(self, among: Collection[str]) -> list[str]:
-        """Which of `among` are Filter plugins, in configured order."""
+        """The Filter plugins in `among`, in configured order."""
         return [point.name for point in self.filters if point.name in among]
 
     def score_names(self, among: Collection[str]) -> list[str]:
-        """Which of `among` are Score plugins, in configured order."""
+        """The Score plugins in `among`, in configured order."""
         return [point.name for point in self.scorers if point.name in among]
 
     def find(self, name: str) -> Plugin | None:
-        """The plugin called `name`, None if the profile has none."""
+        """The plugin with that name, None if the profile has none."""
         return self._by_name.get(name)
 
     # --- whole pod -------------------------------------------------------------------------
 
     def run_pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """The first rejection, None when the pod may be queued."""
+        """The first rejection, None if the pod may be queued."""
         for plugin in self.pre_enqueue:
             status = attempt(plugin, partial(plugin.pre_enqueue, pod))
             if status is not None and not status.is_success:
@@ -138,7 +138,7 @@ class Framework:
     def run_pre_filter(
         self, state: CycleState, pod: PodInfo, plugin: PreFilterPlugin
     ) -> PreFilterResult | Status | None:
-        """One plugin's PreFilter; SKIP is noted in `state`, a rejection is attributed."""
+        """Run one PreFilter; records SKIP in `state` and puts the plugin's name on a rejection."""
         try:
             answer = plugin.pre_filter(state, pod)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
@@ -152,7 +152,7 @@ class Framework:
     def run_pre_score(
         self, state: CycleState, pod: PodInfo, name: str, rows: object
     ) -> Status | None:
-        """One Score plugin's PreScore; SKIP is noted in `state`, anything but success is an error.
+        """Run one PreScore; records SKIP in `state`. Any status but success is an error.
 
         Returns the error that fails the cycle (framework.go: RunPreScorePlugins).
         """
@@ -175,7 +175,7 @@ class Framework:
         return trial(self, self.cluster.table, state, pod)
 
     def run_filters(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The first rejection of `pod` on `node`, None where it fits.
+        """The first rejection of `pod` on `node`, None if it fits.
 
         upstream: framework/runtime/framework.go: RunFilterPlugins
         """
@@ -194,9 +194,9 @@ class Framework:
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """As `run_filters`, with the room promised to others taken; must pass with and without.
+        """`run_filters` with the nominated pods on the node; must pass with and without them.
 
-        Without, because what is promised may never arrive, and affinity to it must not count.
+        Without, because nominated pods may never arrive and affinity to them must not count.
         upstream: RunFilterPluginsWithNominatedPods
         """
         rivals = self.nominator.rivals_on(node.name, pod)
@@ -222,9 +222,9 @@ class Framework:
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Tell the PreFilter findings in `state` that `added` is on `node`.
+        """Update the PreFilter data in `state`: `added` is on `node`.
 
-        Returns the ERROR status of a plugin that failed, after which `state` is worthless.
+        Returns the ERROR status of a plugin that failed; `state` is unusable after that.
         """
         for plugin in self._extensions:
             if plugin.name not in state.skipped_filters:
@@ -237,7 +237,7 @@ class Framework:
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Tell the PreFilter findings in `state` that `removed` left `node`; as `run_add_pod`."""
+        """Update the PreFilter data in `state`: `removed` left `node`. Returns as `run_add_pod`."""
         for plugin in self._extensions:
             if plugin.name not in state.skipped_filters:
                 try:
@@ -248,7 +248,7 @@ class Framework:
 
 
 def attempt(plugin: Plugin, ask: Callable[[], Answer]) -> Answer | Status:
-    """Ask, turning an exception of the plugin into an ERROR status that names it."""
+    """Call `ask`; turn an exception of the plugin into an ERROR status that names it."""
     try:
         return ask()
     except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler

@@ -1,13 +1,13 @@
-"""Trial: would the pod fit, if those left and these came?
+"""Trial: whether a pod would fit if some pods were removed and others added.
 
     with handle.trial(state, pod) as trial:
         trial.remove(other, node)
-        trial.verdict(target)       # None where the pod would fit now
-                                    # leaving takes everything back
+        trial.verdict(target)       # None if the pod would fit now
+                                    # leaving the block reverts everything
 
-A trial moves pods on any number of nodes. The plugins' PreFilter findings follow (AddPod,
-RemovePod), so that a verdict on one node knows of the pods that left another.
-upstream: the way default_preemption.go: SelectVictimsOnNode asks the framework
+A trial moves pods on any number of nodes. The plugins' PreFilter data is updated (AddPod,
+RemovePod), so that a verdict for one node takes into account the pods removed from another.
+upstream: as in default_preemption.go: SelectVictimsOnNode
 """
 
 from __future__ import annotations
@@ -26,55 +26,55 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class TrialFilters(Protocol):
-    """What a trial needs of the framework."""
+    """The methods of the framework that a trial needs."""
 
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """The first rejection of `pod` on `node`, None where it fits."""
+        """The first rejection of `pod` on `node`, None if it fits."""
         ...
 
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Tell the findings in `state` of `added`; the status of a plugin that failed."""
+        """Add `added` to the PreFilter data in `state`; return the status of a failed plugin."""
         ...
 
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Tell the findings in `state` that `removed` left."""
+        """Remove `removed` from the PreFilter data in `state`."""
         ...
 
 
 class Trial:
-    """Made by `handle.trial`; see the module's docstring.
+    """Created by `handle.trial`; see the module's docstring.
 
-    Raises PluginFault where a plugin cannot keep its findings true: no verdict would mean anything
-    any more. A plugin need not catch it.
+    Raises PluginFault if a plugin cannot update its PreFilter data, because every later verdict
+    would be wrong. A plugin need not catch it.
     """
 
     def __init__(
         self, asking: TrialFilters, state: CycleState, pod: PodInfo, hypothesis: Fork
     ) -> None:
-        """`state` is the trial's own."""
+        """`state` is the trial's own copy."""
         self._asking = asking
         self._state = state
         self._pod = pod
         self._hypothesis = hypothesis
 
     def add(self, other: PodInfo, node: NodeInfo) -> None:
-        """Suppose `other` were on `node`."""
+        """Assume that `other` is on `node`."""
         self._hypothesis.add_pod(node, other)
         _demand(self._asking.run_add_pod(self._state, self._pod, other, node))
 
     def remove(self, other: PodInfo, node: NodeInfo) -> None:
-        """Suppose `other` gone from `node`, where it is."""
+        """Assume that `other`, which is on `node`, is gone."""
         self._hypothesis.remove_pod(node, other)
         _demand(self._asking.run_remove_pod(self._state, self._pod, other, node))
 
     def verdict(self, node: NodeInfo) -> Status | None:
-        """Why the pod does not fit `node` as things are supposed to be; None where it does."""
+        """Why the pod does not fit `node` under the assumptions; None if it fits."""
         return self._asking.run_filters_with_nominated(self._state, self._pod, node)
 
 
@@ -87,6 +87,6 @@ def _demand(failure: Status | None) -> None:
 def trial(
     asking: TrialFilters, table: NodeTable, state: CycleState, pod: PodInfo
 ) -> Iterator[Trial]:
-    """A trial that starts from `state`, which stays as it is, and ends with the block."""
+    """A trial that starts from a copy of `state` and is reverted at the end of the block."""
     with fork(table) as hypothesis:
         yield Trial(asking, state.clone(), pod, hypothesis)

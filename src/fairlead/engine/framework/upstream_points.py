@@ -1,8 +1,8 @@
-"""UPSTREAM_POINTS: where kube-scheduler's own plugins take part.
+"""UPSTREAM_POINTS: the extension points of kube-scheduler's own plugins.
 
-Users name plugins at extension points as upstream has them. What Fairlead's plugin of that name
-does elsewhere, or need not do at all (NodeResourcesFit needs no PreFilter), must not make their
-configuration wrong.
+Users enable plugins at upstream's extension points. Fairlead's plugin of the same name may
+implement others, or need fewer (NodeResourcesFit has no PreFilter); upstream's configuration is
+still valid.
 upstream: the interface assertions of framework/plugins/*
 """
 

@@ -1,8 +1,8 @@
-"""WaitingPods: placed pods that a Permit plugin keeps from being bound for now.
+"""WaitingPods: placed pods whose binding a Permit plugin holds back.
 
-A pod waits until every plugin that asked it to has allowed it, any one rejects it, or the time of
-one that has not allowed it yet is over. Plugins reach the others' pods here, as a gang plugin must;
-what they decide is acted on by the scheduler before it does anything else.
+A pod waits until every plugin that returned `Wait` has allowed it, any plugin rejects it, or one of
+the timeouts expires. Plugins can reach the other waiting pods here, as a gang plugin must; the
+scheduler acts on their decisions before it does anything else.
 upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go
 """
 
@@ -18,14 +18,14 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A Permit answer: wait up to `timeout` (ns, 15 minutes at most) for this plugin's `allow`."""
+    """A Permit result: wait up to `timeout` (ns, at most 15 minutes) for this plugin's `allow`."""
 
     timeout: DurationNs
 
 
 @dataclass(slots=True)
 class WaitingPod:
-    """`pending` are the plugins that have not allowed it yet, each with how long it may take.
+    """A pod held by Permit; `pending` maps the plugins that have not allowed it to their timeouts.
 
     The pod waits since `since`; `rejection` ends the wait.
     """
@@ -38,12 +38,12 @@ class WaitingPod:
 
     @property
     def deadline(self) -> Instant:
-        """When the first of the pending plugins has taken too long."""
+        """When the first of the pending timeouts expires."""
         return self.since + min(self.pending.values())
 
     @property
     def is_decided(self) -> bool:
-        """Whether the wait is over, one way or the other."""
+        """True if the wait is over, allowed or rejected."""
         return self.rejection is not None or not self.pending
 
     def expire(self, now: Instant) -> None:
@@ -57,18 +57,18 @@ class WaitingPod:
 
 
 class WaitingPods:
-    """By `PodInfo.id`, in order of their placement."""
+    """The waiting pods by `PodInfo.id`, in order of their placement."""
 
     def __init__(self) -> None:
-        """Nobody waits."""
+        """Start without pods."""
         self._pods: dict[str, WaitingPod] = {}
 
     def __len__(self) -> int:
-        """How many pods wait."""
+        """Number of waiting pods."""
         return len(self._pods)
 
     def all(self) -> list[WaitingPod]:
-        """Whoever waits, earliest placement first."""
+        """All waiting pods, earliest placement first."""
         return list(self._pods.values())
 
     def find(self, pod_id: str) -> WaitingPod | None:
@@ -76,33 +76,33 @@ class WaitingPods:
         return self._pods.get(pod_id)
 
     def add(self, waiting: WaitingPod) -> None:
-        """Let a pod wait; ended by `remove`."""
+        """Add a waiting pod; ended by `remove`."""
         self._pods[waiting.pod.id] = waiting
 
     def remove(self, pod_id: str) -> None:
-        """The pod waits no more."""
+        """Remove the pod; it waits no more."""
         self._pods.pop(pod_id, None)
 
     def allow(self, pod_id: str, plugin: str) -> None:
-        """`plugin` has nothing against binding the pod any more."""
+        """Record that `plugin` allows binding the pod."""
         waiting = self._pods.get(pod_id)
         if waiting is not None:
             waiting.pending.pop(plugin, None)
 
     def reject(self, pod_id: str, plugin: str, reason: str) -> None:
-        """`plugin` gives the pod up."""
+        """Record that `plugin` rejects the pod."""
         waiting = self._pods.get(pod_id)
         if waiting is not None and waiting.rejection is None:
             waiting.rejection = unschedulable(reason).by(plugin)
 
     def next_deadline(self) -> Instant | None:
-        """When the first wait is over; 0 where one has been decided."""
+        """When the next wait ends; 0 if one has been decided."""
         if any(waiting.is_decided for waiting in self._pods.values()):
             return 0
         return min((waiting.deadline for waiting in self._pods.values()), default=None)
 
     def decided(self, now: Instant) -> WaitingPod | None:
-        """The first pod whose wait is over, one way or the other."""
+        """The first pod whose wait is over, allowed or rejected."""
         for waiting in self._pods.values():
             waiting.expire(now)
             if waiting.is_decided:

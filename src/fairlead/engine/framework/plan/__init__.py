@@ -1,1 +1,1 @@
-"""Plans: cached plugin answers per shape and node, and which of them are stale."""
+"""Plans: cached plugin results per shape and node, and which of them are stale."""

@@ -1,4 +1,4 @@
-"""PlanCache: the plans of one profile's most recently seen shapes."""
+"""PlanCache: the plans of one profile's most recently used shapes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fairlead.engine.state.shape import Shape
 
 _NODES_TIMES_PLANS_MAX: Final = 20_000_000  # about 30 bytes each
 _PLANS_MIN: Final = 64
-_PLANS_MAX: Final = 4_096  # each has a shape and its plugins' states besides, some 5 KB
+_PLANS_MAX: Final = 4_096  # plus shape and plugin state of each plan, some 5 KB
 
 
 class PlanCache:
-    """Least recently used plans go first once there are too many, or their columns too large.
+    """Evicts the least recently used plans if there are too many or their columns grow too large.
 
-    `promised` is for whoever counts room promised to others: verdicts by (shape id, priority).
+    `promised` caches verdicts with nominated pods, by (shape id, priority).
     """
 
     def __init__(self, framework: Framework) -> None:
@@ -32,7 +32,7 @@ class PlanCache:
         self._plans: dict[int, ShapePlan] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:
-        """The plan of `pod`'s shape, brought up to date."""
+        """The up-to-date plan for the shape of `pod`."""
         shape_id = pod.shape.id
         plan = self._plans.pop(shape_id, None)
         if plan is None:
@@ -58,9 +58,9 @@ class PlanCache:
 
 
 def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
-    """Whether any Filter that has a say in this cycle depends on more than the node.
+    """Return True if a Filter that runs in this cycle depends on more than the node.
 
-    Those that come after such a one are not kept either, but may themselves look no further.
+    The Filters after such a one are not cached either, even if they depend on the node alone.
     """
     skipped = state.skipped_filters
     return any(

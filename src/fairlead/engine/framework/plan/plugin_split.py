@@ -1,7 +1,7 @@
-"""PluginSplit: a profile's Filter and Score plugins by what may be kept between cycles.
+"""PluginSplit: a profile's Filter and Score plugins, split into cached and uncached.
 
-Which plugins are asked at all depends on the shape: a pod without volumes is no concern of the
-volume plugins, and then they do not stand between those whose answers are kept.
+Which plugins run at all depends on the shape: the volume plugins skip a pod without volumes, and
+then they do not end the run of plugins whose results are cached.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from fairlead.engine.framework.runtime import Framework
 
 
 class PluginSplit:
-    """One per framework and set of plugins that are not concerned.
+    """One per framework and set of plugins that skip the shape (`idle`).
 
-    The cached filters are the longest leading run of NODE and ROW plugins, so that "the first
-    failing plugin" stays the first in configured order; `local_names` are the plugins whose
-    PreFilter and PreScore are asked once per shape. Those in `idle` are in no list.
+    The cached Filters are the longest leading run of NODE and ROW plugins, so that the first
+    failing plugin stays the first in configured order. `local_names` are the plugins whose
+    PreFilter and PreScore run once per shape. Plugins in `idle` are in no list.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:
-        """Split the plugins of `framework`, without those in `idle`."""
+        """Split the plugins of `framework` except those in `idle`."""
         self.idle = tuple(idle)
         filters = [point for point in framework.filters if point.name not in idle]
         self.static_filters = _leading(filters, (Locality.NODE,))

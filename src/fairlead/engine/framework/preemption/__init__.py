@@ -1,1 +1,1 @@
-"""Shared by preemption and PostFilter plugins: candidates, budgets, nominations, recurrence."""
+"""Code shared by preemption and PostFilter plugins: budgets, nominations, policies, recurrence."""

@@ -1,4 +1,4 @@
-"""Which victims would breach a PodDisruptionBudget.
+"""Which victims would violate a PodDisruptionBudget.
 
 upstream: default_preemption.go: filterPodsWithPDBViolation
 """
@@ -15,9 +15,9 @@ from fairlead.engine.state.pod_info import PodInfo
 def split_by_budget(
     pods: Sequence[PodInfo], budgets: Sequence[PodDisruptionBudget]
 ) -> tuple[list[PodInfo], list[PodInfo]]:
-    """(violating, others) of `pods`, which are in order of importance; both keep the order.
+    """Split `pods` (in order of importance) into (violating, others); both keep the order.
 
-    Every matching budget is charged for every pod, also for those that violate another one.
+    Every matching budget is charged for every pod, also for pods that violate another budget.
     """
     if not budgets:
         return [], list(pods)
@@ -35,9 +35,9 @@ def split_by_budget(
 
 
 def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:
-    """Whether `budget` guards `pod` and its eviction is not already counted there.
+    """Return True if `budget` selects `pod` and has not already recorded its eviction.
 
-    A pod without labels, and a budget with an empty or absent selector, match nothing here.
+    Here a pod without labels, and a budget with an empty or absent selector, match nothing.
     """
     selector = budget.spec.selector
     if budget.metadata.namespace != pod.namespace or not pod.labels or selector is None:

@@ -1,4 +1,4 @@
-"""Nominator: which pending pods were promised which node.
+"""Nominator: which pending pods are nominated to which node.
 
 upstream: pkg/scheduler/backend/queue/nominator.go
 """
@@ -12,28 +12,28 @@ from fairlead.engine.state.pod_info import PodInfo
 class Nominator:
     """Pods by the node they are nominated to, in order of their last nomination.
 
-    `log` names the nodes about which something changed, so that cached answers can tell.
+    `log` names the nodes whose nominations changed, to invalidate cached verdicts.
     """
 
     def __init__(self) -> None:
-        """Nobody is nominated."""
+        """Start without nominations."""
         self._node_of: dict[str, str] = {}
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self.log: ChangeLog[str] = ChangeLog()
 
     def __bool__(self) -> bool:
-        """Whether any pod is nominated."""
+        """Return True if any pod is nominated."""
         return bool(self._node_of)
 
     def nominate(self, pod: PodInfo, node: str) -> None:
-        """Promise `node` to `pod` (in its present version); undone by `withdraw`."""
+        """Nominate the current version of `pod` to `node`; undone by `withdraw`."""
         self.withdraw(pod.uid)
         self._node_of[pod.uid] = node
         self._by_node.setdefault(node, {})[pod.uid] = pod
         self.log.append(node)
 
     def withdraw(self, uid: str) -> None:
-        """Forget the nomination of the pod with `uid`, if there is one."""
+        """Remove the nomination of the pod with `uid`, if there is one."""
         node = self._node_of.pop(uid, None)
         if node is None:
             return
@@ -44,15 +44,15 @@ class Nominator:
         self.log.append(node)
 
     def node_of(self, uid: str) -> str:
-        """The node promised to the pod with `uid`, "" if none."""
+        """The node to which the pod with `uid` is nominated, "" if none."""
         return self._node_of.get(uid, "")
 
     def pods_on(self, node: str) -> list[PodInfo]:
-        """The pods nominated to `node`, earliest nomination first."""
+        """Pods nominated to `node`, earliest nomination first."""
         return list(self._by_node.get(node, {}).values())
 
     def nodes(self) -> list[str]:
-        """The nodes promised to somebody."""
+        """Nodes with at least one nominated pod."""
         return list(self._by_node)
 
     def rivals_on(self, node: str, pod: PodInfo) -> list[PodInfo]:

@@ -1,9 +1,9 @@
-"""How a plugin changes whom DefaultPreemption removes, and where.
+"""How a plugin changes which victims DefaultPreemption removes, and on which node.
 
-A plugin may have any of these three methods beside those of the extension points. They take the
-place of what upstream's plugin writers set on its preemption: IsEligiblePod, MoreImportantPod and
-OrderedScoreFuncs. That no victim may have a priority as high as the preemptor's is not theirs to
-change.
+A plugin may have any of these three methods in addition to those of the extension points. They
+replace the fields that upstream's plugins set on DefaultPreemption: IsEligiblePod,
+MoreImportantPod and OrderedScoreFuncs. A victim's priority is always lower than the preemptor's;
+plugins cannot change that.
 upstream: framework/plugins/defaultpreemption/default_preemption.go: DefaultPreemption;
 framework/preemption/preemption.go: Interface
 """
@@ -20,29 +20,29 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @runtime_checkable
 class VictimEligibility(Plugin, Protocol):
-    """Spares pods; all plugins with this method must agree before a pod may be a victim."""
+    """Protects pods: a pod can be a victim only if all plugins with this method agree."""
 
     def is_eligible_victim(self, pod: PodInfo, victim: PodInfo) -> bool:
-        """Whether `pod` may push out `victim`, whose priority is lower."""
+        """Return True if `pod` may preempt `victim`, whose priority is lower."""
         ...
 
 
 @runtime_checkable
 class VictimImportance(Plugin, Protocol):
-    """Says who is given up first; the first plugin with this method decides alone.
+    """Orders the victims; the first plugin with this method decides alone.
 
-    Beyond the pod's priority, it may look at its spec, labels, annotations, start and deletion, and
-    at nothing else.
+    It may read the pod's priority, spec, labels, annotations, start time and deletion time, and
+    nothing else.
     """
 
     def importance(self, pod: PodInfo) -> tuple[int, ...]:
-        """The greater, the longer the pod is kept; equals go by their names."""
+        """The greater, the longer the pod is kept; equal pods are ordered by name."""
         ...
 
 
 @runtime_checkable
 class CandidateRanking(Plugin, Protocol):
-    """Says which node's victims cost least; asked once, when the profile is put together."""
+    """Decides which node's victims cost least; called once, when the profile is built."""
 
     def candidate_rules(self, rules: Sequence[CandidateRule]) -> Sequence[CandidateRule]:
         """The ordered rules to use instead of `rules`."""

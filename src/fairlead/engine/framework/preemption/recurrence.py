@@ -1,12 +1,12 @@
-"""Recurrence: who keeps pushing out whom.
+"""Recurrence: workloads that keep displacing each other.
 
-Displacements (preemptions, evictions on somebody's behalf) form a graph of workloads: an edge from
-whoever gained to whoever lost. A cycle in it means that the cluster works for nothing: A pushes out
-B, B's successor pushes out A, and so on. The smallest cycle that a new displacement closes is found
-by a breadth-first search, so that what is reported is what drives it.
+Displacements (preemptions, evictions in favour of another pod) form a graph of workloads, with an
+edge from the workload that gained to the one that lost. A cycle means wasted work: A displaces B,
+B's successor displaces A, and so on. A breadth-first search finds the smallest cycle that a new
+displacement closes, so the report shows the displacements that drive it.
 
-Beside cycles: workloads displaced more often than they can bear, and nominations that are never
-used. All bounded: edges and counts not seen for long are forgotten, oldest first.
+Also reported: workloads displaced more often than `starving_after`, and nominations that are never
+used. Everything is bounded: the oldest edges and counts are dropped first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COUNTS_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Displacement:
-    """At `at` workload `by` pushed out workload `victim`, as `rule` decided."""
+    """At time `at`, workload `by` displaced workload `victim`; `rule` names the deciding rule."""
 
     by: str
     victim: str
@@ -37,20 +37,20 @@ class Displacement:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Displacements that lead back to where they began; the newest closes it, and is last."""
+    """Displacements that lead back to the first workload; the newest, which closes it, is last."""
 
     displacements: tuple[Displacement, ...]
     times: int
 
     @property
     def workloads(self) -> tuple[str, ...]:
-        """Who takes part, in order."""
+        """The workloads in the cycle, in order."""
         return tuple(displacement.by for displacement in self.displacements)
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one displacement brought to light."""
+    """What one displacement revealed."""
 
     cycle: Cycle | None = None
     starving: str = ""
@@ -58,10 +58,10 @@ class Findings:
 
 
 class DisplacementGraph:
-    """Feed it with `add`; `starving_after` is how many displacements are too many."""
+    """Displacements so far; a workload starves after `starving_after` displacements."""
 
     def __init__(self, starving_after: int) -> None:
-        """Nothing has happened yet."""
+        """Start without displacements."""
         self._starving_after = starving_after
         self._edges: dict[tuple[str, str], Displacement] = {}
         self._gains: dict[str, dict[str, None]] = {}
@@ -69,10 +69,10 @@ class DisplacementGraph:
         self._cycles: dict[tuple[str, ...], int] = {}
 
     def add(self, displacement: Displacement) -> Findings:
-        """Take note of `displacement`; what it brings to light.
+        """Record `displacement`; return what it reveals.
 
-        A cycle is reported when it is first closed and each time its count doubles, starvation
-        each time the count passes a multiple of `starving_after`.
+        A cycle is reported when it is first closed and each time its count doubles; starvation each
+        time the count passes a multiple of `starving_after`.
         """
         cycle = self._closes(displacement)
         self._remember(displacement)
@@ -128,35 +128,35 @@ def _traced(came_from: dict[str, str], end: str) -> list[str]:
 
 
 def _rotated(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The same cycle, whoever it was entered at."""
+    """The cycle in canonical rotation, independent of its first workload."""
     first = names.index(min(names))
     return names[first:] + names[:first]
 
 
 def _bound(remembered: dict[Key, Value], most: int) -> None:
-    """Forget what was noted first."""
+    """Drop the oldest entries beyond `most`."""
     while len(remembered) > most:
         del remembered[next(iter(remembered))]
 
 
 class NominationLedger:
-    """Which pods were promised nodes that they never used, and how often in a row."""
+    """Pods that were nominated to nodes they never used, and how often in a row."""
 
     def __init__(self, wasted_after: int) -> None:
-        """`wasted_after` unused promises in a row are worth telling."""
+        """Report from `wasted_after` unused nominations in a row on."""
         self._wasted_after = wasted_after
         self._promised: dict[str, str] = {}
         self._wasted: dict[str, int] = {}
 
     def promised(self, pod: str, node: str) -> int:
-        """`pod` was nominated to `node`; how many promises were wasted, 0 if too few to tell."""
+        """Record the nomination of `pod` to `node`; return the wasted ones, 0 if too few."""
         before = self._promised.pop(pod, "")
         self._promised[pod] = node
         _bound(self._promised, _COUNTS_MAX)
         return self._count(pod) if before else 0
 
     def placed(self, pod: str, node: str) -> int:
-        """`pod` went to `node`; as `promised`, where that is another than it was promised."""
+        """Record the placement of `pod` on `node`; return as `promised` if nominated elsewhere."""
         before = self._promised.pop(pod, node)
         if before == node:
             self._wasted.pop(pod, None)

@@ -1,10 +1,10 @@
-"""What a plugin may answer at each extension point.
+"""Checks the return values of user plugins at each extension point.
 
-    CHECKS[method](arguments, answer)   the answer as the runtime wants it; raises TypeError or
+    CHECKS[method](arguments, answer)   the value as the runtime needs it; raises TypeError or
                                         ValueError with what is wrong with it
 
-Types in a user's plugin are promises that nobody has checked; this is where they are. What comes
-through cannot make the runtime fail later, far from the plugin that caused it.
+Type annotations in a user's plugin are not enforced, so the values are checked here. A value that
+passes cannot make the runtime fail later, far from the plugin that returned it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 Check = Callable[[tuple[Any, ...], Any], Any]
 
-# 100 × this fits 64 bits, as scaling to 0..100 wants it.
+# 100 × this fits into 64 bits, as scaling to 0..100 requires.
 RAW_SCORE_MAX: Final = 1 << 53
 _SHOWN_MAX: Final = 60
 _USUAL: Final = REJECTING | {Code.SUCCESS, Code.ERROR}
@@ -43,7 +43,7 @@ def _refuse(answer: object, wanted: str) -> NoReturn:
 
 
 def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
-    """None, or a Status with a usual code or one of `codes`, or one of the types `others`."""
+    """Accepts None, a Status with a usual code or one of `codes`, or one of the types `others`."""
 
     def check(_arguments: tuple[Any, ...], answer: Any) -> Any:
         if answer is None:
@@ -148,7 +148,7 @@ def _post_filter(arguments: tuple[Any, ...], answer: Any) -> PostFilterResult:
     for victim in answer.victims:
         if not isinstance(victim, PodInfo):
             _refuse(victim, "a PodInfo among the victims")
-        # The one promise that preemption makes to everybody (ARCHITECTURE.md).
+        # A victim's priority is always lower than the preemptor's (ARCHITECTURE.md).
         if victim.priority >= pod.priority:
             raise ValueError(f"the victim {victim.key} has a priority as high as the preemptor's")
     return answer

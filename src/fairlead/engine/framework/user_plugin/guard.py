@@ -1,11 +1,11 @@
-"""guarded: a user's plugin that can fail without harm.
+"""guarded: contains the failures of a user's plugin.
 
-An exception, or an answer of the wrong kind, becomes a `PluginFault`, which the runtime turns into
-an ERROR status naming the plugin. Where there is no status to give (an order, a hint, a notice),
-the cautious answer is given instead, and the reporter is told: a pod is queued by its priority, a
-waiting pod is tried once more, a score is asked for.
+An exception, or a return value of the wrong type, becomes a `PluginFault`, which the runtime turns
+into an ERROR status that names the plugin. Where no status can be returned (an order, a hint, a
+notification), a cautious default is used and the failure is reported: a pod is queued by its
+priority, a waiting pod is tried again, a score is computed.
 
-Fairlead's own plugins are not guarded; their types are checked, and asking is what costs.
+Built-in plugins are not guarded: their types are checked statically, and each guarded call costs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _nothing(*_arguments: Any) -> None:
     return None
 
 
-# What holds when a plugin fails where no status can be given.
+# Defaults for a failing plugin where no status can be returned.
 _INSTEAD: Final[Mapping[str, Ask]] = {
     "sort_key": _by_priority,
     "concerns": _yes,
@@ -53,7 +53,7 @@ _INSTEAD: Final[Mapping[str, Ask]] = {
 
 
 def guarded(plugin: Plugin, reporter: Reporter) -> Plugin:
-    """`plugin`, whose every answer is checked; `reporter` hears of failures without a status."""
+    """`plugin` with every return value checked; failures without a status go to `reporter`."""
     name = plugin.name
 
     def wire(method: Method, ask: Ask) -> Ask:

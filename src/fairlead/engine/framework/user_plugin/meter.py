@@ -1,8 +1,8 @@
-"""Meter: how often plugins were asked at each extension point, and how long they took.
+"""Meter: how often each plugin ran at each extension point, and for how long.
 
-The clock is a port: whoever wants to know brings one. Without a meter nothing is counted and
-plugins are asked directly. A plugin's time is its own: what others take while it asks them (a
-PostFilter asks the Filters) counts as theirs.
+The clock is injected. Without a meter nothing is counted and plugins are called directly. A
+plugin's time is its own: the time of plugins that it calls (a PostFilter runs the Filters) counts
+for those.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from fairlead.engine.framework.user_plugin.method_wrapper import Ask, Kind, rewi
 
 
 class Stopwatch(Protocol):
-    """A clock that only ever goes forward."""
+    """A monotonic clock."""
 
     def __call__(self) -> DurationNs:
-        """Nanoseconds since some moment."""
+        """Nanoseconds since an arbitrary moment."""
         ...
 
 
 @dataclass(slots=True)
 class PluginTime:
-    """What asking one plugin at one extension point came to."""
+    """Calls and total time of one plugin at one extension point."""
 
     plugin: str
     point: str
@@ -35,21 +35,21 @@ class PluginTime:
 
 
 class Meter:
-    """`measured` plugins are counted in `times`."""
+    """Counts the calls of `measured` plugins in `times`."""
 
     def __init__(self, stopwatch: Stopwatch) -> None:
-        """Nothing is counted yet."""
+        """Start with all counts at 0."""
         self._stopwatch = stopwatch
         self._times: dict[tuple[str, str], PluginTime] = {}
         self._taken_inside: DurationNs = 0
 
     def times(self) -> list[PluginTime]:
-        """Whoever was asked at all, dearest first."""
+        """The plugins that ran, by descending time."""
         asked = [one for one in self._times.values() if one.calls]
         return sorted(asked, key=lambda one: (-one.taken, one.plugin, one.point))
 
     def measured(self, plugin: Kind) -> Kind:
-        """`plugin`, counted from now on."""
+        """`plugin`, wrapped so that its calls are counted."""
         return rewired(plugin, lambda method, ask: self._timed(plugin.name, method, ask))
 
     def _timed(self, plugin: str, method: Method, ask: Ask) -> Ask:

@@ -1,7 +1,7 @@
-"""rewired: a plugin of the same name and abilities, whose methods are led through a function.
+"""rewired: a plugin with the same name and methods, each of them wrapped by a function.
 
-What the runtime looks for on a plugin it finds here too, so nothing that asks plugins knows of it,
-and plugins that are not rewired pay nothing.
+The wrapped plugin implements the same Protocols as the original, so callers cannot tell the
+difference. Plugins that are not wrapped cost nothing extra.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Kind = TypeVar("Kind", bound=Plugin)
 
 
 def rewired(plugin: Kind, wire: Callable[[Method, Ask], Ask]) -> Kind:
-    """`plugin` with `wire(method, ask)` in place of each method it has."""
+    """`plugin` with `wire(method, ask)` in place of each of its methods."""
     namespace: dict[str, Any] = {"name": plugin.name, "__slots__": ()}
     for attribute in ATTRIBUTES:
         if hasattr(plugin, attribute):

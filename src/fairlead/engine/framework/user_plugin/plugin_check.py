@@ -1,7 +1,7 @@
-"""problem_of: what is wrong with a plugin before it is asked anything.
+"""problem_of: finds errors in a plugin class before it runs.
 
 A method that is misspelt, takes other arguments or lacks its counterpart would not fail; it would
-never be asked. So it is refused when the profile is put together.
+never be called. So the plugin is refused when the profile is built.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlead.engine.framework.interface import Locality, Normalization
 
 
 def problem_of(plugin: object) -> str:
-    """The first thing that is wrong with `plugin`, "" if nothing is."""
+    """The first problem of `plugin`, "" if there is none."""
     return next(_problems(plugin), "")
 
 
@@ -34,7 +34,7 @@ def _problems(plugin: object) -> Iterator[str]:
 
 
 def _misspelt(plugin: object) -> Iterator[str]:
-    """`preFilter` and `Prefilter` are not `pre_filter`."""
+    """The problem if a method is nearly spelt right: `preFilter` for `pre_filter`."""
     known = {name.replace("_", ""): name for name in METHOD_NAMES}
     for name in dir(plugin):
         meant = known.get(name.replace("_", "").lower())
@@ -63,13 +63,13 @@ def _parameters(method: Method) -> list[str]:
 
 
 def _takes(own: object, count: int) -> bool:
-    """Whether `own` can be called with `count` arguments by position."""
+    """Return True if `own` can be called with `count` positional arguments."""
     assert callable(own)
     try:
         inspect.signature(own).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # a callable that tells nothing of itself
+    except ValueError:  # a callable without a signature
         return True
     return True
 

@@ -1,12 +1,12 @@
-"""factory_of: how a user's plugin class becomes a plugin.
+"""factory_of: builds instances of a user's plugin class.
 
-The constructor is called with those of two arguments that it has, by name:
+The constructor gets those of these two arguments that it declares, by name:
 
-    handle    beliefs to read (`Handle`)
-    args      what pluginConfig says, a dict; decoded into the class's own `Args`, where it has one
+    handle    read access to the engine (`Handle`)
+    args      its pluginConfig, a dict; decoded into the class's own `Args`, if it has one
 
-`Args` is a msgspec Struct (or anything msgspec converts to); fields that it does not have are
-refused. A constructor refuses its arguments with ValueError.
+`Args` is a msgspec Struct (or any type msgspec converts to); unknown fields are refused. A
+constructor refuses its arguments with ValueError.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _MISSING: Final = re.compile(r"Object missing required field `(.*)`")
 
 
 def factory_of(plugin: type) -> Factory:
-    """How instances of the class `plugin` are made; the factory raises ValueError.
+    """The factory of the class `plugin`; the factory raises ValueError for bad arguments.
 
-    Raises ValueError where its constructor wants what nobody gives.
+    Raises ValueError if the constructor needs arguments other than those two.
     """
     wanted = _wanted(plugin)
 
@@ -56,7 +56,7 @@ def factory_of(plugin: type) -> Factory:
 
 
 def _wanted(plugin: type) -> list[str]:
-    """Which of the two arguments the constructor takes."""
+    """Which of the two arguments the constructor declares."""
     try:
         parameters = inspect.signature(plugin).parameters.values()
     except (TypeError, ValueError):  # a class without a Python constructor
@@ -73,7 +73,7 @@ def _wanted(plugin: type) -> list[str]:
 
 
 def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
-    """`args` as the plugin wants them. Raises ValueError naming the field."""
+    """`args` decoded into the plugin's `Args`. Raises ValueError naming the field."""
     form = getattr(plugin, "Args", None)
     if form is None:
         return dict(args)
@@ -88,14 +88,14 @@ def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
 
 
 def _field_names(form: Any) -> tuple[str, ...] | None:
-    """The fields by their names in configuration; None for a type without fixed ones."""
+    """Names of the fields in configuration; None for a type without fixed fields."""
     if dataclasses.is_dataclass(form):
         return tuple(field.name for field in dataclasses.fields(form))
     return getattr(form, "__struct_encode_fields__", None)
 
 
 def _refusal(message: str) -> str:
-    """`args.price: expected int, got str` from msgspec's words."""
+    """Rewrite a msgspec message as `args.price: expected int, got str`."""
     problem, _, path = message.partition(" - at `$")
     path = f"args{path.removesuffix('`')}"
     if missing := _MISSING.fullmatch(problem):
