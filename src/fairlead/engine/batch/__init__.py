@@ -1,5 +1,5 @@
-"""Whole jobs: gangs of pods, the queues they wait in, and the shares that are fair.
+"""Batch scheduling: gangs of pods (jobs), the queues they wait in, and fair shares.
 
-Law: a session decides about all jobs at once on one picture of the cluster, and binds a gang as a
+Law: a session decides about all jobs at once on one snapshot of the cluster, and binds a gang as a
 whole or not at all. Inside a session `Session.move` is the only writer.
 """

@@ -1,4 +1,4 @@
-"""From configuration to policy: the one place where batch plugins and actions are put together."""
+"""compose: builds the plugins, actions and node filters that a configuration names."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LOCALITIES = (Locality.NODE, Locality.ROW, Locality.CLUSTER)
 
 
 class _Beliefs:
-    """What scheduler plugins may read and ask (`engine.framework.runtime.Handle`)."""
+    """Implements `engine.framework.runtime.Handle`: what scheduler plugins may read and call."""
 
     def __init__(self, cluster: Cluster, sums: Sums) -> None:
         self.cluster = cluster
@@ -57,7 +57,7 @@ class _Beliefs:
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """A configuration ready to work on one cluster."""
+    """A configuration with its plugins and actions, bound to one cluster."""
 
     policy: Policy
     jobs: JobTable
@@ -67,7 +67,7 @@ class Composition:
 def compose(
     config: BatchConfig, cluster: Cluster, extensions: Extensions | None = None
 ) -> Composition:
-    """Build what `config` names. Raises ConfigurationError for names that nobody knows."""
+    """Build what `config` names. Raises ConfigurationError for unknown names."""
     extensions = extensions or config.extensions
     actions = _actions(config, {**ACTIONS, **extensions.actions})
     plugins = _plugins(config, {**PLUGINS, **extensions.plugins})
@@ -160,7 +160,7 @@ def _choices(
 
 
 def _place(plugin: SchedulerPlugin) -> int:
-    """What can be cached comes first; all filters are asked, so their order changes nothing."""
+    """Sort key: cacheable filters first. All filters run, so their order changes no result."""
     return _LOCALITIES.index(locality_of(plugin))
 
 
@@ -181,7 +181,7 @@ def _filters(
 
 
 def _narrow(plugin: SchedulerPlugin, jobs: JobTable, cluster: Cluster) -> SchedulerPlugin:
-    """Let inter-pod affinity see no more than kube-batch does."""
+    """Restrict inter-pod affinity to the pods that kube-batch sees (affinity-foreign-pod)."""
     return AffinityOfJobs(jobs, cluster) if plugin.name == AffinityOfJobs.name else plugin
 
 

@@ -1,4 +1,4 @@
-"""The scheduler's configuration, as kube-batch and Volcano write it.
+"""The scheduler's configuration file, in the format of kube-batch and Volcano.
 
     actions: "allocate, backfill"
     tiers:
@@ -7,15 +7,23 @@
         enableJobOrder: false
         arguments: {key: value}
 
-Fairlead reads more keys: `name`, by which it is known; `rules` (kube-batch or fairlead, see
-`engine.batch.rules`); `defects` (upstream or fixed), whether kube-batch's mistakes are made, too
-(`engine.batch.defect`); `victims` (gangs or pods), whether a gang that cannot spare a member may
-leave as a whole (without it: as the rules have it); the durations `starvationBound` and
-`brokenGangGrace`, after which a waiting gang gets a reservation and a broken one is released
-(without them: never); and what kube-batch has flags for: `schedulerNames`, whose pods are
-scheduled, `defaultQueue`, for groups that name none, and `schedulePeriod`, the least time between
-two sessions. Names that nobody knows are refused, with those that are known; Volcano's
-`configurations` of actions and its switches for what is not there are read and change nothing.
+Fairlead reads these keys as well:
+
+    name              the configuration's own name
+    rules             kube-batch or fairlead (`engine.batch.rules`)
+    defects           upstream or fixed: whether kube-batch's bugs are reproduced
+                      (`engine.batch.defect`)
+    victims           gangs or pods: whether a gang that cannot spare a member may be evicted as a
+                      whole; by default as the rules say
+    starvationBound   how long a gang waits before it gets a reservation; by default forever
+    brokenGangGrace   how long a broken gang keeps its remaining members; by default forever
+    schedulerNames    whose pods are scheduled (a flag of kube-batch)
+    defaultQueue      the queue of groups that name none (a flag of kube-batch)
+    schedulePeriod    the least time between two sessions (a flag of kube-batch)
+
+Unknown names are rejected with a list of the known ones. Volcano's `configurations` of actions,
+and its switches for functions that do not exist here, are accepted and ignored.
+
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """
 
@@ -49,8 +57,8 @@ tiers:
   - name: nodeorder
 """
 
-# All four actions, first what costs nobody anything. In preemption the priority of jobs decides,
-# so drf only orders them.
+# All four actions, those without evictions first. Preemption compares job priorities,
+# so drf only orders jobs.
 FAIRLEAD_DEFAULT: Final = """\
 name: fairlead
 rules: fairlead
@@ -70,10 +78,10 @@ tiers:
   - name: nodeorder
 """
 
-# What kube-batch does by itself, mistakes included.
+# kube-batch's own default, with its defects.
 KUBE_BATCH_UPSTREAM: Final = f"name: kube-batch-upstream\ndefects: upstream\n{KUBE_BATCH_DEFAULT}"
 
-# What Volcano does by itself.
+# Volcano's own default.
 VOLCANO_DEFAULT: Final = """\
 name: volcano
 actions: "enqueue, allocate, backfill"
@@ -96,7 +104,7 @@ SHIPPED: Final = {
     "volcano": VOLCANO_DEFAULT,
     "fairlead": FAIRLEAD_DEFAULT,
 }
-# What is used where nobody says anything.
+# Defaults of omitted keys.
 RECOMMENDED: Final = "fairlead"
 
 _TOP: Final = (
@@ -115,14 +123,14 @@ _TOP: Final = (
 )
 SCHEDULE_PERIOD_S: Final = 1.0
 _TAKES_WHOLE_GANGS: Final = {"gangs": True, "pods": False}
-# Weights are multiplied by scores and added up, in 64 bits.
+# Weights are multiplied by scores and summed in 64 bits.
 _NUMBER_MAX: Final = 2**31 - 1
 _DIGITS_MAX: Final = 40
 _PLUGIN: Final = ("arguments", "name", *SWITCHES)
 
 
 class BatchConfigurationError(ValueError):
-    """A configuration that cannot be used; says which field and why."""
+    """The configuration cannot be used; the message names the field and the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +138,9 @@ class BatchConfig:
     """Everything a batch controller is built from.
 
     `schedule_period_s` is the pause between sessions while there is work. A gang that has waited
-    for `starvation_bound_s` gets a reservation, one that was broken for `broken_gang_grace_s` is
-    released; None for never, as in kube-batch. `extensions` may be named like what is built in.
+    for `starvation_bound_s` gets a reservation; one that was broken for `broken_gang_grace_s` is
+    released. None means never, as in kube-batch. `extensions` may replace built-in plugins and
+    actions.
     """
 
     actions: tuple[str, ...]
@@ -146,7 +155,7 @@ class BatchConfig:
 
 
 def read_configuration(text: str) -> BatchConfig:
-    """The configuration in `text` (YAML); without any text, kube-batch's built-in default.
+    """The configuration in `text` (YAML); kube-batch's built-in default for an empty text.
 
     Raises BatchConfigurationError.
     """
@@ -158,7 +167,7 @@ def read_configuration(text: str) -> BatchConfig:
 
 
 def shipped_configuration(name: str) -> BatchConfig:
-    """One of the configurations that Fairlead brings. Raises BatchConfigurationError."""
+    """One of the configurations shipped with Fairlead. Raises BatchConfigurationError."""
     if name not in SHIPPED:
         raise BatchConfigurationError(f"no configuration {name!r}; {_known(SHIPPED)}")
     return read_configuration(SHIPPED[name])
@@ -167,7 +176,7 @@ def shipped_configuration(name: str) -> BatchConfig:
 def configuration_from(raw: object) -> BatchConfig:
     """The configuration in a JSON value. Raises BatchConfigurationError.
 
-    Whether actions and plugins of these names exist is for `engine.batch.compose` to say.
+    The names of actions and plugins are checked later, by `engine.batch.compose`.
     """
     top = _mapping(raw, "configuration")
     _refuse_unknown(top, _TOP, "configuration")
@@ -259,7 +268,7 @@ def _switch(value: object, path: str) -> bool:
 
 
 def _arguments(raw: object, path: str) -> dict[str, str]:
-    """Values are texts; numbers and booleans are taken as written, as upstream's YAML does."""
+    """The arguments as strings; numbers and booleans keep their spelling, as in upstream's YAML."""
     if raw is None:
         return {}
     found = {str(key): _text(value) for key, value in _mapping(raw, path).items()}

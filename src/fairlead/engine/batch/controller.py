@@ -1,10 +1,10 @@
-"""Batch: whole jobs as a controller. Sessions while there is work, at most one per period.
+"""Batch: the controller that schedules whole jobs, in sessions, at most one per period.
 
     something happened ──▶ news ──(period since the last session)──▶ session ──▶ commands
 
-A session that would see the same cluster again decides the same again, so none is held before
-there is news; only a gang that waits for its turn to get a reservation is looked at when its time
-has come. upstream: pkg/scheduler/scheduler.go, which holds one every second whatever happens.
+A session that sees an unchanged cluster decides the same again, so a session runs only after a
+change. The exception is a waiting or broken gang: a session also runs when its time limit is
+reached. upstream: pkg/scheduler/scheduler.go (runs a session every second regardless)
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LONG_AGO: Final[Instant] = -(1 << 62)
 
 
 class Batch:
-    """See the module's docstring. `handle` and `handle_deadline` are the only entrances."""
+    """The batch controller. `handle` and `handle_deadline` are its only entry points."""
 
     issuer: ClassVar[Issuer] = SCHEDULER
 
@@ -52,9 +52,9 @@ class Batch:
         tie_break: TieBreak,
         extensions: Extensions | None = None,
     ) -> None:
-        """`cluster` has applied a stimulus before it is handed to `handle`.
+        """`cluster` must have applied a stimulus before `handle` gets it.
 
-        Raises ConfigurationError for names of actions and plugins that nobody knows.
+        Raises ConfigurationError for unknown actions and plugins.
         """
         self._cluster = cluster
         self._reporter = reporter
@@ -71,14 +71,14 @@ class Batch:
     # --- what happened ---------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Keep the jobs; settle what was decided. Decides nothing itself."""
+        """Update the job table and the outcome of earlier commands; schedules nothing itself."""
         match stimulus:
             case CommandSucceeded(command=Bind() as bind):
                 self._preparations.bound(bind.pod.uid or bind.pod.key)
             case CommandFailed(command=Bind() as bind):
                 self._take_back(bind.pod.uid or bind.pod.key)
             case CommandFailed(command=DeleteObject() as delete, reason=reason):
-                # A pod that is not there any more will be reported as gone.
+                # a deleted pod gets its own stimulus
                 if reason is not FailureReason.NOT_FOUND:
                     target = delete.target
                     self._news(heard=self.jobs.eviction_failed(target.uid or target.key))
@@ -108,9 +108,10 @@ class Batch:
     # --- sessions --------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """A period after the last session if anything happened since, or when it said.
+        """When the next session or preparation check is due; None if neither is.
 
-        Or when a preparation is looked at again.
+        A session is due one period after the last one if anything changed, or at the time that the
+        last session asked for.
         """
         if not self.jobs.jobs:
             return None
@@ -121,14 +122,14 @@ class Batch:
         return min(session, check)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Go on with whatever was prepared, else hold a session."""
+        """Continue preparations that are under way, otherwise run a session."""
         check = self._preparations.next_deadline()
         if check is not None and check <= now:
             return [one for sent in self._preparations.check(now) for one in self._send(sent)]
         return self._hold_session(now)
 
     def _hold_session(self, now: Instant) -> list[Command]:
-        """One session, unless no job waits and none has changed."""
+        """Run one session; skip it if no job waits and none has changed."""
         woken = self._wake_at is not None and self._wake_at <= now
         self._has_news, self._last = False, now
         if not woken and not self.jobs.touched and not self._is_anybody_waiting():
@@ -141,7 +142,7 @@ class Batch:
         return done.commands
 
     def _report(self, queues: Sequence[QueueStanding], now: Instant) -> None:
-        """Tell of the queues that stand differently than after the session before."""
+        """Report the queues whose standing changed since the last session."""
         known = {one.name for one in queues}
         gone = [without_jobs(one) for name, one in self._stood.items() if name not in known]
         for one in (*queues, *gone):
@@ -164,7 +165,7 @@ class Batch:
 
 
 def _is_ours(stimulus: Stimulus) -> bool:
-    """Whether an object that only batch knows was created, changed or deleted."""
+    """Whether the stimulus concerns an object that only the batch scheduler reads."""
     match stimulus:
         case ObjectChanged(object=found) | ObjectDeleted(object=found):
             return isinstance(found, _OURS)

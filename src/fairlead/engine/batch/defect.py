@@ -1,7 +1,7 @@
-"""Defect: what kube-batch is known to do wrong, each by its name, each on its own switch.
+"""Defect: kube-batch's known bugs, each with a name and a switch of its own.
 
-A session asks `defects.has(Defect.X)` where the two behaviours part. Nothing is a defect only
-because Fairlead would do it differently: that is what `engine.batch.rules` is for.
+A session checks `defects.has(Defect.X)` where the two behaviours differ. A mere difference of
+convention is not a defect; those are in `engine.batch.rules`.
 """
 
 from __future__ import annotations
@@ -13,74 +13,74 @@ from typing import Final
 
 
 class Defect(Enum):
-    """What happens while the defect is there."""
+    """A known bug; the comment says what happens while it is switched on."""
 
-    # A gang with too few pods is tried all the same, and holds room while it is.
+    # A gang with too few pods is tried anyway and holds resources meanwhile.
     JOBVALID_NOOP = "jobvalid-noop"
-    # A gang that does not fit keeps what it got until the session ends, against everybody.
+    # A gang that does not fit keeps what it got until the session ends, blocking other jobs.
     PARTIAL_HOLD = "partial-hold"
-    # A queue stands in the order once per job, where its share at that time counts.
+    # A queue is in the heap once per job, ordered by its share at the time of the push.
     QUEUE_DUP_HEAP = "queue-dup-heap"
-    # Pods that ask for nothing make others leave.
+    # Best-effort pods preempt other pods.
     BESTEFFORT_PREEMPTOR = "besteffort-preemptor"
-    # Reclaim serves one task of a job, and gives a queue up at the first failure.
+    # Reclaim serves one task of a job, and drops the queue at the first failure.
     RECLAIM_ONE_TASK = "reclaim-one-task"
-    # Victims alone must make the room; what is free or becoming free does not count.
+    # The victims alone must make the room; idle and releasing resources do not count.
     EVICT_IGNORES_IDLE = "evict-ignores-idle"
     # Reclaim evicts for gangs that cannot be completed.
     RECLAIM_NO_GANG = "reclaim-no-gang"
-    # Reclaim evicts although the task fits somewhere as things are.
+    # Reclaim evicts although the task already fits somewhere.
     RECLAIM_BEFORE_IDLE = "reclaim-before-idle"
-    # Reclaim takes victims in no order.
+    # Reclaim takes victims in no particular order.
     RECLAIM_VICTIM_ORDER = "reclaim-victim-order"
     # Preemption within jobs runs for all queues after each queue.
     PREEMPT_PHASE2 = "preempt-phase2"
-    # Within a job, a task evicts one of higher priority; or none at all if jobs have priorities.
+    # Within a job a task can evict one of higher priority; no task at all if jobs have priorities.
     INTRA_JOB_PRIORITY = "intra-job-priority"
-    # Each victim is harmless for its gang, all of them together are not.
+    # Victims are checked one by one against the gang's minimum, not together.
     GANG_VICTIMS_NOT_CUMULATIVE = "gang-victims-not-cumulative"
-    # The last pod of a job with minMember 1 may be evicted: deliberate, and kept by default.
+    # The last pod of a job with minMember 1 may be evicted. Deliberate upstream; on by default.
     GANG_MIN_ONE_EVICTABLE = "gang-min-one-evictable"
-    # A queue is satisfied only once its request is exceeded in every dimension.
+    # A queue counts as satisfied only once its request is exceeded in every resource.
     PROPORTION_LESS = "proportion-less"
-    # A candidate that is not chosen is subtracted from its queue all the same.
+    # A candidate that is not chosen is subtracted from its queue anyway.
     PROPORTION_RECLAIM_SUB = "proportion-reclaim-sub"
-    # The best node wins even if the task must wait there and need not elsewhere.
+    # The best node wins even if the task must wait there and could start on another.
     PIPELINE_OVER_IDLE = "pipeline-over-idle"
-    # Pods that ask for something only while they start are never scheduled.
+    # Pods whose init containers alone request resources are never scheduled.
     INIT_ONLY = "init-only"
-    # A queue may pass its share by one task: without that small shares stay unused. Kept.
+    # A queue may exceed its share by one task; otherwise small shares stay unused. On by default.
     OVERSHOOT = "overshoot"
-    # spec.capability of queues is not looked at.
+    # spec.capability of queues is ignored.
     CAPABILITY = "capability"
-    # An empty answer of one plugin empties the answer of all lower tiers.
+    # An empty answer of one plugin makes the answer of all lower tiers empty.
     TIER_CARRY = "tier-carry"
     # The first tier that names victims decides alone.
     TIER_FIRST_WINS = "tier-first-wins"
-    # A queue that is above its share in one resource gives nothing back.
+    # A queue above its share in only one resource gives nothing back.
     RECLAIM_ALL_DIMS = "reclaim-all-dims"
-    # Inter-pod affinity sees the placed pods of jobs only.
+    # Inter-pod affinity sees only the placed pods of jobs.
     AFFINITY_FOREIGN_POD = "affinity-foreign-pod"
-    # "0 nodes are available", whatever the reason; and that again in every session.
+    # The message is always "0 nodes are available", and is repeated in every session.
     MUTE_FIT_ERROR = "mute-fit-error"
 
 
 @dataclass(frozen=True, slots=True)
 class BatchDefects:
-    """The defects that are there."""
+    """The defects that are switched on."""
 
     present: frozenset[Defect]
 
     def has(self, defect: Defect) -> bool:
-        """Whether `defect` is there."""
+        """Whether `defect` is switched on."""
         return defect in self.present
 
     def without(self, corrected: Iterable[Defect]) -> BatchDefects:
-        """The same but for `corrected`."""
+        """The same defects except `corrected`."""
         return BatchDefects(self.present.difference(corrected))
 
 
-# Choices rather than mistakes: what speaks for each stands at its name above.
+# Choices rather than mistakes; the comments above give the reasons.
 KEPT: Final = frozenset({Defect.GANG_MIN_ONE_EVICTABLE, Defect.OVERSHOOT})
 
 UPSTREAM: Final = BatchDefects(frozenset(Defect))

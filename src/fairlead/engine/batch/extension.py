@@ -1,4 +1,4 @@
-"""Extensions: what a user adds in Python."""
+"""Extensions: plugins and actions that a user adds in Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.engine.batch.plugins.registry import Factory
 
 @dataclass(frozen=True, slots=True)
 class Extensions:
-    """Plugins and actions by name; they win over built-in ones."""
+    """Plugins and actions by name; they override built-in ones."""
 
     plugins: Mapping[str, Factory] = field(default_factory=dict)
     actions: Mapping[str, Action] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Where each queue stands: what it deserves, what it has, what it wants."""
+"""QueueStanding: what each queue deserves, holds and requests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fairlead.engine.batch.session.session import Session
 
 @dataclass(frozen=True, slots=True)
 class QueueStanding:
-    """One queue's part of the cluster, by resource: cpu in milli, memory in bytes, else units.
+    """One queue's amounts by resource: cpu in milli, memory in bytes, other resources in units.
 
-    `request` is what its jobs hold and wait for, `share` the largest allocated ÷ deserved.
+    `request` is what its jobs hold and wait for; `share` is the largest allocated ÷ deserved.
     """
 
     name: str
@@ -26,7 +26,7 @@ class QueueStanding:
 
 
 def standings(session: Session) -> list[QueueStanding]:
-    """The queues that have jobs, or a right without, by name; none without proportion."""
+    """By name, the queues that have jobs or a guarantee; empty without the plugin proportion."""
     plugin = proportion_of(session)
     if plugin is None:
         return []
@@ -34,12 +34,12 @@ def standings(session: Session) -> list[QueueStanding]:
 
 
 def proportion_of(session: Session) -> Proportion | None:
-    """The plugin that divides the cluster, if the configuration has it."""
+    """The plugin `proportion`, if the configuration has it."""
     return next((p for p in session.tiers.plugins if isinstance(p, Proportion)), None)
 
 
 def standing(session: Session, plugin: Proportion, found: QueueShare) -> QueueStanding:
-    """What `plugin` knows of one queue."""
+    """The standing of one queue according to `plugin`."""
     names = session.table.resources.names
     columns = sorted({*found.deserved, *found.request})
     return QueueStanding(
@@ -54,7 +54,7 @@ def standing(session: Session, plugin: Proportion, found: QueueShare) -> QueueSt
 
 
 def without_jobs(before: QueueStanding) -> QueueStanding:
-    """How a queue stands that had jobs and has none any more."""
+    """The standing of a queue that had jobs and now has none."""
     return replace(
         before,
         deserved=dict.fromkeys(before.deserved, 0.0),

@@ -1,9 +1,9 @@
-"""Rules: which of two worlds' conventions a configuration means.
+"""BatchRules: kube-batch's conventions or today's Kubernetes', as the configuration says.
 
-A kube-batch (or Volcano) configuration file means what kube-batch does: Kubernetes 1.16's
-predicates and priorities, requests by containers, amounts compared with slack. Fairlead's own
-configuration means today's Kubernetes, exact amounts, and whole gangs. What kube-batch does
-*wrong* is not here but in `engine.batch.defect`.
+A kube-batch (or Volcano) configuration file gets kube-batch's conventions: the predicates and
+priorities of Kubernetes 1.16, requests summed over containers, amounts compared with slack.
+Fairlead's own configuration gets those of today's Kubernetes: exact amounts, and gangs evicted as
+a whole. kube-batch's *bugs* are in `engine.batch.defect`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ PRESSURE_CHECKS: Final = {
 class BatchRules:
     """The conventions.
 
-    `filters` are scheduler plugins that say where a pod may go, `scorers` those that say how good
-    a node is: (plugin, argument of nodeorder that sets its weight, default weight), each 0 to
-    `best_score`.
-    `leaves_out_overused` keeps sessions off nodes on which more is used than there is.
-    `has_default_queue` lets the default queue be there without an object. `takes_whole_gangs`
-    makes victims of gangs as a whole where taking members would break them.
-    `tries_every_task` lets a job's turn go on after a task that fits nowhere, and preemption within
-    a job consider also those of its tasks for which preemption between jobs found nothing.
+    `filters` are the scheduler plugins that filter nodes. `scorers` are those that score nodes:
+    (plugin, argument of nodeorder that sets its weight, default weight); each scores 0 to
+    `best_score`. `leaves_out_overused` excludes nodes whose pods use more than they offer.
+    `has_default_queue` makes the default queue exist without an object. `takes_whole_gangs` evicts
+    a whole gang where evicting single members would break it. `tries_every_task` continues a job's
+    turn after a task that fits nowhere; preemption within a job then also tries the tasks for which
+    preemption between jobs found nothing.
     """
 
     name: str
@@ -61,7 +60,7 @@ KUBE_BATCH_RULES: Final = BatchRules(
         "TaintToleration",
         "InterPodAffinity",
     ),
-    # As upstream has them in plugins/nodeorder/nodeorder.go.
+    # With upstream's weights (plugins/nodeorder/nodeorder.go).
     scorers=(
         ("LeastRequestedPriority", "leastrequested.weight", 1),
         ("MostRequestedPriority", "mostrequested.weight", 0),
@@ -78,7 +77,7 @@ FAIRLEAD_RULES: Final = BatchRules(
     name="fairlead",
     requests=effective_requests,
     slack=NO_SLACK,
-    # In the order of the default profile (framework/profile.py); resources are the session's.
+    # In the order of the default profile (framework/profile.py). The session checks resources.
     filters=(
         "NodeUnschedulable",
         "TaintToleration",

@@ -1,4 +1,4 @@
-"""run_session: open, the actions in their order, close."""
+"""run_session: opens a session, runs the actions in order, and closes it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from fairlead.engine.state.cluster import Cluster
 
 @dataclass(frozen=True, slots=True)
 class SessionOutcome:
-    """What to do, and where each job stands about which there is something to say.
+    """The commands of a session, and the reports on its jobs.
 
-    `wake_at` is when another session may decide differently though nothing happened, `queues` how
-    they stand after it.
+    `wake_at` is when another session could decide differently although nothing changed. `queues` is
+    the standing of each queue after the session.
     """
 
     commands: list[Command]
@@ -40,14 +40,14 @@ def run_session(
     reporter: Reporter | None = None,
     observer: Observer | None = None,
 ) -> SessionOutcome:
-    """One session over everything that is known.
+    """Run one session over all jobs.
 
-    1 open      the picture: jobs, queues, room
-    2 reserve   for the gang that has waited too long
-    3 actions   in configured order
-    4 release   what is left of gangs that stay broken
-    5 report    while it still shows what was decided
-    6 take back what was not dispatched
+    1  open the session: jobs, queues, resources of nodes
+    2  reserve room for the gang that has waited too long
+    3  run the actions in configured order
+    4  evict what is left of gangs that stay broken
+    5  report, while the decisions are still in the job table
+    6  undo what was not dispatched
     """
     session = Session(cluster, composition.jobs, composition.policy, tie_break, now)
     session.reporter = reporter or SilentReporter()

@@ -1,1 +1,1 @@
-"""What a session does, in the order of the configuration."""
+"""The actions of a session; the configuration names those to run, and their order."""

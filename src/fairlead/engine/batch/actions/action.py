@@ -1,4 +1,4 @@
-"""What an action is."""
+"""Action: the Protocol that every action implements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairlead.engine.batch.session.session import Session
 
 
 class Action(Protocol):
-    """One pass over the session's jobs."""
+    """One pass over the jobs of a session."""
 
     @property
     def name(self) -> str:
@@ -16,5 +16,5 @@ class Action(Protocol):
         ...
 
     def execute(self, session: Session) -> None:
-        """Do what the action is for."""
+        """Run the action on `session`."""
         ...

@@ -1,10 +1,11 @@
-"""allocate: give waiting tasks idle room, or promise them what is becoming free.
+"""allocate: place pending tasks on idle resources, or pipeline them onto releasing ones.
 
     while any queue is below its share:
-        the queue that is served first, and of it the job, and of that the tasks in order
-        each to the best node; the first that fits nowhere ends the job's turn, or is passed over
-        a job that has become ready is bound, and goes on with one task at a time
-        a job that has not gets nothing: its statement is discarded
+        take the first queue, its first job, and that job's tasks in order
+        place each task on the best node
+        if a task fits nowhere, the job's turn ends, or (Fairlead's rules) the task is skipped
+        a job that has become ready is bound; after that it gets one task per turn
+        a job that has not become ready gets nothing: its statement is discarded
 
 upstream: pkg/scheduler/actions/allocate/allocate.go
 """
@@ -27,7 +28,7 @@ Tasks = deque[TaskInfo]
 
 @dataclass(slots=True)
 class _Line:
-    """Who waits: queues, the jobs of each, and the tasks of the jobs that had a turn."""
+    """The queues, the jobs of each queue, and the remaining tasks of jobs that had a turn."""
 
     queues: ItemQueue[QueueInfo]
     jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)
@@ -35,12 +36,12 @@ class _Line:
 
 
 class Allocate:
-    """See the module's docstring."""
+    """The action `allocate`; see the module's docstring."""
 
     name = "allocate"
 
     def execute(self, session: Session) -> None:
-        """Until no queue has a job left that could get something."""
+        """Place tasks until no queue has a job left that could get something."""
         line = _line_up(session)
         while line.queues:
             queue = line.queues.pop()
@@ -58,7 +59,7 @@ class Allocate:
 
 
 def _line_up(session: Session) -> _Line:
-    """upstream pushes a job's queue once per job; the copies' order is that of their push."""
+    """Push every queue; upstream pushes a queue once per job, and the copies keep that order."""
     tiers = session.tiers
     stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
     queues: ItemQueue[QueueInfo] = (PriorityQueue if stale else FreshQueue)(tiers.queue_key)
@@ -73,7 +74,7 @@ def _line_up(session: Session) -> _Line:
 
 
 def _waiting(session: Session, job: JobInfo) -> Tasks:
-    """The tasks that ask for something, in order."""
+    """The pending tasks that request resources, in task order."""
     if session.defects.has(Defect.INIT_ONLY):
         asking = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.runs_on_nothing)
     else:
@@ -82,14 +83,14 @@ def _waiting(session: Session, job: JobInfo) -> Tasks:
 
 
 def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
-    """One turn of `job`; whether it wants another."""
+    """Give `job` one turn; return whether it goes back into the queue for another."""
     final = session.defects.has(Defect.PARTIAL_HOLD)
     statement: TaskOperations = Outright(session) if final else Statement(session)
     while True:
         placed, passed_over = _go_through(session, statement, job, tasks)
         if not placed or not passed_over or session.tiers.is_ready(job):
             break
-        tasks.extend(passed_over)  # they may have waited for another member's company
+        tasks.extend(passed_over)  # they may have affinity to a member placed since
     goes_on = placed and bool(tasks)
     _settle(session, statement, job)
     return goes_on
@@ -98,9 +99,10 @@ def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
 def _go_through(
     session: Session, statement: TaskOperations, job: JobInfo, tasks: Tasks
 ) -> tuple[bool, list[TaskInfo]]:
-    """Place `tasks` until `job` is ready or one fits nowhere.
+    """Place `tasks` until `job` is ready or a task fits nowhere.
 
-    Whether the last one was placed, or any if tasks are passed over; and those.
+    Returns whether the last task was placed (any task, if the rules allow skipping), and the tasks
+    that were skipped.
     """
     placed, passed_over, hopeless = False, list[TaskInfo](), set[int]()
     while tasks:
@@ -132,7 +134,7 @@ def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
 
 
 def _promise(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """Room that is becoming free, if there is any."""
+    """Pipeline `task` onto releasing resources, if some node has enough."""
     node = None
     if session.room.is_anything_releasing():
         node = session.choices(task.job).later.pick(task.info, session.tie_break)
@@ -145,7 +147,7 @@ def _promise(session: Session, statement: TaskOperations, task: TaskInfo) -> boo
 
 
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """kube-batch: the best of all nodes that fit now or later, whether now or later."""
+    """kube-batch: take the best node where the task fits now or later, idle or not."""
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:
         session.note_failure(task)
@@ -159,9 +161,9 @@ def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) 
 
 
 def _settle(session: Session, statement: TaskOperations, job: JobInfo) -> None:
-    """Bind a ready job; keep what waits for room that is coming; else take everything back.
+    """Commit if the job is ready, keep its promises if it is pipelined, otherwise discard.
 
-    A gang that only lacks members that ask for nothing keeps its room until backfill had its turn.
+    A gang that lacks only best-effort members keeps its room until backfill has run.
     """
     if session.tiers.is_ready(job):
         statement.commit()

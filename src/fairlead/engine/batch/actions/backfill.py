@@ -1,9 +1,10 @@
-"""backfill: tasks that ask for nothing go wherever they may run; others into holes.
+"""backfill: place best-effort tasks anywhere, and short tasks in reserved room.
 
-A hole is room that is held back for a gang which cannot start before a known time: what is gone by
-then may use it, gangs as a whole. Without a reservation there are no holes, because allocate has
-given everybody what there is. upstream: pkg/scheduler/actions/backfill/backfill.go, which knows
-the first half
+Room is reserved for a starving gang until its expected start. A job whose tasks end before that
+may use the room, but only if the whole gang fits. Without a reservation there is no such room,
+because allocate has already handed out everything.
+
+upstream: pkg/scheduler/actions/backfill/backfill.go (best-effort tasks only)
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from fairlead.engine.batch.session.statement import Outright, Statement, TaskOpe
 
 
 class Backfill:
-    """See the module's docstring."""
+    """The action `backfill`; see the module's docstring."""
 
     name = "backfill"
 
     def execute(self, session: Session) -> None:
-        """What asks for nothing job by job, whatever queues and shares say; then the holes."""
+        """Place best-effort tasks regardless of queues and shares; then fill reserved room."""
         for job in session.candidates():
             _place_best_effort(session, job)
         if session.reservation is not None and session.reservation.starts_at is not None:
@@ -31,7 +32,7 @@ class Backfill:
 
 
 def _in_order(session: Session) -> list[JobInfo]:
-    """Queue by queue, job by job, as allocate would serve them."""
+    """The candidate jobs, by queue and then by job, in the order in which allocate serves them."""
     tiers, queues = session.tiers, session.queues
     return sorted(
         session.candidates(),
@@ -40,7 +41,7 @@ def _in_order(session: Session) -> list[JobInfo]:
 
 
 def _fill_holes(session: Session, reservation: Reservation, job: JobInfo) -> None:
-    """Start as much of `job` as is gone in time, if that makes it ready."""
+    """Place the tasks of `job` that end before the reserved start, if that makes the job ready."""
     queue = session.queues[job.queue]
     if job is reservation.job or session.tiers.is_overused(queue):
         return

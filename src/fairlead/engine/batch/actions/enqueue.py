@@ -1,7 +1,8 @@
-"""enqueue: groups are let in as far as there may be room for what they say they need.
+"""enqueue: admit Pending groups as long as the cluster can hold their minResources.
 
-A group that waits outside (its phase is Pending) is not tried; one that was let in is Inqueue, for
-whoever makes its pods to see. Groups that do not say what they need are let in at once.
+A group whose phase is Pending is not scheduled. Admission sets the phase to Inqueue, which tells
+the group's controller to create its pods. A group without minResources is admitted at once.
+
 upstream: volcano: pkg/scheduler/actions/enqueue/enqueue.go
 """
 
@@ -14,12 +15,12 @@ from fairlead.engine.batch.session.session import Session
 
 
 class Enqueue:
-    """See the module's docstring."""
+    """The action `enqueue`; see the module's docstring."""
 
     name = "enqueue"
 
     def execute(self, session: Session) -> None:
-        """Queue by queue, job by job; who is refused is passed over."""
+        """Try the jobs queue by queue, in job order; a refused job does not block the next one."""
         queues: PriorityQueue[QueueInfo] = PriorityQueue(session.tiers.queue_key)
         jobs: dict[str, PriorityQueue[JobInfo]] = {}
         for job in session.outside.values():

@@ -1,4 +1,4 @@
-"""EvictionKind: why pods are evicted, and who has a say."""
+"""EvictionKind: preemption and reclaim, with the plugin methods that each one calls."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fairlead.engine.batch.session.tier import Tiers, Voters
 
 @dataclass(frozen=True, slots=True)
 class EvictionKind:
-    """`ask(plugin, task, candidates)` names those that may go.
+    """`ask(plugin, task, candidates)` calls the plugin's method that returns possible victims.
 
-    Plugins that are `sparing` are asked before whether they let nobody of a job go:
+    A plugin of type `sparing` can also rule out a whole job before that:
     `spares(plugin, taker, giver)`.
     """
 

@@ -1,16 +1,16 @@
-"""RoomMaker: whom to evict for a task, and the promise that goes with it.
+"""RoomMaker: finds victims for a task, evicts them, and pipelines the task onto their node.
 
-Preempt (within a queue) and reclaim (between queues) differ in who is a candidate and in which
-plugins are asked; the rest is the same:
+Preempt (within a queue) and reclaim (between queues) use different candidates and call different
+plugin methods. The search is the same:
 
-    1  nodes on which the task may run, best first, as far as candidates could make the room at all
-    2  where it fits without anybody's leaving, now or soon, it is promised that room
-    3  on each: the candidates whom all plugins let go, least important first, until it fits
-    4  where members would have to leave a gang that cannot spare them: one whole gang, the least
-       important that makes the room, or none (only by Fairlead's rules)
+    1  rank the nodes on which the task may run and candidates occupy enough, best node first
+    2  if a node has enough idle or releasing resources already, pipeline the task there
+    3  otherwise, on each node: evict candidates that all plugins allow, least important first,
+       until the task fits
+    4  otherwise, if only whole gangs can make the room: evict the least important gang that is
+       enough (only under Fairlead's rules)
 
-Promises for which nobody has to leave are kept only beside others (`settle`): what fits as things
-are is for allocate to place.
+Step 2 alone is never kept (`settle`): a job that needs no eviction is left to allocate.
 
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """
@@ -40,7 +40,7 @@ _ON_THE_WAY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
 
 
 class RoomMaker:
-    """Makes room for the tasks of one job, one after the other."""
+    """Makes room for the tasks of one job, one task at a time."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class RoomMaker:
         job: JobInfo,
         is_candidate: Filter,
     ) -> None:
-        """For tasks of `job`: candidates are running tasks with `is_candidate(task, candidate)`."""
+        """Candidates are the running tasks with `is_candidate(task of job, candidate)`."""
         self._session = session
         self._kind = kind
         self._is_candidate = is_candidate
@@ -64,7 +64,7 @@ class RoomMaker:
         self._hopeless: set[tuple[int, int]] = set()
 
     def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
-        """Whether room was made for `task` and promised to it; if not, nothing was done."""
+        """Make room for `task` and pipeline it there; return False if nothing could be done."""
         kind = (task.info.shape.id, task.priority)
         most = self._whole or self._surplus
         if not most.jobs or kind in self._hopeless:
@@ -87,7 +87,7 @@ class RoomMaker:
     # --- where -----------------------------------------------------------------------------
 
     def _hopeful_rows(self, task: TaskInfo, giving: Giving) -> Bools:
-        """The nodes that would have the room if everybody left who might."""
+        """The rows of the nodes where `task` would fit if every possible victim left."""
         hopeful = np.ones(self._session.table.capacity, np.bool_)
         for column, floor in task.request.floors:
             free = giving.potential[column]
@@ -100,7 +100,7 @@ class RoomMaker:
         return any(self._view.fits_now(task.request, node.row) for node in nodes)
 
     def _promise(self, steps: TaskOperations, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
-        """Promise what is free or becoming so, if that is enough somewhere."""
+        """Pipeline `task` on the first node with enough idle and releasing resources."""
         if self._alone:
             return False
         node = next((node for node in nodes if self._covers(task, node, ())), None)
@@ -112,7 +112,7 @@ class RoomMaker:
     # --- who -------------------------------------------------------------------------------
 
     def _running_on(self, task: TaskInfo, node: NodeInfo) -> list[TaskInfo]:
-        """The running tasks on `node` that may be asked about, least important first."""
+        """The candidates for `task` on `node`, least important first."""
         found = [
             other
             for other in self._session.tasks_on(node)
@@ -127,7 +127,7 @@ class RoomMaker:
     def _take_surplus(
         self, steps: TaskOperations, task: TaskInfo, nodes: Sequence[NodeInfo]
     ) -> bool:
-        """Take members one by one, on the first node where that makes the room."""
+        """Evict surplus members one by one, on the first node where that makes enough room."""
         if not self._surplus.jobs:
             return False
         hopeful = self._hopeful_rows(task, self._surplus)
@@ -143,7 +143,7 @@ class RoomMaker:
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
         """Whether `task` fits on `node` once `victims` are gone.
 
-        For kube-batch the victims alone must make the room (evict-ignores-idle).
+        In kube-batch the victims alone must make the room (evict-ignores-idle).
         """
         freed: dict[int, int] = {}
         for victim in victims:
@@ -158,7 +158,7 @@ class RoomMaker:
     def _as_many_as_needed(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
-        """The first of `victims`, until `task` fits; kube-batch takes at least one."""
+        """The first of `victims`, until `task` fits; at least one in kube-batch."""
         leaving: list[TaskInfo] = []
         for victim in victims:
             if (leaving or not self._alone) and self._covers(task, node, leaving):
@@ -169,7 +169,7 @@ class RoomMaker:
     # --- whole gangs -----------------------------------------------------------------------
 
     def _take_gang(self, steps: TaskOperations, task: TaskInfo, nodes: list[NodeInfo]) -> bool:
-        """Evict the least important gang that makes the room on one of `nodes`, as a whole."""
+        """Evict, as a whole, the least important gang that makes enough room on one of `nodes`."""
         if self._whole is None:
             return False
         voters = without_gang_protection(self._voters)
@@ -203,7 +203,7 @@ class RoomMaker:
 
 
 def settle(session: Session, steps: TaskOperations, job: JobInfo) -> None:
-    """Make it so if somebody leaves and `job` can start then; otherwise take everything back."""
+    """Commit if the statement evicts and `job` can start then; otherwise discard it."""
     if steps.evicts and session.tiers.is_pipelined(job):
         steps.commit()
     else:
@@ -220,7 +220,7 @@ def _ask(
 
 
 def without_gang_protection(voters: Voters) -> Voters:
-    """Those who would let a gang go as a whole have no say about its members one by one."""
+    """`voters` without the plugins that only protect a gang from losing single members."""
     return tuple(
         tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
         for tier in voters

@@ -1,4 +1,4 @@
-"""preempt: a queue's more important jobs make its others leave; then each job its lesser tasks.
+"""preempt: evict tasks of less important jobs of the same queue, then lesser tasks of the same job.
 
     phase 1   between jobs of one queue: a statement per job, committed once the job can start
     phase 2   within a job: a statement per task
@@ -24,12 +24,12 @@ Tasks = deque[TaskInfo]
 
 
 class Preempt:
-    """See the module's docstring."""
+    """The action `preempt`; see the module's docstring."""
 
     name = "preempt"
 
     def execute(self, session: Session) -> None:
-        """Queue by queue."""
+        """Run both phases for each queue, in queue order."""
         queues = list(dict.fromkeys(job.queue for job in session.candidates()))
         queues.sort(key=lambda name: session.tiers.queue_key(session.queues[name]))
         hungry = [job for job in session.candidates() if job.by_status[TaskStatus.PENDING]]
@@ -44,7 +44,7 @@ class Preempt:
 
 
 def _waiting(session: Session, job: JobInfo) -> Tasks:
-    """The tasks for which others may have to go, in order."""
+    """The tasks that may preempt others, in task order."""
     waiting = job.with_status(TaskStatus.PENDING)
     if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
         waiting = [task for task in waiting if not task.request.is_best_effort]
@@ -52,7 +52,7 @@ def _waiting(session: Session, job: JobInfo) -> Tasks:
 
 
 def _between_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks]) -> None:
-    """All of one queue."""
+    """Phase 1 for one queue, whose jobs with pending tasks are `hungry`."""
     jobs: PriorityQueue[JobInfo] = PriorityQueue(session.tiers.job_key)
     makers: dict[str, RoomMaker] = {}
     queue = next((job.queue for job in hungry), "")
@@ -73,7 +73,7 @@ def _of_other_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
 
 
 def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, maker: RoomMaker) -> bool:
-    """One turn of `job`; whether it got something and wants more."""
+    """Give `job` one turn; return whether it gained something and should have another."""
     statement, assigned = Statement(session), False
     while tasks:
         assigned = maker.make_room(statement, tasks.popleft()) or assigned
@@ -85,7 +85,7 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, maker: RoomMa
 
 
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
-    """kube-batch goes on with what phase 1 has not taken from the line."""
+    """The tasks of phase 2: all pending ones, or in kube-batch those that phase 1 left over."""
     if session.rules.tries_every_task:
         return {job.id: _waiting(session, job) for job in jobs}
     return left

@@ -1,4 +1,4 @@
-"""reclaim: a queue below its share takes back what others have above theirs.
+"""reclaim: evict tasks of queues above their share for queues below theirs.
 
 upstream: pkg/scheduler/actions/reclaim/reclaim.go
 """
@@ -24,7 +24,7 @@ Tasks = deque[TaskInfo]
 
 @dataclass(slots=True)
 class _Line:
-    """Who waits: queues, the hungry jobs of each, and their tasks; and whom each queue asks."""
+    """The queues, the jobs and tasks waiting in each, and the jobs it can reclaim from."""
 
     queues: PriorityQueue[QueueInfo]
     jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)
@@ -33,12 +33,12 @@ class _Line:
 
 
 class Reclaim:
-    """See the module's docstring."""
+    """The action `reclaim`; see the module's docstring."""
 
     name = "reclaim"
 
     def execute(self, session: Session) -> None:
-        """Until no queue below its share finds anything."""
+        """Serve queues until none that is below its share finds a victim."""
         line = _line_up(session)
         serve = _serve_one_task if session.defects.has(Defect.RECLAIM_ONE_TASK) else _serve_job
         while line.queues:
@@ -73,7 +73,7 @@ def _waiting(session: Session, job: JobInfo) -> Tasks:
 
 
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> bool:
-    """kube-batch's turn of a queue: one task of one job, and out at the first failure."""
+    """Serve one task of one job; on failure the queue gets no further turn (kube-batch)."""
     job = jobs.pop()
     statement = _steps(session)
     task = line.tasks[job.id].popleft()
@@ -83,7 +83,7 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line)
 
 
 def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> bool:
-    """One turn of a queue: its first job, until that can start; true as long as jobs are left."""
+    """Serve the first job until it can start; return whether the queue has jobs left."""
     job, statement = jobs.pop(), _steps(session)
     tasks, found, maker = line.tasks[job.id], False, _maker(session, job, line)
     while tasks:
@@ -109,7 +109,7 @@ def _steps(session: Session) -> TaskOperations:
 def _reclaim_for_task(
     session: Session, maker: RoomMaker, steps: TaskOperations, task: TaskInfo
 ) -> bool:
-    """Make room for `task`; a maker that does not see idle room must be kept from it first."""
+    """Make room for `task`, unless it fits on idle resources that the maker would ignore."""
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False
     unseen = session.defects.has(Defect.EVICT_IGNORES_IDLE)
@@ -120,7 +120,7 @@ def _reclaim_for_task(
 
 
 def _maker(session: Session, job: JobInfo, line: _Line) -> RoomMaker:
-    """Other queues are asked, unless they give nothing back."""
+    """A RoomMaker for `job`; its victims come from other queues that are reclaimable."""
     queues = session.queues
 
     def gives(other: JobInfo) -> bool:

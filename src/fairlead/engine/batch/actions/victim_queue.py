@@ -1,8 +1,8 @@
-"""Giving: which jobs may lose members for the sake of another, and what room that could make.
+"""Giving: the jobs that may lose members to another job, and how much room that could free.
 
-Who loses which member is for the plugins to say, node by node and member by member. In a full
-cluster nearly all of that is asked in vain, so they are asked about whole jobs first; a node on
-which the members of those that are left do not occupy enough need not be looked at.
+Plugins choose victims node by node and member by member. In a full cluster almost all of those
+calls find nothing, so plugins are first called once per job. A node is then searched only if the
+members of the remaining jobs occupy enough of it.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from fairlead.engine.batch.session.tier import Voters
 
 @dataclass(frozen=True, slots=True)
 class Giving:
-    """The jobs, and what their running tasks occupy by [resource, row]: no more can be freed."""
+    """`potential[resource, row]`: what the running tasks of `jobs` occupy, the most to free."""
 
     jobs: Sequence[JobInfo]
     potential: Ints
 
 
 class Givers:
-    """The jobs that are asked on behalf of several takers, as they are when that begins."""
+    """The jobs that may lose members, fixed when the search for several takers begins."""
 
     def __init__(self, session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) -> None:
-        """Those of `jobs` that run."""
+        """Keep those of `jobs` that have running tasks."""
         self._session = session
         self._kind = kind
         self._jobs = [job for job in jobs if job.by_status[TaskStatus.RUNNING]]
         self._known: dict[tuple[str, ...], Giving] = {}
 
     def for_job(self, taker: JobInfo, voters: Voters) -> Giving:
-        """Those of whom `voters` do not say that they keep all their members."""
+        """The jobs that may lose members to `taker`: those that no voter spares."""
         found = self._not_spared(taker, voters)
         key = tuple([job.id for job in found])
         giving = self._known.get(key)
@@ -49,10 +49,11 @@ class Givers:
         return giving
 
     def _not_spared(self, taker: JobInfo, voters: Voters) -> list[JobInfo]:
-        """Those whom no plugin spares that can speak for the others.
+        """The jobs that no plugin spares, if that plugin's vote is decisive.
 
-        Where one tier decides alone, the first can: whom it does not name is nobody's victim, for
-        later tiers start with what it has left over, if that is nobody (tier-carry).
+        Normally every plugin can veto. Where the first tier that names victims decides alone
+        (tier-first-wins), only a veto in the first tier is decisive, and only if later tiers start
+        with what the tiers before left over (tier-carry): an empty answer stays empty.
         """
         asked, kind, defects = self._jobs, self._kind, self._session.defects
         speaking = voters
