@@ -1,7 +1,7 @@
-"""ImageLocality: nodes that already have the pod's images are better (plugins/imagelocality).
+"""ImageLocality: prefers nodes that already have the pod's images (plugins/imagelocality).
 
-An image counts by its size, scaled by the share of nodes that have it, so that a pod does not
-chase the one node with a rare image.
+An image's size is scaled by the fraction of nodes that have it, so that pods are not drawn to the
+one node with a rare image.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class ImageLocality:
     locality = Locality.NODE
 
     def __init__(self, handle: Handle) -> None:
-        """Reads the table of images."""
+        """Reads the image table."""
         self._table = handle.cluster.table
 
     def epoch(self) -> object:
-        """Changes whenever scores of nodes that did not change themselves may differ."""
+        """A value that changes whenever scores of unchanged nodes may change."""
         return (self._table.images.version, self._table.count)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -51,14 +51,14 @@ class ImageLocality:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`; where no node has any of the images, nothing is looked at."""
+        """`score` over `rows`; 0 without further work if no node has any of the images."""
         if not any(table.images.size_and_nodes(image)[1] for image in pod.shape.images):
             return np.zeros(len(rows), np.int64)
         return np.array([self.score(state, pod, table.at(row)) for row in rows.tolist()], np.int64)
 
 
 def image_score(sum_bytes: int, container_count: int) -> int:
-    """Linear between 23 MiB and 1,000 MiB per container (image_locality.go: calculatePriority)."""
+    """Linear between 23 MiB and 1,000 MiB per container (calculatePriority)."""
     bound = CONTAINER_MAX_BYTES * container_count
     clamped = min(max(sum_bytes, SUM_MIN_BYTES), bound)
     return SCORE_MAX * (clamped - SUM_MIN_BYTES) // (bound - SUM_MIN_BYTES)

@@ -1,4 +1,4 @@
-"""NodeName: a pod that names its node fits there only (plugins/nodename)."""
+"""NodeName: a pod with spec.nodeName fits that node only (plugins/nodename)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ OTHER_NODE: Final = unresolvable("node(s) didn't match the requested node name")
 
 
 class NodeName:
-    """Filter. A pod that waits for scheduling never names a node, so pods of a shape agree."""
+    """Filter. A pending pod has no spec.nodeName, so all pods of a shape agree."""
 
     name = "NodeName"
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD})
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Only relevant to callers that ask about bound pods."""
+        """Only relevant to callers that evaluate bound pods."""
         return None if pod.pod.spec.node_name in ("", node.name) else OTHER_NODE
 
     def filter_columns(

@@ -1,4 +1,4 @@
-"""NodePorts: a host port is free on the node, or the pod does not fit (plugins/nodeports)."""
+"""NodePorts: the pod's host ports must be free on the node (plugins/nodeports)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class NodePorts:
     events = frozenset({EventKind.NODE_ADD, EventKind.ASSIGNED_POD_DELETE})
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Skipped for pods without host ports."""
+        """SKIP for pods without host ports."""
         return None if pod.shape.host_ports else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Any wanted port against any used one."""
+        """Reject the node if a requested port conflicts with a used one."""
         used = node.used_ports
         if used and any(ports_conflict(a, b) for a in pod.shape.host_ports for b in used):
             return CONFLICT
         return None
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """A node appeared, or a pod left that used a port in the way."""
+        """Return True if a node was added, or a pod with a conflicting port was removed."""
         gone = event.old
         if not isinstance(gone, PodInfo):
             return True

@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned nodes take no pods (plugins/nodeunschedulable)."""
+"""NodeUnschedulable: rejects cordoned nodes (plugins/nodeunschedulable)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 UNSCHEDULABLE: Final = unresolvable("node(s) were unschedulable").by("NodeUnschedulable")
-# What a pod must tolerate to go to a cordoned node, whether or not the node carries the taint.
+# The taint a pod must tolerate to run on a cordoned node, whether or not the node carries it.
 _CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
@@ -46,7 +46,7 @@ class NodeUnschedulable:
         return Verdicts(codes, (UNSCHEDULABLE, UNSCHEDULABLE))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """A schedulable node appeared or was uncordoned, or the pod now tolerates cordons."""
+        """Return True if a node was added or uncordoned, or the pod now tolerates cordons."""
         old, new = event.old, event.new
         if isinstance(new, Node):
             cordoned_before = not isinstance(old, Node) or old.spec.unschedulable

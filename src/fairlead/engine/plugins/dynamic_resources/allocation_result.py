@@ -1,4 +1,4 @@
-"""From devices to status.allocation: who got what, its configuration, and where it can be used.
+"""Builds status.allocation from the chosen devices: results, configuration and node selector.
 
 upstream: allocator_stable.go: Allocate (its second half), createNodeSelector
 """
@@ -27,7 +27,7 @@ Taken = tuple[ResolvedRequest, PoolDevice]
 
 
 def allocation_of(claim: ClaimWishes, taken: Sequence[Taken]) -> ClaimAllocation:
-    """What `taken` amounts to. Raises AllocationError."""
+    """The allocation for the devices in `taken`. Raises AllocationError."""
     results = tuple(
         AllocatedDevice(
             request=wish.full_name,
@@ -44,13 +44,13 @@ def allocation_of(claim: ClaimWishes, taken: Sequence[Taken]) -> ClaimAllocation
 
 
 def _chosen(claim: ClaimWishes, taken: Sequence[Taken]) -> list[ResolvedRequest]:
-    """Per request the alternative that was taken; its first one where it got no devices."""
+    """The alternative chosen for each request; the first one if the request got no devices."""
     got = {wish.parent: wish for wish, _ in taken}
     return [got.get(wishes[0].parent, wishes[0]) for wishes in claim.requests if wishes]
 
 
 def _configs(claim: ClaimWishes, taken: Sequence[Taken]) -> Iterator[Json]:
-    """The classes' configuration first, each once, then the claim's where it applies."""
+    """Configuration of the classes, each once, then that of the claim where it applies."""
     chosen = _chosen(claim, taken)
     by_class: dict[str, list[ResolvedRequest]] = {}
     for wish in chosen:
@@ -69,14 +69,14 @@ def _configs(claim: ClaimWishes, taken: Sequence[Taken]) -> Iterator[Json]:
 
 
 def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
-    """One that concerns every request names none."""
+    """One entry; `requests` is empty if it applies to every request."""
     own = {key: value for key, value in config.items() if key != "requests"}
     named = {"requests": list(names)} if names and len(names) != requests else {}
     return {"source": source, **named, **own}
 
 
 def _node_selector(devices: Sequence[PoolDevice]) -> NodeSelector | None:
-    """Where all `devices` can be used, None for everywhere."""
+    """The nodes that can use all `devices`, None for every node."""
     expressions: list[NodeSelectorRequirement] = []
     fields: list[NodeSelectorRequirement] = []
     for one in devices:

@@ -1,8 +1,8 @@
-"""Allocator: what each node has for a pod's claims, found out once as long as nothing changes.
+"""Allocator: allocates devices for a pod's claims on a node, and caches the results by row.
 
-The answer depends on what the claims ask for, on the devices in reach of the node and on which of
-them are taken. It is kept by row until a log names the node (its labels, its devices) or a class
-changes. Claims that ask for the same share their answers.
+A result depends on the requests of the claims, on the devices that the node can use and on which of
+them are allocated. It is valid until a log names the node (its labels, its devices) or a class
+changes. Claims with equal requests share their results.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class _Answers:
-    """By row, for one kind of claims; `codes` index `statuses`, _OPEN where nobody asked yet."""
+    """Results by row for one set of requests; `codes` index `statuses`, _OPEN if not computed."""
 
     def __init__(self) -> None:
         self.codes: npt.NDArray[np.int32] = np.zeros(0, np.int32)
@@ -49,7 +49,7 @@ class _Answers:
         self.position = (-1, -1)
 
     def put(self, row: int, found: Allocations | Status) -> None:
-        """Keep what was found for a row."""
+        """Store the result for a row."""
         if not isinstance(found, Status):
             self.codes[row] = 0
             self.allocations[row] = found
@@ -60,12 +60,12 @@ class _Answers:
 
 
 class Demand:
-    """Some claims that are to be allocated together; `answers` are shared by those alike."""
+    """Claims to allocate together; demands with equal requests share `answers`."""
 
     __slots__ = ("answers", "wishes")
 
     def __init__(self, wishes: tuple[ClaimWishes, ...], answers: _Answers) -> None:
-        """`answers` to just these wishes."""
+        """`answers` are the results cached for these requests."""
         self.wishes = wishes
         self.answers = answers
 
@@ -74,7 +74,7 @@ class Allocator:
     """Reads devices, classes and nodes of `cluster`; changes nothing."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Nothing has been asked."""
+        """Start with an empty cache."""
         self._ledger = cluster.devices
         self._related = cluster.related
         self._table = cluster.table
@@ -83,11 +83,11 @@ class Allocator:
         self._class_version = -1
 
     def find_class(self, name: str) -> DeviceClass | None:
-        """The device class called `name`."""
+        """The device class with that name."""
         return self._related.get(DeviceClass, name)
 
     def demand(self, claims: Sequence[ResourceClaim]) -> Demand:
-        """What `claims` ask for. Raises AllocationError."""
+        """The requests of `claims`. Raises AllocationError."""
         wishes = tuple(wishes_of(claim, self.find_class) for claim in claims)
         if self._class_version != self._ledger.class_version or len(self._kinds) >= _KINDS_MAX:
             self._class_version = self._ledger.class_version
@@ -101,7 +101,7 @@ class Allocator:
     # --- asking ----------------------------------------------------------------------------
 
     def allocate(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """An allocation for each claim on `node`, or why there is none."""
+        """An allocation for each claim on `node`, or the reason why there is none."""
         answers = demand.answers
         self._catch_up(answers)
         code = int(answers.codes[node.row])
@@ -130,7 +130,7 @@ class Allocator:
         return Verdicts(np.array(filled, np.int32), statuses)
 
     def _find(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """Search and keep the answer; errors name the claim, so they are not kept."""
+        """Search and cache the result; errors name the claim, so they are not cached."""
         try:
             found = self._search(demand, node)
         except AllocationError as cause:
@@ -139,7 +139,7 @@ class Allocator:
         return found
 
     def _catch_up(self, answers: _Answers) -> None:
-        """Forget what may be different by now."""
+        """Invalidate results that may have changed."""
         devices, nodes = self._ledger.pools.log, self._table.node_log
         position = (devices.position, nodes.position)
         if answers.position == position:

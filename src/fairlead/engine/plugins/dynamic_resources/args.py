@@ -1,6 +1,7 @@
-"""DynamicResourcesArgs: how long allocating devices may take.
+"""DynamicResourcesArgs: timeouts for allocating devices.
 
-Both are read and mean nothing here: a decision takes no time, and nothing waits for devices.
+Both fields are accepted and have no effect: a decision takes no time here, and nothing waits for
+devices.
 upstream: apis/config/types_pluginargs.go, validation/validation_pluginargs.go
 """
 

@@ -1,4 +1,4 @@
-"""What is written into claims for a placement: protection, devices, and who uses them.
+"""The API writes for a placement: finalizers, allocations and reservations of claims.
 
 upstream: dynamicresources.go: PreBind, bindClaim
 """
@@ -22,7 +22,7 @@ Writes = tuple[PatchObject | PatchStatus, ...]
 
 
 class ClaimBinder:
-    """Reads claims as they are by now; promises consumers."""
+    """Reads the current version of claims and records pending reservations."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Over the claims and devices of `cluster`."""
@@ -36,7 +36,7 @@ class ClaimBinder:
         promised: Sequence[ClaimAllocation],
         pod: PodInfo,
     ) -> Writes | Status:
-        """What is written so that `pod` has `claims`; `pending` ones get what was `promised`."""
+        """The writes that give `claims` to `pod`; `pending` ones get the `promised` allocations."""
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, promised, strict=True))
         commands: list[PatchObject | PatchStatus] = []
@@ -70,7 +70,7 @@ class ClaimBinder:
 
 
 def _protection(claim: ResourceClaim) -> Writes:
-    """A claim with devices does not go before they are given back."""
+    """Add the finalizer that keeps an allocated claim until its devices are released."""
     finalizers = claim.metadata.finalizers
     if FINALIZER in finalizers:
         return ()

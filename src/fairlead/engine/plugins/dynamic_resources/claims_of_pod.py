@@ -1,4 +1,4 @@
-"""A pod's claims: those it names, and those that were made for it from templates.
+"""A pod's claims: those it names, and those created for it from templates.
 
 upstream: dynamicresources.go: foreachPodResourceClaim; resourceclaim/claim.go: Name, IsForPod
 """
@@ -15,18 +15,18 @@ RESERVED_FOR_MAX = 256
 
 
 class ClaimError(Exception):
-    """A claim that cannot be used, so the pod cannot run; the text says why."""
+    """A claim cannot be used, so the pod cannot run; the text says why."""
 
 
 def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
-    """The claims of `pod`, in its order. Raises ClaimError."""
+    """The claims of `pod`, in the order of its spec. Raises ClaimError."""
     return tuple(
         _usable(pod, name, related, is_own=is_own) for name, is_own in _claim_names(pod) if name
     )
 
 
 def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
-    """Each claim's name and whether it must have been made for the pod; "" where none is needed."""
+    """Name of each claim and whether it must be owned by the pod; "" if none is needed."""
     for wanted in pod.spec.resource_claims:
         if wanted.resource_claim_name:
             yield wanted.resource_claim_name, False
@@ -62,16 +62,16 @@ def _usable(pod: Pod, name: str, related: RelatedObjects, *, is_own: bool) -> Re
 
 
 def is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
-    """Whether the claim belongs to the pod and not to somebody who had its name before."""
+    """Return True if the claim belongs to this pod, not to an earlier pod of the same name."""
     owners = claim.metadata.owner_references
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)
 
 
 def is_reserved_for(claim: ResourceClaim, pod: Pod, ledger: DeviceLedger) -> bool:
-    """Whether the claim is, or is about to be, reserved for the pod."""
+    """Return True if the claim is reserved for the pod, or such a write is in flight."""
     return any(one.uid == pod.metadata.uid for one in ledger.consumers(claim))
 
 
 def can_be_reserved(claim: ResourceClaim, ledger: DeviceLedger) -> bool:
-    """Whether the claim has room for one more pod."""
+    """Return True if one more pod may be added to the claim's reservedFor."""
     return len(ledger.consumers(claim)) < RESERVED_FOR_MAX

@@ -1,7 +1,7 @@
-"""What claims ask for, request by request, checked and ready to be searched for.
+"""The requests of claims, validated and resolved for the search.
 
-Errors here are errors of whoever wrote the claim or class; upstream fails the whole attempt with
-them. What Fairlead does not have is refused here as well, by name.
+Errors here are errors in the claim or class; as upstream, they fail the whole attempt. Features
+that Fairlead does not support are refused here too, by name.
 
 upstream: structured/internal/stable/allocator_stable.go: validateDeviceRequest
 """
@@ -31,12 +31,12 @@ FindClass = Callable[[str], DeviceClass | None]
 
 
 class AllocationError(Exception):
-    """Something is wrong with a claim or class; the text says what."""
+    """A claim or class is invalid; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """An expression; `origin` names it in messages."""
+    """A CEL expression; `origin` names its place in messages."""
 
     expression: str
     origin: str
@@ -46,7 +46,7 @@ class Selector:
 class ResolvedRequest:
     """A request without alternatives, or one of the alternatives of a request.
 
-    `place` is its position among the alternatives, None without.
+    `place` is its position among the alternatives, None if there are none.
     """
 
     parent: str
@@ -62,25 +62,25 @@ class ResolvedRequest:
         return self.parent if self.place is None else f"{self.parent}/{self.name}"
 
     def is_meant_by(self, names: Iterable[str]) -> bool:
-        """Whether `names` has the request, or this alternative of it."""
+        """Return True if `names` contains the request, or this alternative of it."""
         return any(name in (self.parent, self.full_name) for name in names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimWishes:
-    """What one claim asks for: per request, the alternatives in order of preference."""
+    """The requests of one claim: for each, its alternatives in order of preference."""
 
     claim: ResourceClaim
     requests: tuple[tuple[ResolvedRequest, ...], ...]
 
     @property
     def constraints(self) -> tuple[DeviceConstraint, ...]:
-        """What the devices must have alike."""
+        """The constraints on the devices of the claim."""
         return self.claim.spec.devices.constraints
 
 
 def refusal_of(claim: ResourceClaim, find_class: FindClass) -> Status | None:
-    """Why no node needs to be looked at for `claim` (dynamicresources.go: PreFilter)."""
+    """Why `claim` is rejected for all nodes, before any search (dynamicresources.go: PreFilter)."""
     for request in claim.spec.devices.requests:
         if request.exactly is None and not request.first_available:
             return unresolvable(
@@ -118,7 +118,7 @@ def _alternatives(request: DeviceRequest) -> Iterator[tuple[str, ExactDeviceRequ
 
 
 def wishes_of(claim: ResourceClaim, find_class: FindClass) -> ClaimWishes:
-    """`claim` ready to be searched for. Raises AllocationError."""
+    """The resolved requests of `claim`. Raises AllocationError."""
     requests = tuple(
         tuple(_wishes(claim, request, find_class)) for request in claim.spec.devices.requests
     )

@@ -74,7 +74,7 @@ class _Outcome(Enum):
 
 
 class DeviceSearch:
-    """One search. `left_aside` lists the reasons for which unsupported devices were skipped."""
+    """One search. `left_aside` has the reasons for which unsupported devices were skipped."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class DeviceSearch:
         self._ledger = ledger
         self._selectors = selectors
         self._results: list[list[Taken]] = [[] for _ in claims]
-        self._taking: dict[DeviceId, list[int]] = {}  # indexes of the claims that take it
+        self._taking: dict[DeviceId, list[int]] = {}  # indexes of the claims that take the device
         self._candidates: dict[ResolvedRequest, list[Candidate]] = {}
         self._constraints = [
             [AttributeMatch(c.requests, c.match_attribute or "") for c in claim.constraints]

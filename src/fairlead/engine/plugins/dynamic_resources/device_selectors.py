@@ -1,7 +1,7 @@
-"""DeviceSelectors: CEL expressions, and what they say about devices.
+"""DeviceSelectors: compiles and evaluates CEL selectors of devices.
 
-An expression is compiled once. What it says depends on a device's make alone (driver, attributes,
-capacity), so that is asked once as well. What an evaluation may take is bounded.
+An expression is compiled once. Its result depends only on a device's driver, attributes and
+capacity, so it is evaluated once per distinct combination. The cost of an evaluation is bounded.
 
 upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, DeviceMatches
 """
@@ -29,23 +29,23 @@ Maps = dict[str, dict[str, Any]]
 
 
 class CompileError(Exception):
-    """An expression that is none; the text says why."""
+    """An expression does not compile; the text says why."""
 
 
 class EvaluationError(Exception):
-    """An expression that says nothing about some device; the text says why."""
+    """An expression failed for a device; the text says why."""
 
 
 class DeviceSelectors:
-    """Everything asked so far."""
+    """Caches programs and results."""
 
     def __init__(self) -> None:
-        """Nothing has been asked."""
+        """Start with empty caches."""
         self._programs: dict[str, Program | str] = {}
         self._answers: dict[tuple[str, bytes], bool | str] = {}
 
     def matches(self, expression: str, device: PoolDevice) -> bool:
-        """Whether `expression` holds of `device`. Raises CompileError and EvaluationError."""
+        """Evaluate `expression` for `device`. Raises CompileError and EvaluationError."""
         key = (expression, device.make)
         answer = self._answers.get(key)
         if answer is None:
@@ -67,7 +67,7 @@ class DeviceSelectors:
 
 
 def _compiled(expression: str) -> Program | str:
-    """The program of an expression, or why it has none."""
+    """The program of an expression, or its error."""
     if len(expression) > LENGTH_MAX:
         return f"may not be longer than {LENGTH_MAX}"
     try:
@@ -97,7 +97,7 @@ def _evaluate(program: Program, device: PoolDevice) -> bool | str:
 
 
 def _described(one: PoolDevice) -> dict[str, Any]:
-    """The device as expressions see it. Raises ValueError for values that are none.
+    """The CEL variable `device`. Raises ValueError for invalid values.
 
     Both maps have an empty entry for every domain that the device does not have.
     """
@@ -119,7 +119,7 @@ def _described(one: PoolDevice) -> dict[str, Any]:
 
 
 def qualified(name: str, driver: str) -> tuple[str, str]:
-    """Domain and name; a name without a domain is in the driver's."""
+    """Domain and name; the domain defaults to the driver."""
     domain, separator, own_name = name.partition("/")
     return (domain, own_name) if separator else (driver, name)
 
@@ -138,5 +138,5 @@ def _value(name: str, attribute: DeviceAttribute) -> Any:
 
 
 def _one_line(text: str) -> str:
-    """The library's words without its picture of the expression."""
+    """The message of a CEL error without its snippet of the expression."""
     return _NOISE.sub("", text.splitlines()[0])

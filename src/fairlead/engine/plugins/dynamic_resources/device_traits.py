@@ -1,4 +1,4 @@
-"""What of a device decides whether a request gets it, beside selectors: taints and likeness.
+"""Device taints and matchAttribute constraints: what else decides about a device besides selectors.
 
 upstream: allocator_stable.go: taintPreventsAllocation, matchAttributeConstraint;
 resourceclaim/devicetoleration.go: ToleratesTaint
@@ -17,7 +17,7 @@ _REPELLING: Final = ("NoSchedule", "NoExecute")
 
 
 def is_repelled(device: Device, tolerations: Iterable[DeviceToleration]) -> bool:
-    """Whether a taint of the device is tolerated by none of `tolerations`."""
+    """Return True if the device has a taint that none of `tolerations` tolerates."""
     wanted = tuple(tolerations)
     return any(
         taint.effect in _REPELLING and not any(_tolerates(one, taint) for one in wanted)
@@ -40,19 +40,19 @@ def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
 
 
 class AttributeMatch:
-    """All devices of the concerned requests (of all, if none are named) have one value alike."""
+    """All devices of the named requests (of all, if none is named) have one attribute value."""
 
     __slots__ = ("_attribute", "_count", "_requests", "_value")
 
     def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
-        """No devices yet; `attribute` is a name with its domain."""
+        """Start without devices; `attribute` is a name with its domain."""
         self._requests = requests
         self._attribute = attribute
         self._value: DeviceAttribute | None = None
         self._count = 0
 
     def add(self, wish: ResolvedRequest, one: PoolDevice) -> bool:
-        """Whether the device fits in; it is counted if so. Undone by `remove`."""
+        """Add the device and return True if it satisfies the constraint. Undone by `remove`."""
         if not self._concerns(wish):
             return True
         value = _attribute_of(one, self._attribute)
@@ -65,7 +65,7 @@ class AttributeMatch:
         return True
 
     def remove(self, wish: ResolvedRequest) -> None:
-        """The last device added for `wish` is not taken after all."""
+        """Remove the last device added for `wish`."""
         if self._concerns(wish):
             self._count -= 1
 
@@ -74,7 +74,7 @@ class AttributeMatch:
 
 
 def _attribute_of(one: PoolDevice, name: str) -> DeviceAttribute | None:
-    """A driver may leave out its own domain."""
+    """The attribute's value; a driver may omit its own domain in the name."""
     found = one.device.attributes.get(name)
     domain, _, own_name = name.partition("/")
     if found is None and domain == one.id[0]:

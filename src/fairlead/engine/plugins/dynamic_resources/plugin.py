@@ -1,11 +1,11 @@
-"""DynamicResources: what the framework asks.
+"""DynamicResources: the plugin's extension points.
 
 Its PostFilter runs before preemption and contributes to every message; if PreFilter was never
 reached it fails with upstream's bare "not found", and preemption is then not attempted
 (dynamicresources.go: getStateData).
 
 Differs from upstream: a reservation that was written for a pod whose binding then failed stays
-until the pod is tried again or is gone.
+until the pod is tried again or deleted.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ _WRITTEN: Final = seconds(1)
 
 
 class _Reached:
-    """Left in the CycleState once PreFilter has run."""
+    """Marker in the CycleState: PreFilter has run."""
 
 
 class _Claims:
-    """One pod's claims in one cycle; `pending` have no allocation, `promised` are theirs."""
+    """One pod's claims in one cycle; `promised` holds the allocations of the `pending` ones."""
 
     __slots__ = ("all", "demand", "pending", "promised", "unavailable")
 
@@ -74,7 +74,7 @@ class _Claims:
         self.promised: Allocations = ()
 
     def selectors(self) -> list[tuple[int, NodeSelector]]:
-        """Where those that are allocated can be used, by position."""
+        """Node selectors of the allocated claims, by position."""
         return [
             (i, claim.status.allocation.node_selector)
             for i, claim in enumerate(self.all)
@@ -91,7 +91,7 @@ class DynamicResources:
     normalization = Normalization.SCALED
 
     def __init__(self, handle: Handle) -> None:
-        """Reads claims, classes and slices; promises devices."""
+        """Reads claims, classes and slices; records planned allocations."""
         self._related = handle.cluster.related
         self._ledger = handle.cluster.devices
         self._table = handle.cluster.table
@@ -99,13 +99,13 @@ class DynamicResources:
         self._binder = ClaimBinder(handle.cluster)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """See `engine.plugins.dynamic_resources.waking`."""
+        """See `engine.plugins.dynamic_resources.queueing_hint`."""
         return is_woken_by(pod, event, self._related)
 
     # --- filtering -------------------------------------------------------------------------
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """A pod waits until its claims are there."""
+        """A pod waits until its claims exist."""
         if not pod.shape.spec.resource_claims:
             return None
         try:
@@ -115,7 +115,7 @@ class DynamicResources:
         return None
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Skipped for pods without claims."""
+        """SKIP for pods without claims."""
         state.write(_Reached())
         if not pod.shape.spec.resource_claims:
             return SKIP
@@ -144,7 +144,7 @@ class DynamicResources:
         return None if is_ours or can_be_reserved(claim, self._ledger) else IN_USE
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """What is allocated can be used on the node, and the rest can be allocated there."""
+        """The node can use the allocated devices and has devices for the pending claims."""
         claims = state.read(_Claims)
         meta = node.node.metadata
         unavailable = [
@@ -175,7 +175,7 @@ class DynamicResources:
         return Verdicts(np.array(codes, np.int32), list(statuses))
 
     def _demand(self, claims: _Claims) -> Demand | Status:
-        """What is pending, or what is wrong with it."""
+        """The requests of the pending claims, or the status of an invalid one."""
         if claims.demand is None:
             try:
                 claims.demand = self._allocator.demand(claims.pending)
@@ -190,7 +190,7 @@ class DynamicResources:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Give up an allocation that keeps the pod from every node, if nobody else uses it.
+        """Deallocate a claim that excludes the pod from every node, if no pod uses it.
 
         upstream picks any such claim; here it is the first.
         """
@@ -210,14 +210,14 @@ class DynamicResources:
     # --- scoring ---------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Without claims no node is better than another."""
+        """True for pods without claims."""
         return not pod.shape.spec.resource_claims
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """More for alternatives that stand first.
+        """Higher for alternatives that come first in their request.
 
-        upstream: computeScore, which in 1.36 mistakes one claim's alternatives for another's where
-        some claims are allocated already.
+        upstream: computeScore, which in 1.36 mistakes one claim's alternatives for another's if
+        some claims are already allocated.
         """
         claims = state.find(_Claims)
         if claims is None:
@@ -235,7 +235,7 @@ class DynamicResources:
     # --- binding ---------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Promise the devices."""
+        """Record the planned allocations."""
         claims = state.find(_Claims)
         if claims is None or not claims.pending:
             return None
@@ -249,7 +249,7 @@ class DynamicResources:
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Take the promises back as far as the API does not show them."""
+        """Drop planned allocations that the API does not show yet."""
         claims = state.find(_Claims)
         if claims is None:
             return
@@ -260,7 +260,7 @@ class DynamicResources:
             self._ledger.take_back_consumer(claim.key, pod.uid)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """Write allocations and reservations down."""
+        """Write allocations and reservations."""
         claims = state.find(_Claims)
         if claims is None:
             return None
@@ -270,5 +270,5 @@ class DynamicResources:
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Once everything is written, nothing else is waited for."""
+        """Always prepared: once the writes have succeeded there is nothing to wait for."""
         return None

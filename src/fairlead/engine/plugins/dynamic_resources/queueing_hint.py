@@ -1,4 +1,4 @@
-"""What may let a pod that DynamicResources rejected run after all.
+"""QueueingHints of DynamicResources.
 
 upstream: dynamicresources.go: EventsToRegister, isSchedulableAfter…
 """
@@ -30,7 +30,7 @@ EVENTS: Final = frozenset(
 
 
 def is_woken_by(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
-    """Claims matter if they are the pod's own, or if they give devices back."""
+    """Return True for changes of the pod's own claims, and of claims that release devices."""
     match event.old, event.new:
         case old, ResourceClaim() as claim:
             before = old if isinstance(old, ResourceClaim) else None

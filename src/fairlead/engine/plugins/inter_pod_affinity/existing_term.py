@@ -1,7 +1,7 @@
-"""Which terms of placed pods mean the incoming pod, and where the pods that have them are.
+"""Terms of placed pods that match the incoming pod, and the number of their pods per domain.
 
-The set of matching terms is worked out once per distinct namespace and labels; pods for which it
-is the same share the counts.
+The set of matching terms is computed once per distinct namespace and labels; pods with the same set
+share the counts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MATCHES_MAX: Final = 1 << 14
 
 @dataclass(slots=True)
 class _Match:
-    """The terms that mean some pod_class, as of two versions, and the counts of them."""
+    """The terms that match a pod_class, valid for two versions, and their counts."""
 
     term_version: int
     namespace_version: int
@@ -31,7 +31,7 @@ class _Match:
 
 
 class ExistingTerms:
-    """The placed pods' terms of some kinds, as seen by incoming pods."""
+    """Some kinds of terms of the placed pods, matched against incoming pods."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class ExistingTerms:
         weigh: Callable[[AffinityTerm], int],
         kinds: tuple[TermKind, ...],
     ) -> None:
-        """`weigh` says what each pod that has a term adds to the sums."""
+        """`weigh` returns what each pod with a term adds to the sums."""
         self._table = table
         self._namespaces = namespaces
         self._weigh = weigh
@@ -49,7 +49,7 @@ class ExistingTerms:
         self._counts: CountsCache[tuple[PlacedTerm, ...], KeyedCounts] = CountsCache(table)
 
     def meaning(self, pods: PodClass) -> KeyedCounts:
-        """The counts of terms that match `pods`, by the terms' topology keys; up to date."""
+        """Up-to-date counts of the terms that match `pods`, by the terms' topology keys."""
         match = self._match(pods)
         if match.counts.dropped:
             match.counts = self._count(match.terms)
@@ -74,7 +74,7 @@ class ExistingTerms:
         return found
 
     def _count(self, terms: tuple[PlacedTerm, ...]) -> KeyedCounts:
-        """The counts of exactly these terms, shared by all who match them."""
+        """The counts of exactly these terms, shared by all pods that match them."""
         found = self._counts.get(terms)
         if found is None:
             found = KeyedCounts(self._table, [placed.term.topology_key for placed in terms])

@@ -1,10 +1,10 @@
-"""Whether a node's topology domains suit the pod and the pods that are there.
+"""The Filter of InterPodAffinity.
 
-A node is refused, in this order, if
-1. the pod's required affinity is not met: some topology key is absent, or the domain has no pod
-   that matches all terms - unless no such pod is anywhere and the pod itself would be the first;
+A node is rejected, in this order, if
+1. the pod's required affinity is not met: a topology key is absent, or the domain has no pod that
+   matches all terms - unless no such pod exists anywhere and the pod matches its own terms;
 2. a pod in one of its domains matches a required anti-affinity term of the pod;
-3. a pod in one of its domains has a required anti-affinity term that means the pod.
+3. a pod in one of its domains has a required anti-affinity term that matches the pod.
 upstream: interpodaffinity/filtering.go: Filter
 """
 
@@ -33,7 +33,7 @@ REPELLED: Final = 2
 REPELLED_BY_EXISTING: Final = 3
 STATUSES: Final[tuple[Status, ...]] = (
     SUCCESS,
-    # Removing pods does not bring others near, so preemption cannot help here,
+    # Removing pods does not add matching ones, so preemption cannot help here,
     unresolvable("node(s) didn't match pod affinity rules").by(NAME),
     # but it can here.
     unschedulable("node(s) didn't match pod anti-affinity rules").by(NAME),
@@ -44,8 +44,8 @@ STATUSES: Final[tuple[Status, ...]] = (
 class IncomingPodTerms:
     """The incoming pod: its own terms, its pod_class and the labels of its namespace.
 
-    `is_first_of_its_kind` where it meets its own required affinity. Remembers what it makes of
-    others for the length of a cycle.
+    `is_first_of_its_kind` is True if the pod matches its own required affinity. Caches the matches
+    with other pods during one cycle.
     """
 
     __slots__ = ("_known", "is_first_of_its_kind", "namespace_labels", "own", "pods")
@@ -59,7 +59,7 @@ class IncomingPodTerms:
         self._known: dict[PodClass, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The topology keys in which `others` attract, and those in which they repel."""
+        """Topology keys of the affinity, and of the anti-affinity terms, that `others` match."""
         known = self._known.get(others)
         if known is None:
             own = self.own
@@ -69,7 +69,7 @@ class IncomingPodTerms:
         return known
 
     def keys_repelling(self, terms: Iterable[PlacedTerm]) -> Iterator[str]:
-        """The topology keys of the anti-affinity among `terms` that means the pod."""
+        """Topology keys of those anti-affinity terms among `terms` that match the pod."""
         for placed in terms:
             term = placed.term
             if term.kind is _ANTI and term.matches(self.pods, self.namespace_labels):
@@ -77,11 +77,11 @@ class IncomingPodTerms:
 
 
 class AffinityState:
-    """What PreFilter found out, and what a hypothesis changes in it.
+    """The data of PreFilter, and the changes of a hypothesis.
 
     `attracted` counts pods that match all required affinity terms, `repelled` those that match an
-    anti-affinity term, `existing` anti-affinity terms of pods that mean the incoming one; each by
-    topology key and domain.
+    anti-affinity term, `existing` anti-affinity terms of placed pods that match the incoming one;
+    each by topology key and domain.
     """
 
     __slots__ = ("asker", "attracted", "existing", "repelled")
@@ -93,20 +93,20 @@ class AffinityState:
         repelled: SupposedKeyedCounts,
         existing: SupposedKeyedCounts,
     ) -> None:
-        """Takes the counts over."""
+        """Takes ownership of the counts."""
         self.asker = asker
         self.attracted = attracted
         self.repelled = repelled
         self.existing = existing
 
     def clone(self) -> AffinityState:
-        """Independent from now on."""
+        """An independent copy."""
         return AffinityState(
             self.asker, self.attracted.clone(), self.repelled.clone(), self.existing.clone()
         )
 
     def sources(self) -> tuple[KeyedCounts, ...] | None:
-        """What attracted, repelled and existing were copied from; None after a hypothesis."""
+        """The counts that this state was copied from; None after a hypothesis."""
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source
         if attracted is None or repelled is None or existing is None:
@@ -114,7 +114,7 @@ class AffinityState:
         return attracted, repelled, existing
 
     def move(self, pods: PodClass, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
-        """Suppose one of `pods`, which has `terms`, came to (1) or left (-1) `row`."""
+        """Assume one of `pods`, which has `terms`, was added to (1) or removed from (-1) `row`."""
         near, far = self.asker.keys_of(pods)
         for key in near:
             self.attracted.change(key, row, by)
@@ -124,7 +124,7 @@ class AffinityState:
             self.existing.change(key, row, by)
 
     def code(self, row: int) -> int:
-        """The verdict on one row, an index into STATUSES."""
+        """The verdict for one row, an index into STATUSES."""
         if not self._is_attracted(row):
             return NOT_ATTRACTED
         if _is_met(self.repelled, row):
@@ -132,7 +132,7 @@ class AffinityState:
         return REPELLED_BY_EXISTING if _is_met(self.existing, row) else FITS
 
     def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
-        """`code` of many rows: the gravest verdict is written last."""
+        """`code` for many rows: the rule with the highest precedence is written last."""
         codes = np.zeros(len(rows), np.int32)
         _mark(codes, self.existing, rows, REPELLED_BY_EXISTING)
         _mark(codes, self.repelled, rows, REPELLED)
@@ -155,7 +155,7 @@ class AffinityState:
         return met or self.may_be_first()
 
     def may_be_first(self) -> bool:
-        """Otherwise pods that want each other's company could never start (satisfyPodAffinity)."""
+        """Allow the first pod of a group with mutual affinity (satisfyPodAffinity)."""
         return self.asker.is_first_of_its_kind and self.attracted.total() == 0
 
 

@@ -1,8 +1,8 @@
-"""KeptCodes: the verdicts on all rows, redone only where a count became positive or ceased to be.
+"""KeptCodes: cached verdicts for all rows, updated where a count changes between zero and positive.
 
-A verdict asks of each domain no more than whether anybody counts there. Most placements do not
-change that at all, and where topology is the host they change it for one node, so pods that are
-alike find nearly everything as the one before left it.
+A verdict depends only on whether each domain's count is positive. Most placements do not change
+that, and if the topology key is the hostname they change it for one node only, so pods with the
+same terms can reuse nearly all verdicts.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts
 Codes = npt.NDArray[np.int32]
 
 _KEPT_MAX: Final = 32
-# From this many changed rows on, judging all anew is cheaper (measured).
+# From this many changed rows on, recomputing all rows is cheaper (measured).
 _ANEW_FROM: Final = 16
 
 
 class KeptCodes:
-    """The codes of `sources`, which only pods with the same sources may ask for."""
+    """The codes for pods whose counts are `sources`."""
 
     def __init__(self, table: NodeTable, sources: tuple[KeyedCounts, ...]) -> None:
-        """Nothing is judged yet."""
+        """Start without verdicts."""
         self._table = table
         self._sources = sources
         self._counted = [item for source in sources for item in source.by_key.items()]
@@ -38,13 +38,13 @@ class KeptCodes:
 
     @property
     def is_usable(self) -> bool:
-        """Whether what it counts with is still counted."""
+        """False once one of the counts is no longer maintained."""
         return not any(source.dropped for source in self._sources)
 
     def codes(self, state: AffinityState) -> Codes:
-        """The code of every row below the table's size; never changed afterwards.
+        """The code of every row below the table's size; the array is never changed afterwards.
 
-        `state` holds what the sources say now.
+        `state` holds the current content of the sources.
         """
         table = self._table
         basis = (table.pod_index.nodes.value, table.size, state.may_be_first())
@@ -60,7 +60,7 @@ class KeptCodes:
         return self._codes
 
     def _changed_rows(self) -> dict[int, None] | None:
-        """The rows whose domains changed since the last time; None if nobody knows."""
+        """Rows whose domains changed since the last call; None if the changes are unknown."""
         rows: dict[int, None] = {}
         for (key, counts), seen in zip(self._counted, self._seen, strict=True):
             domains = counts.turned_since(seen)
@@ -77,15 +77,15 @@ class KeptCodes:
 
 
 class CodesKeeper:
-    """The `KeptCodes` of the pods that were seen most recently."""
+    """The most recently used `KeptCodes`."""
 
     def __init__(self, table: NodeTable) -> None:
-        """For pods to be placed on the nodes of `table`."""
+        """For the nodes of `table`."""
         self._table = table
         self._kept: dict[tuple[object, ...], KeptCodes] = {}
 
     def of(self, state: AffinityState, sources: tuple[KeyedCounts, ...]) -> Codes:
-        """The codes of all rows for the pod whose `state` is made of `sources`."""
+        """The codes of all rows for the pod whose `state` was built from `sources`."""
         key = (*sources, state.asker.is_first_of_its_kind)
         kept = self._kept.pop(key, None)
         if kept is None or not kept.is_usable:

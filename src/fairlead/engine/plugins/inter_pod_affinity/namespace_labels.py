@@ -1,7 +1,7 @@
-"""NamespaceLabels: what namespace selectors see.
+"""NamespaceLabels: the labels that namespace selectors match.
 
-A namespace without an object has no labels: selectors of placed pods may still match it (a
-DoesNotExist does), while those of the incoming pod pick from existing objects only
+A namespace without an object has no labels. Selectors of placed pods may still match it (for
+example DoesNotExist); selectors of the incoming pod pick from existing objects only
 (interpodaffinity/plugin.go: GetNamespaceLabelsSnapshot, mergeAffinityTermNamespacesIfNotEmpty).
 """
 
@@ -20,7 +20,7 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 class NamespaceLabels:
-    """`version` grows when the labels of some namespace change; ask `refresh` first."""
+    """`version` grows when the labels of a namespace change; call `refresh` first."""
 
     def __init__(self, related: RelatedObjects) -> None:
         """Reads the Namespace objects in `related`."""
@@ -30,7 +30,7 @@ class NamespaceLabels:
         self.version = 0
 
     def refresh(self) -> int:
-        """Look at the objects again if any has changed; returns `version`."""
+        """Read the objects again if any has changed; return `version`."""
         if self._read != self._related.version:
             self._read = self._related.version
             found: dict[str, Mapping[str, str]] = {
@@ -46,7 +46,7 @@ class NamespaceLabels:
         return self._labels.get(namespace, _NO_LABELS)
 
     def meant_by(self, term: AffinityTerm) -> Namespaces:
-        """The namespaces that a term of the incoming pod covers, None for all."""
+        """The namespaces covered by a term of the incoming pod, None for all."""
         selector = term.namespace_selector
         if selector is None:
             return term.namespaces

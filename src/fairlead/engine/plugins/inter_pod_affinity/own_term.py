@@ -1,4 +1,4 @@
-"""What the incoming pod's own terms count among the placed pods.
+"""Counts of the placed pods that match the incoming pod's own terms.
 
 Required affinity counts the pods that match all terms at once, per distinct topology key; required
 anti-affinity and preferences count per term (interpodaffinity/filtering.go:
@@ -20,11 +20,11 @@ from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts
 
 
 class OwnTerms:
-    """The terms that some incoming pods have in common, with live counts.
+    """The terms shared by some incoming pods, with live counts.
 
-    `affinity` selects what matches all required affinity terms and `attracted` counts it;
+    `affinity` selects the pods that match all required affinity terms and `attracted` counts them;
     `anti_affinity` holds selector and topology key of each required anti-affinity term and
-    `repelled` counts them; `preferred` sums weights.
+    `repelled` counts its matches; `preferred` sums weights.
     """
 
     __slots__ = (
@@ -39,7 +39,7 @@ class OwnTerms:
     def __init__(
         self, table: NodeTable, terms: Sequence[AffinityTerm], namespaces: NamespaceLabels
     ) -> None:
-        """Start counting what `terms` mean."""
+        """Start to count the pods that match `terms`."""
         self.namespace_version = namespaces.refresh()
         required = _of_kind(terms, TermKind.REQUIRED_AFFINITY)
         apart = _of_kind(terms, TermKind.REQUIRED_ANTI_AFFINITY)
@@ -59,11 +59,11 @@ class OwnTerms:
 
     @property
     def is_required(self) -> bool:
-        """Whether there is any term that filters."""
+        """True if there is a required term."""
         return bool(self.attracted.by_key or self.anti_affinity)
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Count no longer."""
+        """Stop counting."""
         for counts in (self.attracted, self.repelled, self.preferred):
             counts.drop(pod_index)
 
@@ -78,16 +78,16 @@ def _selector(terms: Sequence[AffinityTerm], namespaces: NamespaceLabels) -> Pod
 
 
 class OwnTermsCache:
-    """The `OwnTerms` of recently seen pods; those with the same terms share them."""
+    """The `OwnTerms` of recently used pods; pods with equal terms share them."""
 
     def __init__(self, table: NodeTable, namespaces: NamespaceLabels) -> None:
-        """For pods to be placed on the nodes of `table`."""
+        """For the nodes of `table`."""
         self._table = table
         self._namespaces = namespaces
         self._cache: CountsCache[tuple[PlacedTerm, ...], OwnTerms] = CountsCache(table)
 
     def of(self, pod: PodInfo) -> OwnTerms:
-        """The terms of `pod`; their counts want to be refreshed."""
+        """The terms of `pod`; their counts still need `refresh`."""
         placed = self._table.pod_index.terms_of(pod)
         found = self._cache.get(placed)
         if found is None or found.namespace_version != self._namespaces.refresh():

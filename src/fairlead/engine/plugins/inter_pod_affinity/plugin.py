@@ -1,4 +1,4 @@
-"""InterPodAffinity: what the framework asks."""
+"""InterPodAffinity: the plugin's extension points."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class InterPodAffinity:
     # --- filtering -------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Skipped if the pod requires nothing and no placed pod's anti-affinity means it.
+        """SKIP if the pod requires nothing and no placed pod's anti-affinity matches it.
 
-        After a skip, nominated pods are not looked at either.
+        After a SKIP, nominated pods are not considered either.
         """
         own, existing = self._own_terms(pod), self._none
         if self._pod_index.repelling:
@@ -87,17 +87,17 @@ class InterPodAffinity:
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Suppose `added` on `node`; undone by `remove_pod`."""
+        """Assume `added` on `node`; undone by `remove_pod`."""
         pods, terms = self._pod_index.pod_class_of(added), self._pod_index.terms_of(added)
         state.read(AffinityState).move(pods, terms, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Suppose `removed` gone from `node`."""
+        """Assume `removed` gone from `node`."""
         pods, terms = self._pod_index.pod_class_of(removed), self._pod_index.terms_of(removed)
         state.read(AffinityState).move(pods, terms, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The first rule that the node breaks."""
+        """The first rule that the node violates."""
         code = state.read(AffinityState).code(node.row)
         return STATUSES[code] if code else None
 
@@ -115,13 +115,13 @@ class InterPodAffinity:
     # --- waiting ---------------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Whether another attempt is worth while."""
+        """Return True if `event` may make the pod schedulable."""
         return is_worth_a_try(pod, self._pod_index, event)
 
     # --- scoring ---------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Without preferences, unless a term of a placed pod attracts or deters the pod."""
+        """True without preferences, unless a term of a placed pod matches the pod."""
         if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
             return False
         if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:
@@ -129,14 +129,14 @@ class InterPodAffinity:
         return not self._attracting.meaning(self._pod_index.pod_class_of(pod)).pods()
 
     def preferences(self, pod: PodInfo) -> tuple[KeyedCounts, KeyedCounts]:
-        """What speaks for and against domains: the pod's own terms, and those of placed pods."""
+        """Weights per domain: from the pod's own terms, and from those of placed pods."""
         existing = self._none
         if self._pod_index.attracting:
             existing = self._attracting.meaning(self._pod_index.pod_class_of(pod))
         return self._own_terms(pod).preferred, existing
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Skipped if no term matches anybody."""
+        """SKIP if no term matches any pod."""
         wished = self._own_terms(pod).preferred.refresh()
         if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:
             return SKIP
@@ -149,7 +149,7 @@ class InterPodAffinity:
         return None
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The weights in the node's domains."""
+        """The sum of weights in the node's domains."""
         return state.read(PreferenceState).score(node.row)
 
     def score_columns(
@@ -159,12 +159,12 @@ class InterPodAffinity:
         return state.read(PreferenceState).scores(rows)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Stretch to 0..100."""
+        """Scale to 0..100."""
         return normalize(scores)
 
 
 def _scoring(hard_weight: int) -> tuple[Callable[[AffinityTerm], int], tuple[TermKind, ...]]:
-    """How placed pods' terms weigh, and which kinds of them count at all."""
+    """The weights of placed pods' terms, and the kinds of terms that count."""
     if not hard_weight:
         return (lambda term: term.weight), (TermKind.PREFERRED,)
     kinds = (TermKind.REQUIRED_AFFINITY, TermKind.PREFERRED)

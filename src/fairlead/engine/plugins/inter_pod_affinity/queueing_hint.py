@@ -1,7 +1,7 @@
-"""What may make room for a pod that InterPodAffinity rejected.
+"""QueueingHints of InterPodAffinity.
 
-Namespace selectors are tried on no labels here, as upstream does: a term that selects namespaces
-by their labels is not woken by pods in them, and waits for something else (or the regular flush).
+As upstream, namespace selectors are matched against empty labels here: a term that selects
+namespaces by label is not woken by pods in them, and waits for another event or the regular flush.
 
 upstream: interpodaffinity/plugin.go: isSchedulableAfterPodChange, isSchedulableAfterNodeChange
 """
@@ -33,7 +33,7 @@ Terms = Sequence[AffinityTerm]
 
 
 def is_worth_a_try(pod: PodInfo, pod_index: PodIndex, event: ClusterEvent) -> bool:
-    """Whether `event`, one of EVENTS, may change the verdict on `pod`."""
+    """Return True if `event`, one of EVENTS, may change the verdict for `pod`."""
     near = _terms(pod_index, pod, TermKind.REQUIRED_AFFINITY)
     apart = _terms(pod_index, pod, TermKind.REQUIRED_ANTI_AFFINITY)
     match event:
@@ -67,7 +67,7 @@ def _match_all(terms: Terms, pods: PodClass) -> bool:
 
 
 def _moves(near: Terms, apart: Terms, before: Labels, after: Labels) -> bool:
-    """Whether a node enters another domain to be attracted by, or leaves one that repels."""
+    """Return True if a node enters a domain with affinity or leaves one with anti-affinity."""
     entered = (term.topology_key for term in near if term.topology_key in after)
     left = (term.topology_key for term in apart if term.topology_key in before)
     return any(before.get(key) != after.get(key) for key in (*entered, *left))

@@ -1,8 +1,10 @@
-"""How much the pods in a node's topology domains speak for it.
+"""The Score of InterPodAffinity.
 
-Raw score: over the node's domains, the weights of the pod's preferred terms for each pod they
-match, of the preferred terms of pods that mean the pod, and of their required affinity terms;
-anti-affinity counts negative. Lowest to highest become 0 to 100 (interpodaffinity/scoring.go).
+Raw score: the sum over the node's domains of the weights of
+- the pod's preferred terms, for each placed pod they match;
+- preferred terms of placed pods that match the pod;
+- required affinity terms of placed pods that match the pod.
+Anti-affinity counts negative. Lowest to highest become 0 to 100 (interpodaffinity/scoring.go).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts
 
 
 class PreferenceState:
-    """The weights by domain, per topology key; read within the cycle that found them."""
+    """The weights by domain, per topology key; valid within the cycle that computed them."""
 
     __slots__ = ("_sums",)
 
@@ -43,7 +45,7 @@ class PreferenceState:
 
 
 def normalize(raw: Scores) -> Scores:
-    """Stretch to 0..100 in upstream's order of float operations; all equal become 0."""
+    """Scale to 0..100 in upstream's order of float operations; equal scores become 0."""
     lowest, highest = raw.min(), raw.max()
     if lowest == highest:
         return np.zeros_like(raw)

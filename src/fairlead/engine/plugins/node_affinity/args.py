@@ -1,4 +1,4 @@
-"""NodeAffinityArgs: what every pod of a profile asks for beside its own node affinity.
+"""NodeAffinityArgs: node affinity that applies to every pod of a profile.
 
 upstream: apis/config/types_pluginargs.go, validation/validation_pluginargs.go
 """
@@ -17,7 +17,7 @@ from fairlead.api.objects import (
 )
 
 
-# As the objects of a pod's spec, but strict: a misspelt field must not be read as none.
+# Like the objects of a pod's spec, but strict: a misspelt field must not be ignored.
 class _Requirement(NodeSelectorRequirement, frozen=True, forbid_unknown_fields=True):
     """A requirement on a node."""
 
@@ -50,7 +50,7 @@ class AddedAffinity(NodeAffinity, frozen=True, forbid_unknown_fields=True):
 
 
 class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Nodes must suit `added_affinity` as well as the pod."""
+    """Nodes must match `added_affinity` in addition to the pod's own affinity."""
 
     added_affinity: AddedAffinity | None = None
 
@@ -68,12 +68,12 @@ class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
     @property
     def required(self) -> NodeSelector | None:
-        """What every node must match."""
+        """The selector that every node must match."""
         added = self.added_affinity
         return None if added is None else added.required_during_scheduling_ignored_during_execution
 
     @property
     def preferred(self) -> tuple[PreferredSchedulingTerm, ...]:
-        """What nodes score points for."""
+        """The preferred terms for Score."""
         added = self.added_affinity
         return () if added is None else added.preferred_during_scheduling_ignored_during_execution

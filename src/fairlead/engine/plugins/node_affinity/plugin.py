@@ -1,8 +1,8 @@
 """NodeAffinity: nodeSelector, required and preferred node affinity (plugins/nodeaffinity).
 
-Configuration may add requirements and preferences that hold for every pod of the profile. A
-preferred term that cannot be parsed fails the cycle with an error when scores are needed,
-because upstream parses preferences in PreScore only.
+Configuration may add requirements and preferences for every pod of the profile. A preferred term
+that cannot be parsed fails the cycle with an error only if scores are needed, because upstream
+parses preferences in PreScore.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class NodeAffinity:
         self._preferred = args.preferred
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
-        """Names that every term insists on restrict the nodes looked at."""
+        """Limit the nodes to the names that every term requires."""
         spec = pod.shape.spec
         if self._enforced is None and not spec.node_selector and not _has_required(spec):
             return SKIP
@@ -71,7 +71,7 @@ class NodeAffinity:
         return PreFilterResult(names) if names else CONFLICT
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """What is enforced, nodeSelector and required affinity must all match."""
+        """addedAffinity, nodeSelector and required affinity must all match."""
         if not self._is_enforced_on(node.labels, node.name):
             return NOT_ENFORCED
         if required_node_affinity_matches(pod.shape.spec, node.labels, node.name):
@@ -81,7 +81,7 @@ class NodeAffinity:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`: each requirement once per distinct label value."""
+        """`filter` over `rows`: evaluates each requirement once per distinct label value."""
         spec = pod.shape.spec
         fits = np.ones(len(rows), np.bool_)
         for key, value in spec.node_selector.items():
@@ -98,7 +98,7 @@ class NodeAffinity:
         return self._enforced is None or node_selector_matches(self._enforced, labels, name)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """A node appeared that matches, or one began to match."""
+        """Return True if a matching node was added, or a node began to match."""
         old, new = event.old, event.new
         spec = pod.shape.spec
         if not isinstance(new, Node) or not _matches(spec, new):
@@ -108,7 +108,7 @@ class NodeAffinity:
         return not (isinstance(old, Node) and _matches(spec, old))
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Skipped without preferences."""
+        """SKIP without preferences."""
         preferred = _preferred(pod.shape.spec)
         if not preferred and not self._preferred:
             return SKIP

@@ -1,4 +1,4 @@
-"""Node selector terms over columns: each requirement is decided once per distinct label value."""
+"""Node selector terms over columns: each requirement is evaluated once per distinct label value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def term_mask(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
-    """On which of `rows` all requirements of `term` hold; as `term_matches`, for many nodes."""
+    """The rows on which all requirements of `term` hold; `term_matches` for many nodes."""
     if is_unmatchable(term):
         return np.zeros(len(rows), np.bool_)
     if term.match_fields:
@@ -27,11 +27,11 @@ def term_mask(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
 
 
 def requirement_mask(requirement: NodeSelectorRequirement, table: NodeTable, rows: Rows) -> Mask:
-    """On which of `rows` the labels meet `requirement`."""
+    """The rows whose labels meet `requirement`."""
     column = table.label_column(requirement.key)
     key = requirement.key
     by_value = [requirement_matches(requirement, {key: value}) for value in column.values]
-    # The last entry is the verdict on nodes without the key: ids are ABSENT = -1 there.
+    # The last entry is the verdict for nodes without the key: their id is ABSENT = -1.
     verdicts = np.array([*by_value, requirement_matches(requirement, {})], np.bool_)
     found: Mask = verdicts[column.ids[rows]]
     return found

@@ -25,14 +25,14 @@ Problems = Iterator[str]
 
 
 class ResourceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One resource; a `weight` of 0 means that it was left out, which is 1."""
+    """One resource; a `weight` of 0 means that it was not set, which defaults to 1."""
 
     name: str
     weight: int = 0
 
     @property
     def effective_weight(self) -> int:
-        """What the resource counts."""
+        """The weight with its default."""
         return self.weight or 1
 
 
@@ -40,7 +40,7 @@ CPU_AND_MEMORY: Final = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
 
 
 class UtilizationShapePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A point of the utilisation (0..100) to score (0..10) function."""
+    """A point of the function from utilisation (0..100) to score (0..10)."""
 
     utilization: int
     score: int
@@ -53,7 +53,7 @@ class RatioParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """scoringStrategy; without `resources`, cpu and memory count alike."""
+    """scoringStrategy; without `resources`, cpu and memory have equal weights."""
 
     type: str = ""
     resources: tuple[ResourceSpec, ...] = ()
@@ -90,11 +90,11 @@ class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 
     @property
     def ignores_anything(self) -> bool:
-        """Whether any resource is left to extenders."""
+        """True if any resource is left to extenders."""
         return bool(self.ignored_resources or self.ignored_resource_groups)
 
     def ignores(self, name: str) -> bool:
-        """Whether resource `name` is left to extenders; Kubernetes' own never are."""
+        """Return True if resource `name` is left to extenders; native resources never are."""
         if not is_extended_resource(name):
             return False
         group, _, _ = name.partition("/")
@@ -118,7 +118,7 @@ class BalancedAllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The resources whose use is balanced."""
+        """The resources to balance."""
         return tuple(resource.name for resource in self.resources or CPU_AND_MEMORY)
 
 

@@ -1,9 +1,9 @@
-"""NodeResourcesBalancedAllocation: prefer nodes on which the pod evens out the use of resources.
+"""NodeResourcesBalancedAllocation: prefers nodes on which the pod balances the use of resources.
 
-balance(x) = int((1 - deviation) × 100), the deviation being that of the used fractions of the
-resources (each at most 1); by default of cpu and memory. The score is how much the pod improves the
-balance, shifted so that a neutral placement is worth 75 (plugins/noderesources/
-balanced_allocation.go).
+balance(x) = int((1 - deviation) × 100), where deviation is the standard deviation of the used
+fractions of the resources (each at most 1); by default of cpu and memory. The score is how much the
+pod improves the balance, shifted so that a neutral placement scores 75
+(plugins/noderesources/balanced_allocation.go).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class NodeResourcesBalancedAllocation:
     locality = Locality.ROW
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Skipped for pods that ask for neither cpu nor memory."""
+        """SKIP for pods that request neither cpu nor memory."""
         return None if pod.shape.milli_cpu or pod.shape.memory else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..100, from real requests (no defaults)."""
+        """0..100, from the actual requests (without defaults)."""
         cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not cpu or not memory:
             return 75  # with one resource or none the balance is always 100
@@ -66,7 +66,7 @@ class NodeResourcesBalancedAllocation:
 
 
 class BalancedAllocationOf:
-    """PreScore and Score, for other resources than cpu and memory."""
+    """PreScore and Score for resources other than cpu and memory."""
 
     name = NAME
     locality = Locality.ROW
@@ -77,12 +77,12 @@ class BalancedAllocationOf:
         self._columns = tuple(columns.column(name) for name in resources)
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Skipped for pods that ask for none of the resources."""
+        """SKIP for pods that request none of the resources."""
         asked = dict(pod.shape.requests)
         return None if any(asked.get(column) for column in self._columns) else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..100, from real requests; added resources count only if the pod asks for them."""
+        """0..100, from the actual requests; added resources count only if the pod requests them."""
         asked = dict(pod.shape.requests)
         before: list[float] = []
         after: list[float] = []
@@ -96,7 +96,7 @@ class BalancedAllocationOf:
 
 
 def balanced_allocation(handle: Handle, args: BalancedAllocationArgs) -> Plugin:
-    """The plugin that `args` ask for."""
+    """The plugin for `args`."""
     if sorted(args.names) == sorted(spec.name for spec in CPU_AND_MEMORY):
         return NodeResourcesBalancedAllocation()
     return BalancedAllocationOf(handle, args.names)
@@ -114,7 +114,7 @@ def _evenness(fractions: list[float]) -> int:
 
 
 def _total(parts: list[float]) -> float:
-    """One by one, as upstream adds; `sum` is more exact since Python 3.12."""
+    """Sum one by one, as upstream does; `sum` is more exact since Python 3.12."""
     total = 0.0
     for part in parts:
         total += part

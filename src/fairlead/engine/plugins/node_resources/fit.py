@@ -1,7 +1,7 @@
-"""NodeResourcesFit: what the pod asks for is free on the node (plugins/noderesources/fit.go).
+"""NodeResourcesFit: the node must have the pod's requests free (plugins/noderesources/fit.go).
 
-Filter names every resource that is short. The verdict cannot be resolved by removing pods when
-the node could not hold the pod even if it were empty.
+Filter reports every insufficient resource. The rejection cannot be resolved by removing pods if the
+pod would not fit the empty node.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NodeResourcesFit:
         self._args = args or FitArgs()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """None where the pod fits."""
+        """None if the pod fits, else the insufficient resources."""
         wanted = pod.shape.wanted
         requested, allocatable = node.requested, node.allocatable
         short: list[int] = []
@@ -75,8 +75,8 @@ class NodeResourcesFit:
     ) -> Verdicts:
         """`filter` over `rows`.
 
-        Codes are bit sets first: bit 0 too many pods, bit 1 beyond allocatable, bit 2 + i the
-        i-th wanted resource is short; then numbered.
+        Codes are first bit sets: bit 0 too many pods, bit 1 beyond allocatable, bit 2 + i the i-th
+        requested resource is insufficient. Then they are numbered.
         """
         bits = (table.pod_count[rows] + 1 > table.allowed_pods[rows]).astype(np.int64)
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
@@ -91,7 +91,7 @@ class NodeResourcesFit:
         return Verdicts(codes.astype(np.int32), statuses)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Any departure counts, whatever its size or node; a node must be able to hold the pod."""
+        """Return True for any pod removal, and for a node that could hold the pod."""
         old, new = event.old, event.new
         if isinstance(new, Node):
             return self._could_hold(pod, new) and (
@@ -106,7 +106,7 @@ class NodeResourcesFit:
         return True
 
     def _could_hold(self, pod: PodInfo, node: Node) -> bool:
-        """Whether the pod would fit if the node were empty (fit.go: isFit)."""
+        """Return True if the pod would fit the empty node (fit.go: isFit)."""
         offered = node.status.allocatable
         names = self._resources.names
         return whole_value(offered.get(PODS, 0)) >= 1 and all(
@@ -115,7 +115,7 @@ class NodeResourcesFit:
         )
 
     def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
-        """Whether the node offers more of anything wanted than before."""
+        """Return True if the node has more of any requested resource than before."""
         wanted = [self._resources.names[column] for column, _ in pod.shape.wanted]
         return any(
             allocatable_amount(name, new.status.allocatable)
@@ -143,7 +143,7 @@ class NodeResourcesFit:
 def rejection(
     fixed: tuple[str, ...], scalars: tuple[str, ...], *, crowded: bool, beyond: bool
 ) -> Status:
-    """The verdict that names all resources that are short, in upstream's order."""
+    """The verdict that names all insufficient resources, in upstream's order."""
     reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()
     reasons += tuple(f"Insufficient {name}" for name in (*fixed, *scalars))
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if beyond else Code.UNSCHEDULABLE

@@ -1,9 +1,10 @@
-"""How NodeResourcesFit scores: LeastAllocated, MostAllocated, RequestedToCapacityRatio.
+"""The scoring strategies of NodeResourcesFit.
 
-Each resource of the strategy is scored from what would be used with the pod and what the node
-offers; the node's score is the weighted mean by integer division. cpu and memory count upstream's
-non-zero requests (100m and 200 MiB for containers that ask for nothing), other resources what is
-really asked for, and resources that the pod does not ask for do not count at all.
+LeastAllocated, MostAllocated and RequestedToCapacityRatio score each resource from its use
+including the pod and its allocatable amount; the node's score is the weighted mean by integer
+division. cpu and memory count upstream's non-zero requests (100m and 200 MiB for containers without
+requests), other resources the actual requests. Extended resources that the pod does not request do
+not count.
 upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
 requested_to_capacity_ratio}.go
 """
@@ -37,7 +38,7 @@ _SHAPE_SCORE_MAX: Final = 10
 
 
 class Strategy(Protocol):
-    """A way to score."""
+    """A scoring strategy."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """0..100."""
@@ -51,17 +52,17 @@ class Strategy(Protocol):
 
 
 def least_allocated(used: int, offered: int) -> int:
-    """100 for an empty node, 0 for a full or overfull one."""
+    """100 for an empty node, 0 for a full or overcommitted one."""
     return 0 if used > offered else (offered - used) * SCORE_MAX // offered
 
 
 def most_allocated(used: int, offered: int) -> int:
-    """100 for a full node; non-zero defaults may push `used` past what is offered."""
+    """100 for a full node; non-zero defaults may push `used` above `offered`."""
     return min(used, offered) * SCORE_MAX // offered
 
 
 class RequestedToCapacityRatio:
-    """A broken line over utilisation in percent; flat beyond its first and last point."""
+    """Piecewise linear over utilisation in percent; constant beyond its first and last point."""
 
     def __init__(self, points: tuple[UtilizationShapePoint, ...]) -> None:
         """`points` with ascending utilisation; scores 0..10 are scaled to 0..100."""
@@ -69,14 +70,14 @@ class RequestedToCapacityRatio:
         self._points = [(point.utilization, point.score * scale) for point in points]
 
     def __call__(self, used: int, offered: int) -> int:
-        """The score at this utilisation; overfull counts as 100 %."""
+        """The score at this utilisation; overcommitted counts as 100 %."""
         at = SCORE_MAX if used > offered else used * SCORE_MAX // offered
         before_x, before_y = self._points[0]
         if at <= before_x:
             return before_y
         for x, y in self._points[1:]:
             if at <= x:
-                # Go divides toward zero, also where the line falls.
+                # Go's integer division truncates toward zero, also for negative slopes.
                 rise = (y - before_y) * (at - before_x)
                 return before_y + int(rise / (x - before_x))
             before_x, before_y = x, y
@@ -84,7 +85,7 @@ class RequestedToCapacityRatio:
 
 
 class ByNode:
-    """Any strategy, node by node."""
+    """Any strategy, evaluated node by node."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class ByNode:
         *,
         skip_zero: bool,
     ) -> None:
-        """`rate(used, offered)` scores one resource; `skip_zero` leaves zero scores out."""
+        """`rate(used, offered)` scores one resource; `skip_zero` omits zero scores."""
         columns = handle.cluster.table.resources
         self._resources = [
             (columns.column(spec.name), spec.effective_weight)
@@ -130,7 +131,7 @@ class ByNode:
 
 
 class LeastAllocatedCpuMemory:
-    """The default strategy, spelled out: by far the hottest score."""
+    """The default strategy, specialised because it is by far the hottest score."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """0..100."""
@@ -186,7 +187,7 @@ def _used(node: NodeInfo, column: int) -> int:
 
 
 def scoring_strategy(args: FitArgs, handle: Handle) -> Strategy:
-    """The strategy that `args` ask for."""
+    """The strategy for `args`."""
     strategy = args.scoring_strategy
     ratio = strategy.requested_to_capacity_ratio
     if ratio is not None:

@@ -1,5 +1,5 @@
-"""NodeVolumeLimits: no more volumes of a CSI driver on a node than it can attach.
+"""NodeVolumeLimits: limits the volumes of a CSI driver that are attached to a node.
 
-Law: a volume is counted once per node, by driver and handle, however many pods there use it.
+Law: a volume counts once per node, by driver and handle, however many pods on the node use it.
 upstream: plugins/nodevolumelimits/csi.go
 """

@@ -1,8 +1,8 @@
-"""Which attachable volumes a pod has: the driver that serves each, and a name that tells it apart.
+"""The attachable volumes of a pod: the driver and a unique name of each.
 
 A claim counts under its volume's driver and handle; without a volume, under its class's provisioner
-and a handle of its own. In-tree volumes count under their driver, which is right on every node that
-has limits at all: those have a CSINode, and then migration is on.
+and a handle of its own. In-tree volumes count under their CSI driver. That is right on every node
+with limits: it has a CSINode, and so its volumes are migrated.
 upstream: csi.go: filterAttachableVolumes, getCSIDriverInfo
 """
 
@@ -37,11 +37,11 @@ _UNBOUND: Final = "unbound"
 class Attachables:
     """Reads claims, volumes and classes.
 
-    `note`, where given, is told of each object that an answer depends on.
+    `note`, if given, is called with each object that a result depends on.
     """
 
     def __init__(self, lookup: VolumeLookup) -> None:
-        """Nothing is kept."""
+        """Start with an empty cache."""
         self._lookup = lookup
 
     def of(
@@ -116,5 +116,5 @@ def _of_inline(volume: Volume) -> NameAndDriver | Status | None:
 
 
 def unique_name(driver: str, handle: str) -> str:
-    """What tells a volume apart from all others (csi.go: getVolumeUniqueName)."""
+    """The name that identifies a volume (csi.go: getVolumeUniqueName)."""
     return f"{driver}/{handle}"

@@ -1,8 +1,8 @@
-"""AttachedVolumes: how many volumes of each driver every node has, kept while things change.
+"""AttachedVolumes: live counts of the attached volumes of each driver on every node.
 
-Counted are the volumes of the pods on the node, and those that are attached there although no pod
-uses them (any more). A row is counted anew when its pods change, or an object its count came from
-does: each row is remembered under the claims, volumes and classes that it was read from.
+It counts the volumes of the pods on the node, and volumes that are attached without a pod that uses
+them. A row is recounted when its pods change, or an object that its count depends on: each row is
+indexed by the claims, volumes and classes that it was read from.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _Key = TypeVar("_Key")
 class Attached:
     """One node's volumes: driver by unique name.
 
-    `used` are those of its pods, `left` those attached for nobody. `failure` says why they cannot
-    be told.
+    `used` are those of its pods, `left` those attached without a pod. `failure` says why they
+    cannot be determined.
     """
 
     __slots__ = ("failure", "left", "used")
@@ -39,7 +39,7 @@ class Attached:
         self.failure: Status | None = None
 
     def count(self, driver: str) -> int:
-        """How many volumes of `driver` there are."""
+        """Number of volumes of `driver`."""
         names = (*self.used.values(), *self.left.values())
         return sum(one == driver for one in names)
 
@@ -70,25 +70,25 @@ class AttachedVolumes:
     # --- reading ---------------------------------------------------------------------------
 
     def counts(self, driver: str) -> Ints | None:
-        """How many volumes of `driver` each row has; None if no row has any."""
+        """Number of volumes of `driver` on each row; None if no row has any."""
         return self._counts.get(driver)
 
     def rows_using(self, name: str) -> list[int]:
-        """The rows whose pods use the volume called `name`."""
+        """Rows whose pods use the volume with that unique name."""
         return list(self._rows_using.get(name, ()))
 
     def at(self, row: int) -> Attached:
-        """What is on a row, as of the last `refresh`."""
+        """The volumes on a row, as of the last `refresh`."""
         return self._rows[row]
 
     def of_node(self, node: NodeInfo) -> Attached:
-        """What is on `node` right now."""
+        """The volumes on `node` right now."""
         return self._read(node, None)
 
     # --- keeping current -------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Count anew what changed since the last call."""
+        """Recount what changed since the last call."""
         table = self._table
         pods, nodes = table.pod_log.since(self._pods), table.node_log.since(self._nodes)
         changes = self._related.storage_log.since(self._storage)

@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: what the framework asks."""
+"""NodeVolumeLimits: the plugin's extension points."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TOO_MANY: Final = 1
 
 
 class _Wanted:
-    """The incoming pod's volumes, driver by unique name, or why they cannot be told."""
+    """The incoming pod's volumes, driver by unique name, or why they cannot be determined."""
 
     __slots__ = ("volumes",)
 
@@ -70,20 +70,20 @@ class NodeVolumeLimits:
         self._nodes = CSINodeColumns(cluster)
 
     def concerns(self, shape: Shape) -> bool:
-        """Only pods with volumes."""
+        """False for pods without volumes."""
         return shape.has_volumes
 
     # --- filtering -------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Skipped without claims and in-tree disks."""
+        """SKIP without claims and in-tree disks."""
         if not any(is_claimed(one) or is_migratable(one) for one in pod.pod.spec.volumes):
             return SKIP
         state.write(_Wanted(self._attachables.of(pod, is_new=True)))
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Volumes that pods on the node use already are attached anyway."""
+        """Count the pod's new volumes; volumes that pods on the node use are attached already."""
         wanted = state.read(_Wanted).volumes
         if isinstance(wanted, Status):
             return wanted.by(NAME)
@@ -119,7 +119,7 @@ class NodeVolumeLimits:
         return Verdicts(codes, (SUCCESS, TOO_MANY))
 
     def _is_exceeded(self, driver: str, names: list[str], limits: np.ndarray) -> np.ndarray:
-        """On which rows the volumes called `names` are too many; `limits` by row."""
+        """The rows on which the volumes `names` exceed the limit; `limits` by row."""
         needed = np.full(len(limits), len(names), np.int64)
         for name in names:
             needed[self._attached.rows_using(name)] -= 1
@@ -129,7 +129,7 @@ class NodeVolumeLimits:
         return found
 
     def _with_failures(self, codes: np.ndarray, rows: Rows) -> Verdicts:
-        """Nodes whose volumes cannot be told fail the cycle if they have limits."""
+        """Fail the cycle for nodes with limits whose volumes cannot be determined."""
         statuses = [SUCCESS, TOO_MANY]
         for row in self._attached.failing:
             failure = self._attached.at(row).failure
@@ -145,7 +145,7 @@ class NodeVolumeLimits:
     # --- waking ----------------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Room for volumes may have appeared, or a claim of the pod."""
+        """Return True if room for volumes may have appeared, or a claim of the pod."""
         old, new = event.old, event.new
         match old, new:
             case _, PersistentVolumeClaim():
@@ -170,7 +170,7 @@ def _by_driver(volumes: dict[str, str]) -> dict[str, list[str]]:
 
 
 def _has_more_room(old: CSINode, new: CSINode) -> bool:
-    """Whether any limit grew; one that appears counts as grown from nothing.
+    """Return True if any limit grew; a new limit counts as grown from nothing.
 
     upstream: isSchedulableAfterCSINodeUpdated
     """
@@ -179,7 +179,7 @@ def _has_more_room(old: CSINode, new: CSINode) -> bool:
 
 
 def _may_need(pod: PodInfo, driver: str) -> bool:
-    """Whether a volume of the pod might use what a volume of `driver` gave up."""
+    """Return True if a volume of the pod might use the room released by a volume of `driver`."""
     for volume in pod.pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             return True
