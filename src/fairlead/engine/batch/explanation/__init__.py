@@ -1,1 +1,1 @@
-"""Explains why a group does not run, what would let it start, and when it may start."""
+"""Explains why a group does not run, what would let it start, and when it could start."""

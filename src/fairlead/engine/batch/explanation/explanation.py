@@ -1,10 +1,9 @@
-"""Why a group does not run, and what would let it start.
+"""explain_group: why a group does not run, and what would let it start.
 
-The question is put to a session that decides nothing: it is opened on what is known now, the
-group's tasks are tried in order as allocate would, and everything is taken back. What is found
-first is what holds the group back:
+It opens a session on the current state, tries the group's tasks in order as allocate would, and
+undoes everything. The first obstacle in this order is the explanation:
 
-    no queue → too few members → the queue has its share → the queue's bound → no node → nothing
+    no queue → too few members → queue at its share → queue's limit → no node → nothing
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Obstacle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeFact:
-    """What keeps the member off one node; `lacking` is how much more of which resource it needs."""
+    """Why the member cannot run on one node; `lacking` is the missing amount per resource."""
 
     node: str
     reason: str
@@ -59,13 +58,13 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True)
 class GroupExplanation:
-    """Where a group stands.
+    """The state of a group and what prevents it from starting.
 
-    `ready` members have a node, `promised` ones wait for room that is leaving, and `placeable` more
-    could start now. `member` is the first that could not, for the reasons in `summary` and, node by
-    node with the nearest misses first, in `nodes`. `starts_at` is when the group could start if
-    nothing else were started; None if nobody knows. `remedies` are what would let it start.
-    `title` is the group's name, or for pods without a group what they belong to.
+    `ready` members have a node, `promised` ones are pipelined, and `placeable` more could start
+    now. `member` is the first that could not start; `summary` gives the reasons, and `nodes` gives
+    them per node, nearest misses first. `starts_at` is when the group could start if nothing else
+    were started; None if unknown. `remedies` are changes that would let it start. `title` is the
+    group's name, or for pods without a group the name of their controller.
     """
 
     group: str
@@ -88,7 +87,7 @@ class GroupExplanation:
 def explain_group(
     composition: Composition, cluster: Cluster, group: str, now: Instant
 ) -> GroupExplanation:
-    """What holds back the group called `group` (namespace/name); changes nothing."""
+    """Explain the group `group` (namespace/name); changes nothing."""
     job = composition.jobs.jobs.get(group)
     if job is None or job.group is None:
         return GroupExplanation(group, Obstacle.NO_GROUP)
@@ -102,17 +101,17 @@ def explain_group(
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """All queues by name, and the groups that wait, first those that would be served first."""
+    """All queues by name, and the waiting groups in the order in which they would be served."""
 
     queues: tuple[QueueStanding, ...]
     waiting: tuple[GroupExplanation, ...]
 
 
 def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max: int) -> Survey:
-    """Where queues and waiting groups stand; changes nothing. Explains `groups_max` at most.
+    """The standing of all queues and waiting groups; changes nothing.
 
-    A group's `starts_at` takes into account who is served before it
-    (`engine.batch.estimate`).
+    Explains at most `groups_max` groups. A group's `starts_at` allows for the groups that are
+    served before it (`engine.batch.explanation.start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:
@@ -176,7 +175,7 @@ def _title(job: JobInfo) -> str:
 
 
 class _Trial:
-    """The group's tasks tried one after the other, and taken back."""
+    """Places the group's tasks one after the other, and undoes it."""
 
     def __init__(self, session: Session, job: JobInfo) -> None:
         self._session = session
@@ -241,7 +240,7 @@ class _Trial:
 
 
 def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> tuple[NodeFact, ...]:
-    """Nodes that lack only resources come first, and of these the one that lacks least."""
+    """One fact per node: nodes that lack only resources first, the smallest gap first."""
     facts = [_fact(session, task, diagnosis, node) for node in session.table.nodes()]
     facts.sort(key=lambda fact: (not fact.lacking, _gap(session, fact), fact.node))
     return tuple(facts[:_NODES_SHOWN])
@@ -260,7 +259,7 @@ def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo
 
 
 def _gap(session: Session, fact: NodeFact) -> float:
-    """How much is lacking in all, each resource as a part of what the node offers."""
+    """The total gap: the sum of each lacking amount as a fraction of what the node offers."""
     node = session.table.find(fact.node)
     assert node is not None
     names = session.table.resources.names

@@ -1,11 +1,11 @@
-"""When waiting jobs will start, as far as anybody said how long things run.
+"""Estimates when waiting jobs will start, from the run times that pods declare.
 
-    what runs       ends when it said it would; what said nothing never does
-    whenever        something ended, jobs are given room as allocate would: the queue with the
+    running tasks   end when they declared; without a declared run time they never end
+    at each end     waiting jobs get the freed room as allocate would give it: the queue with the
                     smallest share first, its jobs in order, each as a whole or not at all
-    what is given   ends its own runtime later; a job without one keeps its room
+    started jobs    end their own run time later; without one they keep their room
 
-It is an estimate: new jobs may come, and a gang that starves gets a reservation.
+It is only an estimate: new jobs may arrive, and a starving gang gets a reservation.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ INSTANTS_MAX: Final = 2_000
 
 
 def estimate_starts(session: Session, jobs_max: int) -> dict[str, Instant]:
-    """By job that waits, when it could start; who is missing is not known to start.
+    """When each waiting job could start, by job id; a job that is missing has no known start.
 
-    Of each queue the first `jobs_max` are looked at.
+    Looks at the first `jobs_max` jobs of each queue.
     """
     return _Future(session, _waiting(session, jobs_max)).starts()
 
 
 @dataclass(slots=True)
 class _Waiter:
-    """A job with the members that it lacks, and what they ask for in all."""
+    """A job with the members that it lacks, and the sum of their requests."""
 
     job: JobInfo
     lacking: Sequence[TaskInfo]
@@ -49,7 +49,7 @@ class _Waiter:
 
 
 def _waiting(session: Session, jobs_max: int) -> dict[str, list[_Waiter]]:
-    """By queue, in the order in which they are served."""
+    """The waiting jobs of each queue, in the order in which they are served."""
     found: dict[str, list[_Waiter]] = {}
     for job in sorted(session.candidates(), key=session.tiers.job_key):
         lacking = lacking_tasks(session, job)
@@ -64,7 +64,7 @@ def _waiting(session: Session, jobs_max: int) -> dict[str, list[_Waiter]]:
 
 @dataclass(order=True, slots=True)
 class _End:
-    """When something ends, on which row, and whose it was."""
+    """A task or job that ends: when, on which row, what it frees, and in which queue."""
 
     at: Instant
     row: int
@@ -73,7 +73,7 @@ class _End:
 
 
 class _Future:
-    """The cluster as time goes on; `_free` is the room by [resource, row] at `_now`."""
+    """The simulated cluster; `_free` is what is free by [resource, row] at `_now`."""
 
     def __init__(self, session: Session, waiting: dict[str, list[_Waiter]]) -> None:
         self._session = session
@@ -90,7 +90,7 @@ class _Future:
                 self._add_end(one.end, one.row, one.amounts, one.queue)
 
     def starts(self) -> dict[str, Instant]:
-        """Let time pass, and start whatever has room."""
+        """Advance the time, starting every job that gets enough room."""
         found: dict[str, Instant] = {}
         for _ in range(INSTANTS_MAX):
             while (started := self._start_one()) is not None:
@@ -101,7 +101,7 @@ class _Future:
         return found
 
     def _start_one(self) -> JobInfo | None:
-        """Give room to the first that can have it."""
+        """Start the first job that can start now."""
         totals = self._free.clip(min=0).sum(axis=1).tolist()
         for queue in sorted(self._waiting, key=self._share):
             line = self._waiting[queue]
@@ -117,7 +117,7 @@ class _Future:
         return max((share(_of(held, c), w) for c, w in deserved.items()), default=0.0), queue
 
     def _may_have(self, waiter: _Waiter) -> bool:
-        """Whether its queue deserves (that much) more by then."""
+        """Whether its queue then deserves that much more."""
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:
             return True
@@ -143,7 +143,7 @@ class _Future:
         heapq.heappush(self._ends, _End(at, row, amounts, queue))
 
     def _pass(self) -> None:
-        """Until the next instant at which something ends, and all that ends then."""
+        """Advance to the next end, and end everything that ends at that instant."""
         self._now = max(self._now, self._ends[0].at)
         while self._ends and self._ends[0].at <= self._now:
             end = heapq.heappop(self._ends)

@@ -1,1 +1,1 @@
-"""JobInfo, TaskInfo, QueueInfo and GroupInfo: what a session knows about jobs and queues."""
+"""JobInfo, TaskInfo, QueueInfo and GroupInfo: the job table's records."""

@@ -1,4 +1,4 @@
-"""GroupInfo: a PodGroup of whatever API, and which group a pod belongs to.
+"""GroupInfo: a PodGroup of any supported API, and the rule for which group a pod belongs to.
 
     API                                     group of a pod                            minimum
     scheduling.incubator.k8s.io/v1alpha1    annotation scheduling.k8s.io/group-name   spec.minMember
@@ -7,9 +7,9 @@
     scheduling.x-k8s.io/v1alpha1            label scheduling.x-k8s.io/pod-group
     scheduling.k8s.io/v1alpha2              spec.schedulingGroup.podGroupName         gang.minCount
 
-Groups are known by namespace and name; of several with the same name in different APIs the last in
-the order of `PREFERENCE` counts. (In kube-batch, which knows the first two, whichever was told last
-does: cache/event_handlers.go: setPodGroup.)
+Groups are identified by namespace and name. If several APIs have a group of the same name, the last
+in the order of `PREFERENCE` wins. (In kube-batch, which knows the first two APIs, the one received
+last wins: cache/event_handlers.go: setPodGroup.)
 """
 
 from __future__ import annotations
@@ -45,13 +45,11 @@ PREFERENCE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:
-    """What a job is about. `ref` is None for a shadow group, which is nobody's object.
+    """The group of a job. `ref` is None for a shadow group, which has no object.
 
-    The kind of `ref` says its API group too (`PodGroup.scheduling.volcano.sh`), for there may be
-    groups of one name in several.
-
-    `queue` is "" for the default queue. `priority` is None unless the object itself has one, and
-    `min_resources` unless it says what the gang needs at least.
+    The kind of `ref` includes the API group (`PodGroup.scheduling.volcano.sh`), because several
+    APIs may have groups of the same name. `queue` is "" for the default queue. `priority` and
+    `min_resources` are None unless the object has them.
     """
 
     namespace: str
@@ -68,7 +66,7 @@ class GroupInfo:
 
 
 def group_info(group: PodGroup) -> GroupInfo:
-    """`group` of any API, in the one form."""
+    """Convert `group`, of any API."""
     meta, spec = group.metadata, group.spec
     created, api_group = meta.creation_timestamp, group.api_version.rpartition("/")[0]
     return GroupInfo(
@@ -89,7 +87,7 @@ def group_info(group: PodGroup) -> GroupInfo:
 
 
 def _min_member(group: PodGroup) -> int:
-    """A group without any minimum is always complete; upstream's basic policy says just that."""
+    """The minimum of members; 0 if the group has none, as in upstream's basic policy."""
     policy = group.spec.scheduling_policy
     if policy is None:
         return group.spec.min_member
@@ -97,7 +95,7 @@ def _min_member(group: PodGroup) -> int:
 
 
 def group_name(pod: Pod) -> str:
-    """The name of the group (in the pod's namespace) that `pod` says it belongs to, "" if none."""
+    """The name of the group, in the pod's namespace, that `pod` names; "" if none."""
     meta = pod.metadata
     named = meta.annotations.get(GROUP_NAME_ANNOTATION, "")
     if named:
@@ -108,7 +106,7 @@ def group_name(pod: Pod) -> str:
 
 
 def shadow_group(pod: Pod) -> GroupInfo:
-    """The group of a pod that has none: that of its controller, else its own.
+    """The implied group of a pod without one: that of its controller, or its own.
 
     upstream: cache/util.go: createShadowPodGroup
     """
@@ -123,7 +121,7 @@ def shadow_group(pod: Pod) -> GroupInfo:
 
 
 def _shadow_minimum(text: str) -> int:
-    """1 unless a whole number is written."""
+    """The minimum in an annotation; 1 unless it is a whole number."""
     try:
         return int(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""JobInfo: the tasks of one group, by status, with the sums that shares are made of."""
+"""JobInfo: the tasks of one group by status, with the sums from which shares are computed."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from fairlead.engine.state.shape import Amounts
 
 INQUEUE: Final = "Inqueue"
 _PENDING = TaskStatus.PENDING
-# Asked after every placement, so spelled out rather than looped over.
+# Evaluated after every placement, so spelled out rather than looped over.
 _ALLOCATED, _BINDING, _BOUND, _RUNNING = ALLOCATED_STATUSES
 
 
 class JobInfo:
     """One job; `id` is `namespace/group`, or the name of a shadow group.
 
-    `held` sums what the holding tasks occupy, `pending` what the pending ones would, by resource
+    `held` sums what tasks with a node occupy, `pending` what pending ones request, by resource
     column; both lists may be shorter than the table of resources. `waiting_since` is when a session
-    first found the job unable to start, `broken_since` when one first found it with too few members
-    running, `reserved_nodes` are where room is held back for it. Its tasks are written by
-    `JobTable` and `Session.move` only, the rest by sessions.
+    first found that the job cannot start, `broken_since` when one first found it running with too
+    few members. `reserved_nodes` are those on which room is reserved for it. Only `JobTable` and
+    `Session.move` write its tasks; sessions write the rest.
     """
 
     __slots__ = (
@@ -40,7 +40,7 @@ class JobInfo:
     )
 
     def __init__(self, job_id: str, group: GroupInfo | None) -> None:
-        """Without tasks; `group` None until its object is seen."""
+        """Start without tasks; `group` is None until its object is observed."""
         self.id = job_id
         self.group = group
         self.queue = ""
@@ -56,17 +56,17 @@ class JobInfo:
     # --- tasks -----------------------------------------------------------------------------
 
     def add(self, task: TaskInfo) -> None:
-        """A new member; undone by `remove`."""
+        """Add a member; undone by `remove`."""
         self.tasks[task.id] = task
         self._count(task, 1)
 
     def remove(self, task: TaskInfo) -> None:
-        """A member less."""
+        """Remove a member."""
         del self.tasks[task.id]
         self._count(task, -1)
 
     def set_status(self, task: TaskInfo, status: TaskStatus) -> None:
-        """The one way in which a member's status changes."""
+        """Change a member's status; the only place where that happens."""
         before, by_status = task.status, self.by_status
         del by_status[before][task.id]
         task.status = status
@@ -89,37 +89,37 @@ class JobInfo:
             add_amounts(self.pending, task.request.running, sign)
 
     def with_status(self, status: TaskStatus) -> list[TaskInfo]:
-        """The members with `status`, in the order in which they came to it."""
+        """The members with `status`, in the order in which they reached it."""
         return list(self.by_status[status].values())
 
     # --- what it is ------------------------------------------------------------------------
 
     @property
     def min_available(self) -> int:
-        """How many members it needs at least."""
+        """The minimum of members that must run together."""
         return self.group.min_member if self.group is not None else 0
 
     @property
     def created(self) -> Instant:
-        """When its group was created."""
+        """The creation time of its group."""
         assert self.group is not None
         return self.group.created
 
     @property
     def waits_outside(self) -> bool:
-        """Whether it was not let in yet, where groups have to be (the action enqueue)."""
+        """Whether the group still waits for admission (where the action enqueue runs)."""
         return self.group is not None and self.group.status.phase in ("", "Pending")
 
     @property
     def is_inqueue(self) -> bool:
-        """Whether it was let in and has not started."""
+        """Whether it was admitted and has not started."""
         return self.group is not None and self.group.status.phase == INQUEUE
 
     # --- how far it is ---------------------------------------------------------------------
 
     @property
     def allocated_count(self) -> int:
-        """Members that have a node."""
+        """The number of members that have a node."""
         found = self.by_status
         return (
             len(found[_ALLOCATED])
@@ -130,17 +130,17 @@ class JobInfo:
 
     @property
     def ready_count(self) -> int:
-        """Members that have a node or are done."""
+        """The number of members that have a node or have succeeded."""
         return self.allocated_count + len(self.by_status[TaskStatus.SUCCEEDED])
 
     @property
     def waiting_count(self) -> int:
-        """Members that were promised room."""
+        """The number of pipelined members."""
         return len(self.by_status[TaskStatus.PIPELINED])
 
     @property
     def valid_count(self) -> int:
-        """Members that count towards the minimum sooner or later."""
+        """The number of members that count towards the minimum, placed or not."""
         return self.ready_count + self.waiting_count + len(self.by_status[_PENDING])
 
     @property
@@ -150,7 +150,7 @@ class JobInfo:
 
     @property
     def is_pipelined(self) -> bool:
-        """Whether enough members have a node or were promised one."""
+        """Whether enough members have a node or are pipelined."""
         return self.ready_count + self.waiting_count >= self.min_available
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class JobInfo:
 
 
 def add_amounts(total: list[int], amounts: Amounts, sign: int) -> None:
-    """Add `amounts` to `total`, which grows where it is too short."""
+    """Add `amounts` to `total`, extending `total` where it is too short."""
     if amounts and amounts[-1][0] >= len(total):
         total.extend([0] * (amounts[-1][0] + 1 - len(total)))
     for column, amount in amounts:

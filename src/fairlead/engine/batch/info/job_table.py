@@ -1,8 +1,8 @@
-"""JobTable: the jobs, queues and groups there are, kept as things happen.
+"""JobTable: all jobs, queues and groups, updated with each stimulus.
 
-What is decided within a session is done to these same objects and taken back when it closes, so
-opening one costs what has changed, not what there is. Writers are `apply` (what happened) and the
-open session.
+A session changes these same objects and undoes its changes when it closes, so the cost of opening
+one depends on what changed, not on the number of jobs. Only `apply` (observed changes) and the open
+session write.
 
     pod ── group it names, or its shadow ──▶ job ── group's queue ──▶ queue
 
@@ -40,18 +40,18 @@ SCHEDULER_NAMES: Final = (KUBE_BATCH, VOLCANO, FAIRLEAD)
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Which pods are ours, and where a group goes that names no queue."""
+    """Which pods this scheduler owns, and the queue of groups that name none."""
 
     scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
     default_queue: str = DEFAULT_QUEUE
 
 
 class JobTable:
-    """See the module's docstring.
+    """All jobs, queues and groups; see the module's docstring.
 
-    `leaving` are the placed pods that have been told to go, `odd` the placed pods that nodes
-    count differently from the rule of `requests`; both are everybody's pods, by `PodInfo.id`.
-    `touched` are the jobs about which something happened since the last session.
+    `leaving` are the placed pods that are being deleted; `odd` are the placed pods whose usage
+    nodes count differently from the rule of `requests`. Both include pods of other schedulers, by
+    `PodInfo.id`. `touched` are the jobs that changed since the last session.
     """
 
     def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
@@ -76,7 +76,7 @@ class JobTable:
     # --- what happened ---------------------------------------------------------------------
 
     def apply(self, stimulus: Stimulus) -> None:
-        """Take in what `stimulus` says; other stimuli change nothing here."""
+        """Take over what `stimulus` says; stimuli that do not concern jobs change nothing here."""
         match stimulus:
             case ObjectChanged(object=changed):
                 self._take_in((changed,))
@@ -126,7 +126,7 @@ class JobTable:
     # --- groups ----------------------------------------------------------------------------
 
     def _choose_group(self, key: str) -> None:
-        """Of the groups called `key` in several APIs one counts."""
+        """Use one of the groups called `key` that exist in several APIs."""
         known = self._groups.get(key, {})
         if known:
             self._put_group(max(known.values(), key=_preference))
@@ -177,7 +177,7 @@ class JobTable:
             self._put(new, job)
 
     def _left(self, old: PodInfo) -> None:
-        """The pod is gone, or it is finished and thereby gone from its node."""
+        """Remove a pod that was deleted, or that finished and so left its node."""
         self.leaving.pop(old.id, None)
         self.odd.pop(old.id, None)
         task = self.tasks.get(old.id)
@@ -196,15 +196,16 @@ class JobTable:
             self.odd.pop(pod.id, None)
 
     def _is_being_evicted(self, pod: PodInfo) -> bool:
-        """Whether we told the pod to go and it does not show yet."""
+        """Whether the pod was evicted here and its object does not show it yet."""
         task = self.tasks.get(pod.id)
         return task is not None and task.status is TaskStatus.RELEASING
 
     def _job_of(self, pod: Pod) -> JobInfo | None:
-        """The job that `pod` is a member of, None for a pod that is none of ours.
+        """The job that `pod` is a member of; None for a pod that this scheduler does not own.
 
-        A waiting pod is ours if it chose us; one that has a node belongs to its group whoever put
-        it there (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
+        A pending pod is owned if it names this scheduler. A pod with a node belongs to its group
+        whichever scheduler placed it (cache.go: newSchedulerCache; event_handlers.go:
+        getOrCreateJob).
         """
         ours = pod.spec.scheduler_name in self._ownership.scheduler_names
         name = group_name(pod)
@@ -238,7 +239,7 @@ class JobTable:
             task.job.set_status(task, status)
 
     def _finished(self, pod: Pod) -> None:
-        """Succeeded and failed pods stay members, though they are nowhere."""
+        """Keep a succeeded or failed pod as a member without a node."""
         job = self._job_of(pod)
         if job is None:
             self._drop(pod.metadata.uid or pod.key)
@@ -255,7 +256,7 @@ class JobTable:
     # --- what the world answered -----------------------------------------------------------
 
     def bind_failed(self, pod_id: str) -> bool:
-        """The task is where it was before it was dispatched; false if it was not ours."""
+        """Return the task to its state before the dispatch; False if the pod is not in any job."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.BINDING:
             return False
@@ -266,7 +267,7 @@ class JobTable:
         return True
 
     def eviction_failed(self, pod_id: str) -> bool:
-        """The task is what its object shows; false if it was not ours."""
+        """Set the task to what its object shows; False if the pod is not in any job."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.RELEASING:
             return False
@@ -283,9 +284,9 @@ class JobTable:
             self._set_priority(job)
 
     def _set_priority(self, job: JobInfo) -> None:
-        """From the job's class, else from the default class, else 0.
+        """Take the priority of the job's class, else of the default class, else 0.
 
-        upstream: cache.go: Snapshot; a group of scheduling.k8s.io brings its own.
+        upstream: cache.go: Snapshot. A group of scheduling.k8s.io has a priority of its own.
         """
         group = job.group
         if group is None:
@@ -318,7 +319,7 @@ def _preference(group: GroupInfo) -> int:
 
 
 def _knows_nothing_of_our_decision(task: TaskInfo, status: TaskStatus) -> bool:
-    """Whether an update that shows `status` overtook what we told the world."""
+    """Whether an update that shows `status` is older than a decision already sent."""
     told = task.status
     return (told is TaskStatus.BINDING and status is TaskStatus.PENDING) or (
         told is TaskStatus.RELEASING and status is TaskStatus.RUNNING
@@ -326,7 +327,7 @@ def _knows_nothing_of_our_decision(task: TaskInfo, status: TaskStatus) -> bool:
 
 
 def _trimmed(amounts: list[int]) -> list[int]:
-    """Without zeros at the end, which may or may not be there."""
+    """Without trailing zeros, which may or may not be present."""
     end = len(amounts)
     while end and not amounts[end - 1]:
         end -= 1

@@ -1,7 +1,7 @@
-"""QueueInfo: a queue with what it may claim, and whose child it is.
+"""QueueInfo: a queue's weight, limits, guarantees and parent.
 
-kube-batch knows `weight` (and reads no more); `guarantee`, `deserved`, `capability`, `reclaimable`,
-`parent` and `priority` are Volcano's. Amounts are by resource column, cpu in milli.
+kube-batch reads only `weight`. `guarantee`, `deserved`, `capability`, `reclaimable`, `parent` and
+`priority` are Volcano's. Amounts are by resource column, cpu in milli.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ROOT_QUEUE: Final = "root"
 class QueueInfo:
     """One version of a queue.
 
-    A resource that is absent from `capability` is not limited, one that is absent from
-    `guarantee` or `deserved` is not promised. `parent` is "" for a child of the root.
+    A resource missing from `capability` is unlimited; one missing from `guarantee` or `deserved` is
+    not promised. `parent` is "" for a child of the root.
     """
 
     name: str
@@ -41,12 +41,12 @@ class QueueInfo:
 
     @property
     def order(self) -> tuple[Instant, str]:
-        """What is left to decide when all else is equal."""
+        """Breaks ties between queues that are otherwise equal."""
         return self.created, self.name
 
 
 def queue_info(queue: Queue, columns: ResourceColumns) -> QueueInfo:
-    """`queue` of any API, in the one form. Raises QuantityError."""
+    """Convert `queue`, of any API. Raises QuantityError."""
     meta, spec = queue.metadata, queue.spec
     created = meta.creation_timestamp
     return QueueInfo(

@@ -1,7 +1,7 @@
-"""What a task occupies while it runs, and what a node must have free to start it.
+"""TaskRequest: what a task occupies while it runs, and what a node needs free to start it.
 
-Two rules: Kubernetes' own (effective requests, as the kubelet will count them), and kube-batch's,
-which adds up containers, knows no overhead and looks at init containers only when starting.
+There are two rules. Kubernetes' own counts effective requests, as the kubelet does. kube-batch's
+adds up containers, ignores overhead, and counts init containers only for starting.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import PODS, ResourceColumns
 from fairlead.engine.state.shape import Amounts, Shape
 
-# Not one of the resources that kube-batch knows (resource_info.go: NewResource).
+# not a resource that kube-batch knows (resource_info.go: NewResource)
 _NOT_COUNTED: Final = (PODS, "ephemeral-storage")
 _KNOWN_MAX: Final = 1 << 14
 
 
 class TaskRequest:
-    """`running` and `starting` in (column, amount), cpu in milli, all else in units.
+    """`running` and `starting` are pairs (column, amount), cpu in milli, other resources in units.
 
-    `floors` are (column, least free amount) of a node that can start the task. `surplus` is what
-    the node's own sums count beyond `running`, `nonzero_surplus` what they count beyond `nonzero`,
-    which is (cpu, memory) with defaults; both are empty or zero for nearly all pods.
+    `floors` are pairs (column, least free amount) that a node needs to start the task. `surplus` is
+    what the node's own sums count beyond `running`. `nonzero_surplus` is what they count beyond
+    `nonzero`, which is (cpu, memory) with defaults. Both are empty or zero for nearly all pods.
     """
 
     __slots__ = (
@@ -62,7 +62,7 @@ class TaskRequest:
 
     @property
     def is_odd(self) -> bool:
-        """Whether nodes count this pod differently from the rule."""
+        """Whether a node's sums count this pod differently from the rule."""
         return bool(self.surplus) or self.nonzero_surplus != (0, 0)
 
 
@@ -80,21 +80,21 @@ RequestRule = Callable[[PodInfo, ResourceColumns, Slack], TaskRequest]
 
 
 def effective_requests(pod: PodInfo, _columns: ResourceColumns, slack: Slack) -> TaskRequest:
-    """As Kubernetes counts: init containers, sidecars, overhead and resizing included."""
+    """Kubernetes' rule: includes init containers, sidecars, overhead and in-place resize."""
     shape = pod.shape
     running = tuple((column, amount) for column, amount in shape.load if amount)
     return TaskRequest(running, shape.wanted, slack, shape, shape.nonzero_load)
 
 
 def container_requests(pod: PodInfo, columns: ResourceColumns, slack: Slack) -> TaskRequest:
-    """As kube-batch counts (pod_info.go: GetPodResourceRequest)."""
+    """kube-batch's rule (pod_info.go: GetPodResourceRequest)."""
     spec = pod.shape.spec
     running = _sum(_requests(c) for c in spec.containers)
     starting = dict(running)
     for container in spec.init_containers:
         for name, amount in _requests(container).items():
             starting[name] = max(starting.get(name, 0), amount)
-    # cpu and memory are compared even when nothing of them is asked for.
+    # cpu and memory are compared even if none is requested
     always = {"cpu": 0, "memory": 0}
     return TaskRequest(
         columns.amounts(running),
@@ -131,7 +131,7 @@ def _with_defaults(pod: Pod) -> tuple[int, int]:
 
 
 class RequestTable:
-    """The requests of each shape by one rule."""
+    """The requests of pod shapes by one rule, computed once per shape."""
 
     def __init__(self, rule: RequestRule, slack: Slack, columns: ResourceColumns) -> None:
         """`columns` is the cluster's table of resources."""
@@ -152,5 +152,5 @@ class RequestTable:
 
 
 def amount_of(amounts: Amounts, column: int) -> int:
-    """The amount in `column`, 0 if it is not there."""
+    """The amount in `column`, 0 if missing."""
     return next((amount for c, amount in amounts if c == column), 0)

@@ -1,7 +1,7 @@
-"""How long tasks run, as far as anybody said so.
+"""How long tasks run, if their pods declare it.
 
-A pod says it with the annotation `fairlead.dev/run-duration` (which traces are turned into) or with
-spec.activeDeadlineSeconds, after which it is ended. Who says nothing may run for ever.
+A pod declares it with the annotation `fairlead.dev/run-duration` (set when traces are converted) or
+with spec.activeDeadlineSeconds. A pod that declares nothing may run forever.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fairlead.engine.state.pod_info import NEVER_STARTED, PodInfo
 
 
 def runtime_of(pod: PodInfo) -> DurationNs | None:
-    """The longest that `pod` runs once it is started; None if nobody knows."""
+    """The longest that `pod` runs once started; None if unknown."""
     known = [d for d in (run_duration(pod.pod), _deadline(pod)) if d is not None]
     return min(known, default=None)
 
@@ -23,7 +23,7 @@ def _deadline(pod: PodInfo) -> DurationNs | None:
 
 
 def expected_end(pod: PodInfo, now: Instant) -> Instant | None:
-    """When a placed pod will be gone; one that has not started yet counts from now."""
+    """When a placed pod will end; a pod that has not started yet counts from `now`."""
     runtime = runtime_of(pod)
     if runtime is None:
         return None

@@ -1,4 +1,4 @@
-"""Slack: amounts below which a difference does not count."""
+"""Slack: the tolerance with which resource amounts are compared."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """Amounts are compared as `a < b + least`, and an amount below `least` counts as nothing.
+    """`a` fits into `b` if `a < b + least`; an amount below `least` counts as nothing.
 
-    `cpu_milli` and `memory_bytes` are the least amounts of these; any other resource has 1.
+    `cpu_milli` and `memory_bytes` are the tolerances of these resources; for any other it is 1.
     """
 
     cpu_milli: int = 1
@@ -28,7 +28,7 @@ class Slack:
         return self.memory_bytes if column == MEMORY else 1
 
     def least_part(self, column: int) -> float:
-        """As `least`, for amounts that are shares and need not be whole."""
+        """Like `least`, for amounts that are shares and may be fractions."""
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 
 

@@ -1,12 +1,12 @@
-"""TaskInfo: a pod as a member of a job; it wraps `PodInfo` and derives nothing anew.
+"""TaskInfo: a pod as a member of a job; wraps the pod's `PodInfo`.
 
     PENDING ── allocate ──▶ ALLOCATED ── dispatch ──▶ BINDING ──▶ BOUND ──▶ RUNNING ──▶ SUCCEEDED
        │                                                                      │  ▲         FAILED
        └── pipeline ──▶ PIPELINED                                      evict  ▼  │ unevict
                                                                             RELEASING
 
-ALLOCATED and PIPELINED exist within a session only: what is not dispatched when it closes is
-PENDING again. GATED is a pod with scheduling gates, which nobody may schedule.
+ALLOCATED and PIPELINED exist only within a session: a task that is not dispatched when it closes is
+PENDING again. GATED is a pod with scheduling gates, which must not be scheduled.
 upstream: pkg/scheduler/api/types.go: TaskStatus; helpers.go: getTaskStatus
 """
 
@@ -25,12 +25,12 @@ from fairlead.engine.state.pod_info import PodInfo
 if TYPE_CHECKING:
     from fairlead.engine.batch.info.job import JobInfo
 
-# Where no timestamp is written, the zero time stands, which is before all others.
+# A missing timestamp is the zero time, which is before all others.
 THE_BEGINNING: Final[Instant] = -(1 << 62)
 
 
 class TaskStatus(IntEnum):
-    """Where a task is on its way; see the module's docstring."""
+    """The status of a task; the module's docstring shows the transitions."""
 
     PENDING = 0
     GATED = 1
@@ -45,14 +45,14 @@ class TaskStatus(IntEnum):
     UNKNOWN = 10
 
 
-# Has its node and is going to use it (helpers.go: AllocatedStatus).
+# Has a node and will use it (helpers.go: AllocatedStatus).
 ALLOCATED_STATUSES: Final = (
     TaskStatus.ALLOCATED,
     TaskStatus.BINDING,
     TaskStatus.BOUND,
     TaskStatus.RUNNING,
 )
-# Counts in the shares of its job and queue: what is promised counts like what is taken.
+# Counts in the shares of its job and queue: pipelined tasks count like allocated ones.
 HOLDING_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.PIPELINED)
 HOLDS: Final = tuple(status in HOLDING_STATUSES for status in TaskStatus)
 
@@ -65,7 +65,7 @@ _BY_PHASE: Final = {
 
 
 def status_of(pod: Pod) -> TaskStatus:
-    """The status that a pod's object shows; an absent phase is Pending."""
+    """The status that a pod's object shows; a missing phase is Pending."""
     phase = pod.status.phase or "Pending"
     if phase in ("Pending", "Running") and pod.metadata.deletion_timestamp:
         return TaskStatus.RELEASING
@@ -79,7 +79,7 @@ def status_of(pod: Pod) -> TaskStatus:
 class TaskInfo:
     """One task, by `PodInfo.id`. `node` is the name of its node, "" if it has none.
 
-    Written by `JobTable` (what happened) and `Session.move` (what was decided) only.
+    Only `JobTable` (observed changes) and `Session.move` (decisions) write it.
     """
 
     __slots__ = ("created", "id", "info", "job", "node", "priority", "request", "status")
@@ -95,7 +95,7 @@ class TaskInfo:
         self.show(info)
 
     def show(self, info: PodInfo) -> None:
-        """Take over what is the newest version's; the status is for the job to change."""
+        """Take over the newest version of the pod; the job sets the status."""
         pod = info.pod
         self.info = info
         self.node = pod.spec.node_name

@@ -43,19 +43,19 @@ class AffinityOfJobs:
     locality = Locality.CLUSTER
 
     def __init__(self, jobs: JobTable, cluster: Cluster) -> None:
-        """Tasks are those of `jobs` that belong to a session."""
+        """`jobs` are those of the session; tasks of other jobs do not count."""
         self._jobs = jobs
         self._cluster = cluster
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Skipped where neither the pod nor any task that is placed has terms."""
+        """Skipped if neither the pod nor any placed task has terms."""
         if has_pod_affinity(pod.shape.spec):
             return None
         has_terms = (has_pod_affinity(task.info.shape.spec) for task in self._placed())
         return None if any(has_terms) else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The first rule that the node breaks."""
+        """The status of the first rule that the node violates."""
         placed = list(self._placed())
         if self._is_repelled_by_existing(pod, node, placed):
             return STATUSES[REPELLED_BY_EXISTING]
@@ -92,7 +92,7 @@ class AffinityOfJobs:
     def _is_attracted(
         self, terms: list[AffinityTerm], pod: PodInfo, node: NodeInfo, placed: list[TaskInfo]
     ) -> bool:
-        """One task meets all terms here; or none does anywhere, and the pod would be the first."""
+        """Whether one task here meets all terms, or none anywhere and the pod is the first."""
         if not terms or self._is_met(terms, node, placed):
             return True
         matching = (task for task in placed if _all_match(terms, _pod_class(task.info)))

@@ -1,10 +1,10 @@
 """NodeChoice: which nodes can take a task, and which of them is best.
 
     verdicts and scores that depend on a node and its pods      kept per shape (`ShapePlan`)
-    those that depend on more (affinity, spread)                asked anew for every task
+    those that depend on more (affinity, spread)                evaluated for every task
 
-One instance per question: "into idle room?", "into room that is becoming free?", "if room were
-made?" differ in the filters of their frameworks only.
+There is one instance per kind of room (idle, releasing, either, any); they differ only in the
+filters of their frameworks.
 upstream: pkg/scheduler/util/scheduler_helper.go
 """
 
@@ -25,10 +25,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class NodeChoice:
-    """See the module's docstring."""
+    """Filters and ranks the nodes for one task at a time."""
 
     def __init__(self, framework: Framework) -> None:
-        """`framework` says what may and what is good."""
+        """`framework` has the filters and scorers."""
         self.framework = framework
         self._plans = PlanCache(framework)
         self._table = framework.cluster.table
@@ -38,13 +38,13 @@ class NodeChoice:
     # --- which -----------------------------------------------------------------------------
 
     def find(self, pod: PodInfo) -> Feasibility:
-        """The verdict on every node."""
+        """Filter every node."""
         return ask_about_nodes(self._plans, pod)
 
     # --- which is best ---------------------------------------------------------------------
 
     def pick(self, pod: PodInfo, tie_break: TieBreak) -> NodeInfo | None:
-        """The best node, chosen among equals by `tie_break`; None if there is none."""
+        """The best node; `tie_break` chooses among equals. None if no node is feasible."""
         found = self.find(pod)
         best = self._best(pod, found)
         if not len(best):
@@ -85,7 +85,7 @@ class NodeChoice:
         return totals
 
     def ranked(self, pod: PodInfo, among: npt.NDArray[np.bool_]) -> list[NodeInfo]:
-        """The feasible nodes at the rows `among`, best first; of equals the last name first.
+        """The feasible nodes among the rows `among`, best first; the last name first among equals.
 
         upstream: scheduler_helper.go: SortNodes, which reverses an order by score and name.
         """
@@ -100,7 +100,7 @@ class NodeChoice:
         return [self._table.at(row) for row in rows[order].tolist()]
 
     def _ranks(self) -> Rows:
-        """The place of each row's node in the order of names."""
+        """The position of each row's node in the order of names."""
         table = self._table
         if self._ranked_at != table.node_log.position:
             self._name_rank = np.zeros(table.capacity, np.int64)
@@ -111,5 +111,5 @@ class NodeChoice:
 
 
 def _asked(plan: ShapePlan, pod: PodInfo) -> list[ScorePoint]:
-    """The scorers beyond the plan that can make a difference."""
+    """The scorers outside the plan that can change the order for `pod`."""
     return [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]

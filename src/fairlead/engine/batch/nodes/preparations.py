@@ -1,13 +1,15 @@
-"""Preparations: volumes and devices of tasks, from a session's decision to the Bind.
+"""Preparations: the volumes and devices of tasks, from a session's decision to the Bind.
 
     reserve ──▶ (dispatched) ──▶ pre-bind ──▶ (preparing) ──▶ Bind sent ──▶ bound
        └──────────────┴─────────────┴── refused ─┴───────────────┘  release
 
-The scheduler's own Reserve and PreBind plugins do the work (`engine.framework.preparing`). What a
-task is given is reserved as soon as a session gives it a node, so that the next member of its gang
-sees it taken. Who is dispatched together is a *company*: nobody of it is bound before all are
-prepared, and all are taken back if one cannot be, or has gone, and the others are too few. So a
-gang that has no volumes for its last member does not run without it.
+The scheduler's own Reserve and PreBind plugins do the work (`engine.framework.preparing`). A task's
+volumes and devices are reserved as soon as a session gives it a node, so that the next member of
+its gang sees them as taken.
+
+Tasks that are dispatched together are bound together: none is bound before all are prepared. If
+one cannot be prepared, or is deleted and leaves too few members, the others return to the queue.
+Otherwise a gang could start without the member whose volume is missing.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from fairlead.engine.framework.runtime import attempt
 
 @dataclass(slots=True)
 class _Held:
-    """What is reserved for `task` on `node`; with a `refusal` it cannot be bound there."""
+    """What is reserved for `task` on `node`; with a `refusal` the task cannot be bound there."""
 
     task: TaskInfo
     node: str
@@ -40,8 +42,8 @@ class _Held:
 
 
 @dataclass(slots=True, eq=False)
-class Company:
-    """Tasks (by id) that were dispatched together; `preparing` are not ready to be bound yet."""
+class DispatchGroup:
+    """Tasks (by id) that were dispatched together; those in `preparing` cannot be bound yet."""
 
     members: tuple[str, ...]
     preparing: dict[str, None] = field(default_factory=dict)
@@ -49,7 +51,7 @@ class Company:
 
 @dataclass(frozen=True, slots=True)
 class PreparationCommands:
-    """What a step on the way comes to: commands, and the tasks that have to be taken back."""
+    """The result of a step: commands to send, and tasks whose placement must be undone."""
 
     commands: Sequence[Command] = ()
     taken_back: Sequence[TaskInfo] = ()
@@ -57,7 +59,7 @@ class PreparationCommands:
 
 
 class Preparations:
-    """All tasks that have volumes or devices, from their allocation until they are bound."""
+    """All tasks with volumes or devices, from their allocation until they are bound."""
 
     def __init__(self, choice: NodeChoice, jobs: JobTable) -> None:
         """`choice` has the plugins."""
@@ -65,20 +67,20 @@ class Preparations:
         self._jobs = jobs
         self._framework = choice.framework
         self._held: dict[str, _Held] = {}
-        self._companies: dict[str, Company] = {}  # by task, of those that are not bound yet
+        self._groups: dict[str, DispatchGroup] = {}  # by task that is not bound yet
         self._preparing = PreparingPods()
 
     # --- within a session ------------------------------------------------------------------
 
     def look(self, task: TaskInfo) -> CycleState | None:
-        """What the plugins find out about `task` before it is put on a node; None without need."""
+        """Run PreFilter for `task`; None if it has no volumes or devices."""
         shape = task.info.shape
         if not self._framework.reserve or not (shape.has_volumes or shape.spec.resource_claims):
             return None
         return self._choice.find(task.info).state
 
     def reserve(self, task: TaskInfo, node: str, state: CycleState) -> None:
-        """Take what `task` needs on `node`. Undone by `release`."""
+        """Reserve what `task` needs on `node`. Undone by `release`."""
         held = self._held[task.id] = _Held(task, node, state)
         for plugin in self._framework.reserve:
             status = attempt(plugin, partial(plugin.reserve, state, task.info, node))
@@ -87,9 +89,9 @@ class Preparations:
                 return
 
     def release(self, pod_id: str) -> None:
-        """Give back what was reserved for a task, if anything was."""
+        """Release what was reserved for a task, if anything was."""
         held = self._held.pop(pod_id, None)
-        self._companies.pop(pod_id, None)
+        self._groups.pop(pod_id, None)
         if held is not None:
             pod = held.task.info
             self._preparing.forget(pod)
@@ -97,8 +99,8 @@ class Preparations:
                 attempt(plugin, partial(plugin.unreserve, held.state, pod, held.node))
 
     def dispatch(self, tasks: Sequence[TaskInfo], now: Instant) -> PreparationCommands:
-        """Bind `tasks` once all are prepared; all of them are taken back where one is refused."""
-        company = Company(tuple(task.id for task in tasks))
+        """Bind `tasks` once all are prepared; if one is refused, none is bound."""
+        group = DispatchGroup(tuple(task.id for task in tasks))
         works: dict[str, list[Preparing]] = {}
         for task in tasks:
             found = self._pre_bind(task)
@@ -108,8 +110,8 @@ class Preparations:
                 works[task.id] = found
         if not works:
             return PreparationCommands(_binds(tasks))
-        company.preparing = dict.fromkeys(works)
-        self._companies |= dict.fromkeys((task.id for task in tasks), company)
+        group.preparing = dict.fromkeys(works)
+        self._groups |= dict.fromkeys((task.id for task in tasks), group)
         commands: list[Command] = []
         for work in works.values():
             commands += self._preparing.begin(work, now)
@@ -137,54 +139,54 @@ class Preparations:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> PreparationCommands | None:
-        """Go on with the company whose preparation the world's answer ends, if it ends one."""
+        """Continue with the tasks whose preparation this outcome completes, if there are any."""
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
 
     def next_deadline(self) -> Instant | None:
-        """When a preparation is looked at again."""
+        """When the next preparation must be checked again."""
         return self._preparing.next_check() if self._preparing.works else None
 
     def check(self, now: Instant) -> list[PreparationCommands]:
-        """Look at every preparation whose time has come."""
+        """Check every preparation whose time has come."""
         return [self._prepared(prepared) for prepared in self._preparing.check(now)]
 
     def _prepared(self, prepared: Prepared) -> PreparationCommands:
-        company = self._companies[prepared.pod.id]
+        group = self._groups[prepared.pod.id]
         if prepared.refusal is not None:
-            return self._disband(company, prepared.refusal)
-        company.preparing.pop(prepared.pod.id, None)
-        return self._go_on(company)
+            return self._disband(group, prepared.refusal)
+        group.preparing.pop(prepared.pod.id, None)
+        return self._go_on(group)
 
-    def _go_on(self, company: Company) -> PreparationCommands:
-        if company.preparing:
+    def _go_on(self, group: DispatchGroup) -> PreparationCommands:
+        if group.preparing:
             return PreparationCommands()
-        return PreparationCommands(_binds(self._ended(company)))
+        return PreparationCommands(_binds(self._ended(group)))
 
-    def _disband(self, company: Company, refusal: Status) -> PreparationCommands:
-        return PreparationCommands(taken_back=self._ended(company), refusal=refusal)
+    def _disband(self, group: DispatchGroup, refusal: Status) -> PreparationCommands:
+        return PreparationCommands(taken_back=self._ended(group), refusal=refusal)
 
-    def _ended(self, company: Company) -> list[TaskInfo]:
-        """The company is no more: those of it of whom the world has not been told."""
-        for task_id in company.members:
-            self._companies.pop(task_id, None)
-        tasks = (self._jobs.tasks.get(task_id) for task_id in company.members)
+    def _ended(self, group: DispatchGroup) -> list[TaskInfo]:
+        """End the joint dispatch; return the members that were not bound yet."""
+        for task_id in group.members:
+            self._groups.pop(task_id, None)
+        tasks = (self._jobs.tasks.get(task_id) for task_id in group.members)
         return [t for t in tasks if t is not None and t.status is TaskStatus.BINDING]
 
     def left(self, pod_id: str) -> PreparationCommands:
-        """The pod is gone: its company goes on without it while that is still a gang."""
-        company = self._companies.get(pod_id)
+        """Handle the deletion of a pod: the others continue if they are still a gang."""
+        group = self._groups.get(pod_id)
         self.release(pod_id)
-        if company is None:
+        if group is None:
             return PreparationCommands()
-        company.preparing.pop(pod_id, None)
-        rest = [self._jobs.tasks[one] for one in company.members if one in self._jobs.tasks]
+        group.preparing.pop(pod_id, None)
+        rest = [self._jobs.tasks[one] for one in group.members if one in self._jobs.tasks]
         if any(not task.job.is_ready for task in rest):
-            return self._disband(company, error("too few of the gang are left"))
-        return self._go_on(company)
+            return self._disband(group, error("too few of the gang are left"))
+        return self._go_on(group)
 
     def bound(self, pod_id: str) -> None:
-        """What was reserved is the pod's own from now on."""
+        """Forget the reservation: the pod is bound and owns what was reserved."""
         self._held.pop(pod_id, None)
 
 

@@ -1,12 +1,12 @@
-"""Room: what is idle on each node and what is becoming so, by the rule of the configuration.
+"""Room: what is idle and what is releasing on each node.
 
     a task that is               takes idle    gives releasing    takes releasing
     allocated … running              yes
     RELEASING                        yes             yes
     PIPELINED                                                           yes
 
-Both are columns by [resource, row] over the nodes of the cluster's table, made anew when a session
-opens (from the table's own sums, so at the cost of a few vectors) and moved by `Session.move`.
+Both are arrays by [resource, row] over the nodes of the cluster's table. `open` computes them from
+the table's own sums (a few vector operations); `Session.move` updates them.
 upstream: pkg/scheduler/api/node_info.go
 """
 
@@ -30,15 +30,15 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Room:
-    """`is_left_out[row]` marks nodes that no session may touch, because more is used than is there.
+    """`is_left_out[row]` marks nodes excluded from the session because their pods use too much.
 
-    `shared` is the room as everybody sees it, `whole` as that job does for which some is held back.
-    `nonzero_surplus[row]` is what the node's own (cpu, memory) with defaults count too much. Valid
-    from `open` to the end of the session.
+    `shared` is the room that every job sees; `whole` also includes the room reserved for a starving
+    gang. `nonzero_surplus[row]` is what the node's own (cpu, memory) with defaults count too much.
+    Valid from `open` to the end of the session.
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        """Nothing is known before `open`."""
+        """Empty before `open`."""
         self._cluster = cluster
         self.table: NodeTable = cluster.table
         self.idle: Ints = np.zeros((0, 0), np.int64)
@@ -51,7 +51,7 @@ class Room:
         self.whole = RoomView(self, sees_all=True)
 
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
-        """Look at the nodes; those used beyond what they offer (by `leave_out`) are left out."""
+        """Compute the room of all nodes; exclude overused ones by tolerance `leave_out`."""
         table = self.table
         table.widen()
         self.idle = table.allocatable - table.requested
@@ -85,7 +85,7 @@ class Room:
                 to[column, found.row] += amount
 
     def count(self, row: int, task: TaskInfo, status: TaskStatus, sign: int) -> None:
-        """Count `task`, being `status`, in on `row` (or with sign -1 out)."""
+        """Add `task`, with `status`, to the sums of `row`; sign -1 removes it."""
         if task.request.is_odd:
             self._count_surplus(row, task.request, sign)
         idle, releasing = self.idle, self.releasing
@@ -100,7 +100,7 @@ class Room:
                 releasing[column, row] += sign * amount
 
     def hold_back(self, amounts: Ints | None) -> None:
-        """Keep `amounts` by [resource, row] from everybody but whom they are reserved for."""
+        """Reserve `amounts` by [resource, row]: only the view `whole` still sees them."""
         rows: dict[int, None] = {}
         for held in (self.held_back, amounts):
             if held is not None:
@@ -110,18 +110,18 @@ class Room:
             self.table.pod_log.append(row)
 
     def is_anything_releasing(self) -> bool:
-        """Whether any room is becoming free."""
+        """Whether any resources are releasing."""
         return bool((self.releasing > 0).any())
 
 
 class RoomView:
-    """Room as one job sees it: all of it, or without what is held back for another.
+    """Room as one job sees it: all of it, or without what is reserved for another job.
 
-    `now` is what is free and has not been promised to a task that waits for more than is leaving.
+    `now` is what is idle, minus what pipelined tasks were promised beyond the releasing amounts.
     """
 
     def __init__(self, room: Room, *, sees_all: bool) -> None:
-        """`sees_all` is for those whom room is held back for."""
+        """`sees_all` is for the job that has the reservation."""
         self._room = room
         self._sees_all = sees_all
 
@@ -138,7 +138,7 @@ class RoomView:
         return free if self._hides_nothing(column) else free - self._held_many(column, rows)
 
     def leaving(self, column: int, row: int) -> int:
-        """What is becoming free on one node and is not promised yet."""
+        """What is releasing on one node and not promised yet."""
         return int(self._room.releasing[column, row]) - self._held(column, row)
 
     def leaving_many(self, column: int, rows: Rows) -> Ints:
@@ -149,7 +149,7 @@ class RoomView:
         )
 
     def future(self, column: int, row: int) -> int:
-        """What is free on one node, or becoming so."""
+        """What is idle or releasing on one node."""
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])
         return free - self._held(column, row)
@@ -186,7 +186,7 @@ class RoomView:
 
 
 class RuleSums:
-    """What is used on nodes, for the scorers of 1.16: the nodes' own sums without the surplus."""
+    """Usage of nodes for the scorers of 1.16: the nodes' own sums without the surplus."""
 
     def __init__(self, room: Room, requests: RequestTable) -> None:
         """`requests` has the rule."""
@@ -194,18 +194,18 @@ class RuleSums:
         self._requests = requests
 
     def asked(self, pod: PodInfo) -> tuple[int, int]:
-        """By the incoming pod."""
+        """What the incoming pod requests."""
         return self._requests.of(pod).nonzero
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """On one node."""
+        """What is used on one node."""
         surplus = self._room.nonzero_surplus.get(node.row)
         if surplus is None:
             return node.nonzero_cpu, node.nonzero_memory
         return node.nonzero_cpu - surplus[0], node.nonzero_memory - surplus[1]
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """On the nodes at `rows`."""
+        """What is used on the nodes at `rows`."""
         cpu, memory = table.nonzero_cpu[rows], table.nonzero_memory[rows]
         odd = self._room.nonzero_surplus
         if odd:

@@ -1,7 +1,7 @@
-"""Filters over a session's room, in the form that the scheduler's plugins have.
+"""Filter plugins for a session's idle and releasing resources.
 
-They stand beside `predicates` in the framework that answers where a task can go, so that verdicts
-are cached per shape and redone for changed nodes only, whoever gives them.
+They run in the same framework as the filters of `predicates`, so their verdicts are also cached per
+shape and recomputed only for changed nodes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class NodePresence:
     locality = Locality.ROW
 
     def __init__(self, room: Room) -> None:
-        """`room` knows which nodes are left out."""
+        """`room` knows which nodes are excluded."""
         self._room = room
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Whatever the pod."""
+        """Reject excluded nodes, whatever the pod."""
         room = self._room
         return OUT_OF_SYNC if room.leaves_out_any and room.is_left_out[node.row] else None
 
@@ -48,13 +48,13 @@ class NodePresence:
 
 
 class MaxPods:
-    """Filter: the node may hold another pod; those that are leaving and promised ones count."""
+    """Filter: the node may hold another pod; releasing and pipelined pods count."""
 
     name = "MaxPods"
     locality = Locality.ROW
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """A node that offers no pods holds none."""
+        """Reject a full node; a node that offers no pods holds none."""
         return TOO_MANY_PODS if len(node.pods) >= node.allowed_pods else None
 
     def filter_columns(
@@ -66,14 +66,14 @@ class MaxPods:
 
 
 class Source(Protocol):
-    """A kind of room."""
+    """Where room comes from: idle, releasing, or both."""
 
     def at(self, view: RoomView, column: int, row: int) -> int:
-        """How much there is on one node."""
+        """The amount on one node."""
         ...
 
     def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
-        """How much there is on many nodes."""
+        """The amount on many nodes."""
         ...
 
 
@@ -107,7 +107,7 @@ FUTURE: Final[Source] = _Future()
 
 
 class RoomFit:
-    """Filter: the request fits into one of the `sources` of room, as a whole."""
+    """Filter: one of the `sources` of room holds the whole request."""
 
     name = "NodeResourcesFit"
     locality = Locality.ROW
@@ -115,7 +115,7 @@ class RoomFit:
     def __init__(
         self, room: Room, view: RoomView, requests: RequestTable, sources: Sequence[Source]
     ) -> None:
-        """Rejections tell what is missing in the first of `sources`."""
+        """Rejections name what is missing from the first of `sources`."""
         self._room = room
         self._view = view
         self._requests = requests
@@ -123,7 +123,7 @@ class RoomFit:
         self._statuses: dict[tuple[int, ...], Status] = {}
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """None where it fits."""
+        """None if the request fits."""
         request, view, row = self._requests.of(pod), self._view, node.row
         missing: tuple[int, ...] | None = None
         for source in self._sources:
@@ -136,7 +136,7 @@ class RoomFit:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`: the code is a bit for each resource that is missing."""
+        """`filter` over `rows`: the code has a bit for each missing resource."""
         request = self._requests.of(pod)
         codes = self._missing(self._sources[0], request, rows)
         for source in self._sources[1:]:
