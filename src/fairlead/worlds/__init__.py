@@ -1,4 +1,4 @@
-"""Worlds: where commands are performed and stimuli come from. The only drivers.
+"""Worlds: perform the engine's commands and report changes back as stimuli.
 
 Law: a world decides nothing about a cluster. It owns a clock and the objects, performs commands and
 reports what happened; `driver` runs an engine in it.

@@ -1,14 +1,14 @@
 """Driver: runs an engine in a world.
 
-    settle      hand the engine each stimulus, perform each command, until nothing is left
-    then        do one unit of work that is due now, and settle again
-    then        let time pass until something is due, in the world or in the engine
+    1. settle      give the engine each stimulus, perform each command, until none is left
+    2. work        do one unit of work that is due now, then settle again
+    3. wait        let time pass until the world or the engine has something due
 
 So the consequences of one event (a line of a script, the start of a pod, a scheduling cycle) have
-settled before the next one happens. At one instant the world comes first.
+settled before the next event happens. At equal times, the world's events come before the engine's.
 
-A world that never settles, or an engine that is never done, would stop time; the number of steps at
-one instant is bounded.
+The number of steps at one instant is bounded, because a world that never settles or an engine that
+always has work due would stop time.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from fairlead.engine.core.command import Issued
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import Stimulus
 
-# A hundred thousand pods may well arrive at one instant and cause some ten steps each.
+# 100,000 pods may arrive at one instant and cause some ten steps each.
 STEPS_PER_INSTANT_MAX: Final = 5_000_000
 HISTORY_LENGTH: Final = 20
 
 
 class CommandSource(Protocol):
-    """An Engine, or something that listens in on one."""
+    """An Engine, or a wrapper that records what passes through one."""
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
         """Commands that follow from `stimulus`."""
@@ -50,23 +50,23 @@ class World(Protocol):
         ...
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Stimuli that were not returned before, in order.
+        """Return the stimuli that were not returned before, in order.
 
-        When there are none, the next thing that is due happens, one at a time; an empty list means
-        that nothing is due any more.
+        When there are none, the next due event happens, one per call. An empty list means that
+        nothing is due any more.
         """
         ...
 
     def next_event(self) -> Instant | None:
-        """When something happens in the world by itself; None when nothing will."""
+        """When the world's next event is due; None when there is none."""
         ...
 
 
 class LivelockError(RuntimeError):
-    """Steps without end at one instant; `history` holds the last stimuli (None is a deadline)."""
+    """Too many steps at one instant; `history` holds the last stimuli (None is a deadline)."""
 
     def __init__(self, now: Instant, steps: int, history: tuple[Stimulus | None, ...]) -> None:
-        """`steps` were done at `now`, the last ones because of `history`."""
+        """`steps` were done at `now`; `history` holds the last of them."""
         super().__init__(f"time stands still at {now} ns: {steps} steps and no end")
         self.now = now
         self.steps = steps
@@ -74,7 +74,7 @@ class LivelockError(RuntimeError):
 
 
 class Driver:
-    """Runs one engine in one world, and knows what time it is there."""
+    """Runs one engine in one world, and keeps the world's current time."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Driver:
         pause_when: Callable[[], bool] | None = None,
         on_progress: Callable[[Instant], None] | None = None,
     ) -> None:
-        """Let everything due at or before `until` happen; afterwards it is `until`.
+        """Run everything that is due at or before `until`; afterwards the time is `until`.
 
         The run ends early when `stop_when` holds after everything has settled, or when `pause_when`
         holds between two steps. `on_progress` receives the time whenever everything has settled.
@@ -126,9 +126,9 @@ class Driver:
                 self._do_what_is_due()
 
     def pass_time(self, until: Instant) -> None:
-        """Let it be `until`, or when something is due if that is before.
+        """Advance the time to `until`, or to the next due event if that is earlier.
 
-        For a world that clients change too: what they did by then did not happen in the past.
+        For a world that clients also change: their changes up to then must not be dated earlier.
         """
         due = self._next_due()
         then = until if due is None else min(due, until)
@@ -136,7 +136,7 @@ class Driver:
             self.now, self._steps = then, 0
 
     def next_due(self) -> Instant | None:
-        """When something is due in the world or in the engine; now, if work was left undone."""
+        """When the world or the engine has something due; now, if work was left undone."""
         return self.now if self._commands or self._stimuli else self._next_due()
 
     @property
@@ -176,7 +176,7 @@ class Driver:
             self._stimuli.append(outcome)
 
     def _do_what_is_due(self) -> None:
-        """One unit of the engine's work; the next poll returns what is due in the world."""
+        """Do one unit of the engine's due work; the world's due events come with the next poll."""
         deadline = self._engine.next_deadline()
         if deadline is not None and deadline <= self.now:
             self._commands.extend(self._engine.handle_deadline(self.now))

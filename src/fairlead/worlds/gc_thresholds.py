@@ -1,7 +1,7 @@
 """Thresholds of Python's garbage collector for processes with many long-lived objects.
 
-A cluster of 100,000 pods is millions of objects that all stay, and almost none of them form cycles.
-Looking for cycles every few hundred allocations costs a fifth of a run.
+A cluster of 100,000 pods is millions of long-lived objects, and almost none of them form cycles. A
+search for cycles every few hundred allocations takes a fifth of a run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Metrics under upstream's names, so that the dashboards people have show Fairlead too.
+"""Scheduler metrics under upstream's names, so that existing dashboards work with Fairlead.
 
-Those of the scheduler are here, those of the node controllers in `node_metrics`.
+The node controllers' metrics are in `node_metrics`.
 
-Counters and histograms are fed by what the engine reports; gauges and plugin times are read when
-somebody asks. Durations are in seconds of the world's clock, those of plugins in real seconds.
+Counters and histograms are fed by the engine's reports; gauges and plugin times are read on each
+scrape. Durations are in seconds of the world's clock, those of plugins in real seconds.
+
 upstream: pkg/scheduler/metrics/metrics.go
 """
 
@@ -37,29 +38,29 @@ PluginTimes = Callable[[], Iterable[PluginTime]]
 
 
 class QueueSizes(Protocol):
-    """Who waits; a `SchedulingQueue` is one."""
+    """Numbers of pending pods; a `SchedulingQueue` is one."""
 
     def counts(self) -> Mapping[str, int]:
-        """How many pods wait in which queue."""
+        """The number of pods by queue."""
         ...
 
     def rejections(self) -> Mapping[tuple[str, str], int]:
-        """How many of them which (plugin, profile) rejected."""
+        """The number of pods rejected by each (plugin, profile)."""
         ...
 
 
 class SchedulerMetrics:
-    """A Reporter; everything heard is passed on to `reporter`.
+    """A Reporter that updates metrics and forwards every record to `reporter`.
 
-    `waiting` is set once there is a queue to look at.
+    `waiting` is set once there is a queue.
     """
 
     def __init__(self, reporter: Reporter, plugin_times: PluginTimes) -> None:
-        """`plugin_times` tells how long plugins took."""
+        """`plugin_times` measures how long plugins take."""
         self._reporter = reporter
         self.waiting: QueueSizes | None = None
         self.registry = CollectorRegistry()
-        self.registry.register(_ReadWhenAsked(self, plugin_times))
+        self.registry.register(_OnScrapeCollector(self, plugin_times))
         self._nodes = NodeMetrics(self.registry)
         self._attempts = Counter(
             "scheduler_schedule_attempts",
@@ -103,7 +104,7 @@ class SchedulerMetrics:
         )
 
     def report(self, record: Record) -> None:
-        """Count `record` and pass it on."""
+        """Count `record` and forward it."""
         self._reporter.report(record)
         self._nodes.report(record)
         match record:
@@ -128,19 +129,19 @@ class SchedulerMetrics:
         self._duration.labels(result, record.profile).observe(took)
 
     def exposition(self) -> bytes:
-        """Everything in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
-class _ReadWhenAsked(Collector):
-    """What is a state of things rather than a count of events."""
+class _OnScrapeCollector(Collector):
+    """Metrics that are read on each scrape: gauges and plugin times."""
 
     def __init__(self, metrics: SchedulerMetrics, plugin_times: PluginTimes) -> None:
         self._metrics = metrics
         self._plugin_times = plugin_times
 
     def collect(self) -> Iterable[Metric]:
-        """One family after the other."""
+        """Yield each metric family."""
         yield self._pending()
         yield self._unschedulable()
         yield self._durations()

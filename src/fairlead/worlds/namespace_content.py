@@ -1,4 +1,4 @@
-"""Deleting what a namespace contains, and the namespace itself when it is empty.
+"""Deletes the content of a namespace, and the namespace itself when it is empty.
 
 upstream: pkg/controller/namespace/deletion/namespaced_resources_deleter.go, which lists after each
 DELETE collection; pkg/registry/core/namespace/storage/storage.go:FinalizeREST
@@ -23,7 +23,7 @@ from fairlead.engine.core.stimulus import CollectionDeleted, Remaining
 def delete_collection(
     store: Store, command: DeleteCollection, now: Instant, write_of: Callable[[Kind, str], Write]
 ) -> CollectionDeleted:
-    """Delete what `command` says, as far as it may be deleted; what remains."""
+    """Delete the collection named by `command` where allowed; return what remains."""
     namespace, grace_period_s = command.namespace, _grace_period_s(store, command.namespace)
     remaining = []
     for kind in store.storage.kinds():
@@ -56,7 +56,7 @@ def _grace_period_s(store: Store, namespace: str) -> int:
 
 
 def finalize_namespace(store: Store, name: str) -> None:
-    """Take the finalizer `kubernetes` off spec.finalizers; with the last one the namespace goes."""
+    """Remove `kubernetes` from spec.finalizers; the namespace goes with the last one."""
     namespace = store.find(NAMESPACE, "", name)
     if namespace is None or not namespace.get("spec", {}).get("finalizers"):
         return

@@ -1,7 +1,7 @@
 """Metrics of the node controllers under kube-controller-manager's names.
 
-All of them are fed by what the engine reports; durations are in seconds of the world's clock. How
-long passes take is not among them: here they take no time.
+All of them are fed by the engine's reports; durations are in seconds of the world's clock. The
+durations of passes are left out, because passes take no time here.
 
 upstream: pkg/controller/nodelifecycle/metrics.go, pkg/controller/tainteviction/metrics/metrics.go,
 pkg/controller/podgc/metrics/metrics.go
@@ -27,11 +27,11 @@ from fairlead.engine.core.reporter import (
 
 _DELETION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
 _PERCENT: Final = 100
-_NUL: Final = "\0"  # stands between region and zone in upstream's keys, and in no label of ours
+_NUL: Final = "\0"  # separates region and zone in upstream's zone keys, but not in these labels
 
 
 class NodeMetrics:
-    """Zones, nodes emptied, pods evicted by taints, and pods collected."""
+    """Metrics of zone health, node evictions, taint evictions and pod garbage collection."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Register everything in `registry`."""
@@ -100,7 +100,7 @@ class NodeMetrics:
                 pass
 
     def _assess(self, record: ZoneAssessed) -> None:
-        """A zone without nodes is in the best of health."""
+        """Set a zone's gauges; a zone without nodes is fully healthy."""
         zone, size, unready = _shown(record.zone), record.size, record.unready
         self._zone_size.labels(zone).set(size)
         self._unhealthy.labels(zone).set(unready)

@@ -1,4 +1,4 @@
-"""Whether the owners that an object names exist.
+"""Looks up whether an object's owner references point to existing objects.
 
 An owner is absent if no object of its name has its uid. An owner whose kind is not served counts
 as existing, and so does a namespaced owner of a cluster-scoped object: neither can be looked up.
@@ -23,7 +23,7 @@ _BUILT_IN: Final[Mapping[tuple[str, str], Kind]] = {
 
 
 def look_up_owners(store: Store, command: LookUpOwners) -> OwnersLookedUp:
-    """The uids of the owners of `command.target` that do not exist, as things are now."""
+    """The uids of the owners of `command.target` that do not exist now."""
     target = command.target
     obj = _find(store, target)
     if obj is None or obj["metadata"].get("deletionTimestamp"):

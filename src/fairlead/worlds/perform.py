@@ -1,4 +1,4 @@
-"""Performs commands: each as the API request it stands for, with a refusal as its outcome."""
+"""Performs each command as the API request it stands for; a refusal is its outcome."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _REASONS: Final = {reason.value: reason for reason in FailureReason} | {
 }
 
 
-# How a kind, or a subresource of it, is written.
+# Returns how a kind, or a subresource of it, is written.
 WriteOf = Callable[[Kind, str], Write]
 
 
@@ -81,7 +81,7 @@ def perform(
     write_of: WriteOf = _plain,
     quotas: QuotaLedgers | None = None,
 ) -> Outcome:
-    """Perform `command` on `store`; its outcome. Events are not stored here.
+    """Perform `command` on `store` and return its outcome. Events are not stored here.
 
     `quotas` counts usage for `UpdateQuotaStatus`; without it, every such command counts anew.
     """
@@ -147,13 +147,13 @@ def _request(store: Store, command: _SimpleCommand, now: Instant, write_of: Writ
         case FinalizeNamespace(target):
             finalize_namespace(store, target.name)
         case RecordEvent() | CallExtender():
-            pass  # worlds do these by other means than requests to the store
+            pass  # worlds perform these without requests to the store
         case _:
             assert_never(command)
 
 
 def _kind(store: Store, name: str) -> Kind:
-    """The kind a command means, `Queue.example.com` or just `Queue`: of the table, else stored."""
+    """The kind named by a command, `Queue.example.com` or `Queue`: built in, else stored."""
     known = find_kind(name)
     if known is not None:
         return known
@@ -199,7 +199,7 @@ def _update_quota_status(
 
 
 def condition_json(condition: Condition) -> dict[str, str]:
-    """A condition in Kubernetes' spelling; what is empty is left out when it is merged."""
+    """A condition as JSON; empty fields are left out, because it is merged."""
     return {
         "type": condition.type,
         "status": condition.status,

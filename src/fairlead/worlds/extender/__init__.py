@@ -1,1 +1,1 @@
-"""Extenders on the wire: asking those that a scheduler is configured with, and being one."""
+"""The scheduler extender protocol: a client for configured extenders, and a server."""

@@ -1,4 +1,4 @@
-"""Address: where an extender listens. Only this machine can reach it unless told otherwise."""
+"""Address: the host and port an extender listens on, loopback by default."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Final
 
 _ADDRESS: Final = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})")
 _PORT_MAX: Final = 65535
-# As a request may name this machine.
+# Names by which requests may address the loopback interface.
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`port` 0 stands for any free one."""
+    """A host and port; port 0 stands for any free port."""
 
     host: str
     port: int
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it, for certain."""
+        """Whether the address is certain to be reachable from this machine only."""
         if self.host == "localhost":
             return True
         try:
@@ -33,22 +33,22 @@ class Address:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What requests may call the host; any name where others may reach it."""
+        """Host names that requests may use; empty, which allows any name, unless `is_loopback`."""
         return tuple(dict.fromkeys((*LOOPBACK, self.host))) if self.is_loopback else ()
 
     def __str__(self) -> str:
-        """As a URL has it."""
+        """`host:port`, as in a URL."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def open(self) -> socket.socket:
-        """Whoever calls from now on waits until somebody accepts. Raises OSError."""
+        """Bind and listen; connections queue until they are accepted. Raises OSError."""
         host = "127.0.0.1" if self.host == "localhost" else self.host
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, self.port), family=family)
 
 
 def parse_address(text: str) -> Address:
-    """`127.0.0.1:8888`, `[::1]:8888`, `localhost:8888`. Raises ValueError."""
+    """Parses `127.0.0.1:8888`, `[::1]:8888` or `localhost:8888`. Raises ValueError."""
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found["port"]) > _PORT_MAX:
         raise ValueError("must be HOST:PORT, such as 127.0.0.1:8888")

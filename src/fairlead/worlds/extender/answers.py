@@ -1,7 +1,8 @@
-"""What an extender made of Fairlead's plugins answers: JSON in, JSON out.
+"""Answers extender requests with Fairlead's plugins: JSON in, JSON out.
 
-Nodes come whole or by name. A whole node replaces what was known of it, and the answer is given in
-the form of the question (`nodeCacheCapable` of whoever asks).
+A request has whole nodes or names of nodes. A whole node replaces what was known of it. The answer
+has the same form as the request (the caller's `nodeCacheCapable`).
+
 upstream: pkg/scheduler/testing/framework/fake_extender.go; extender.go: Filter, ProcessPreemption
 """
 
@@ -39,14 +40,14 @@ View = TypeVar("View", Pod, Node)
 
 
 class Answers:
-    """The verbs, by name, in `by_verb`.
+    """The verbs of an extender; `by_verb` has them by name.
 
-    They raise ProtocolError for questions that make no sense, and AdviserError where a plugin
-    fails and the protocol has no word for it.
+    They raise ProtocolError for malformed requests, and AdviserError where a plugin fails and the
+    protocol cannot express the failure.
     """
 
     def __init__(self, adviser: ExtenderBackend) -> None:
-        """Answer what `adviser` thinks."""
+        """Answer with the decisions of `adviser`."""
         self._adviser = adviser
         self._versions: dict[str, object] = {}
         self._ids = SeededIds(0)
@@ -57,7 +58,7 @@ class Answers:
         }
 
     def filter(self, body: bytes) -> bytes:
-        """Which nodes fit."""
+        """Filter: return the nodes that fit."""
         question = decode_message(body, FilterOrPrioritize)
         pod, names = self._pod(question.pod), self._names(question)
         try:
@@ -77,14 +78,14 @@ class Answers:
         )
 
     def prioritize(self, body: bytes) -> bytes:
-        """How good the nodes are."""
+        """Prioritize: return the score of each node."""
         question = decode_message(body, FilterOrPrioritize)
         pod, names = self._pod(question.pod), self._names(question)
         scores = self._adviser.scores(pod, names, PRIORITY_MAX)
         return encode([HostPriority(name, score) for name, score in scores.items()])
 
     def preempt(self, body: bytes) -> bytes:
-        """Where preemption would help, with the victims that were proposed."""
+        """ProcessPreemption: return the nodes where preemption would help, with victims."""
         question = decode_message(body, ExtenderPreemptionArgs)
         pod, candidates = self._pod(question.pod), _candidates(question)
         uids = {
@@ -99,7 +100,7 @@ class Answers:
         return self._object(Pod, value)
 
     def _names(self, question: FilterOrPrioritize) -> list[str]:
-        """The names of the nodes in question, each once; what is told of them is believed."""
+        """The names of the request's nodes, each once; whole nodes are passed to the adviser."""
         whole = () if question.nodes is None else question.nodes.items
         names = [self._know(value) for value in whole]
         if question.node_names is not None:
@@ -109,7 +110,7 @@ class Answers:
         return list(dict.fromkeys(names))
 
     def _know(self, value: Json) -> str:
-        """Believe in a node, unless nothing about it is new; its name."""
+        """Pass a node to the adviser unless its version is known; return its name."""
         name = _name(value)
         version = _version(value)
         if self._versions.get(name) != version:
@@ -118,7 +119,7 @@ class Answers:
         return name
 
     def _object(self, view: type[View], value: Json) -> View:
-        """`value` as `view`; Go leaves kind and version out. Raises ProtocolError."""
+        """`value` as `view`; Go omits apiVersion and kind. Raises ProtocolError."""
         whole = {**value, "apiVersion": "v1", "kind": view.__name__}
         try:
             _, stored = as_stored(whole, 0, self._ids)
@@ -136,7 +137,7 @@ def _name(value: Json) -> str:
 
 
 def _version(value: Json) -> object:
-    """What differs between two versions of a node: of one without a version, all of it."""
+    """A key for the version of a node: uid and resourceVersion, or else the whole node."""
     metadata = value["metadata"]
     uid, version = metadata.get("uid"), metadata.get("resourceVersion")
     return (uid, version) if uid and version else value
@@ -148,7 +149,7 @@ def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
 
 
 def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
-    """Why nodes do not fit; `for_good` where preemption cannot help."""
+    """The messages of the nodes that do not fit; `for_good`: preemption cannot help."""
     unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return {
         name: why.message for name, why in failed.items() if (why.code is unresolvable) is for_good
@@ -156,7 +157,7 @@ def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]
 
 
 def _candidates(question: ExtenderPreemptionArgs) -> Mapping[str, MetaVictims]:
-    """By node, in whichever form they are given."""
+    """The proposed victims by node name, from either form of the request."""
     if question.node_name_to_meta_victims is not None:
         return question.node_name_to_meta_victims
     if question.node_name_to_victims is None:

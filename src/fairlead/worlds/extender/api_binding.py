@@ -1,6 +1,7 @@
-"""ApiBinding: the verb bind, done where it must be done: at the API server.
+"""ApiBinding: the extender verb bind, performed with the Binding API of an API server.
 
-It is reached as `kubectl proxy` offers it: over HTTP, with somebody else's credentials.
+It connects over plain HTTP to a `kubectl proxy`, which adds the credentials.
+
 upstream: pkg/registry/core/pod/storage/storage.go: BindingREST
 """
 
@@ -22,13 +23,13 @@ UNBOUND: Final = "this extender does not bind: it was started without --api-serv
 
 
 async def refuse_to_bind(body: bytes) -> bytes:
-    """The verb bind of an extender that knows no API server."""
+    """The verb bind of an extender that has no API server."""
     decode(body, ExtenderBindingArgs)
     return encode(BindingResult(UNBOUND))
 
 
 class ApiBinding:
-    """Use as a context, in which `bind` works."""
+    """Binds pods at an API server; an async context manager that owns the connections."""
 
     def __init__(self, url: str) -> None:
         """`url` is the API server's, such as http://127.0.0.1:8001."""
@@ -36,7 +37,7 @@ class ApiBinding:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Ready to bind; nothing is connected yet."""
+        """Open the client session; nothing is connected yet."""
         timeout = aiohttp.ClientTimeout(total=SECONDS_MAX)
         self._session = aiohttp.ClientSession(timeout=timeout)
         return self
@@ -47,7 +48,7 @@ class ApiBinding:
             await self._session.close()
 
     async def bind(self, body: bytes) -> bytes:
-        """Bind the pod, or say why not. Raises ProtocolError for what names no pod."""
+        """Bind the pod, or return the error. Raises ProtocolError if the request names no pod."""
         binding = decode(body, ExtenderBindingArgs)
         for field, name in _names(binding):
             if not _NAME.fullmatch(name):
@@ -61,7 +62,7 @@ class ApiBinding:
         return encode(BindingResult(problem))
 
     async def _post(self, binding: ExtenderBindingArgs) -> str:
-        """What the API server has against it, "" if nothing."""
+        """POST the Binding; return the API server's refusal, "" if it succeeded."""
         pod, namespace = binding.pod_name, binding.pod_namespace
         url = f"{self._url}/api/v1/namespaces/{namespace}/pods/{pod}/binding"
         assert self._session is not None, "used outside of its context"
@@ -93,7 +94,7 @@ def _manifest(binding: ExtenderBindingArgs) -> dict[str, Any]:
 
 
 def _message(content: bytes) -> str:
-    """The words of the API server's refusal."""
+    """The message of the API server's Status."""
     try:
         status = msgspec.json.decode(content)
     except msgspec.DecodeError:

@@ -1,14 +1,14 @@
-"""ExtenderApp: the verbs of an extender behind HTTP, as an ASGI application.
+"""ExtenderApp: the verbs of an extender over HTTP, as an ASGI application.
 
     POST /filter, /prioritize, /preempt, /bind      with a body of application/json
 
-Everything else is refused with a status of the 400s and a line that says why, before its body is
-read where that is possible. Bodies have a largest size and a longest time, so that no client can
-hold more than its share.
+Everything else is refused with a 4xx status and a one-line reason, if possible before the body is
+read. The size of a body and the time to receive it are bounded, so that a slow client cannot occupy
+the server.
 
-Whoever browses the web on this machine must not be made to ask: browsers send application/json to
-strangers only after asking for permission, which is not given, and a name that was made to point
-here is not one of `hosts`.
+A web page open in a browser on this machine must not be able to send requests. Browsers send
+application/json across origins only after a CORS preflight, which fails here; and a DNS name that
+was rebound to this address is not one of `hosts`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Verb = Callable[[bytes], Awaitable[bytes]]
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
-    """A request that is answered with `status`."""
+    """A request that is refused with `status`."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -48,15 +48,15 @@ class _Request:
 
 
 class ExtenderApp:
-    """Answers `verbs`; where `hosts` are given, requests must be addressed to one of them."""
+    """Serves `verbs`; if `hosts` is not empty, the Host header must name one of them."""
 
     def __init__(self, verbs: Mapping[str, Verb], hosts: Collection[str] = ()) -> None:
-        """A verb raises ProtocolError for a question that makes no sense."""
+        """A verb raises ProtocolError for a malformed request."""
         self._verbs = verbs
         self._hosts = hosts
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """One request (ASGI)."""
+        """Handle one request (ASGI)."""
         headers = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
         }
@@ -99,14 +99,14 @@ class ExtenderApp:
 
 
 def _host(request: _Request) -> str:
-    """The host that the request is addressed to, without its port."""
+    """The host of the Host header, without its port."""
     host = request.headers.get("host", "")
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdecimal() else host
 
 
 async def _body(request: _Request, receive: Receive) -> bytes:
-    """The whole body. Raises _Refusal for one that is too long or too slow, and ClientGone."""
+    """The whole body. Raises _Refusal if it is too long or too slow, and ClientGone."""
     try:
         return await read_body(
             request.headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX
@@ -120,7 +120,7 @@ async def _body(request: _Request, receive: Receive) -> bytes:
 
 
 async def _refuse(send: Send, refusal: _Refusal) -> None:
-    """Say why, and hang up: the rest of the request may never come."""
+    """Send the refusal and close the connection: the rest of the request may never arrive."""
     line = " ".join(str(refusal).split()) + "\n"
     more = [(b"connection", b"close")]
     if refusal.status is HTTPStatus.METHOD_NOT_ALLOWED:

@@ -1,4 +1,4 @@
-"""ExtenderCaller: the port through which a world asks extenders."""
+"""ExtenderCaller: how a world calls extenders."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ Answer = ExtenderAnswered | CommandFailed
 
 
 class ExtenderCaller(Protocol):
-    """Whoever can reach the extenders of the configuration."""
+    """Calls the extenders of a configuration."""
 
     def call(self, call: CallExtender, body: bytes) -> Answer:
-        """What the extender says to `body`; a CommandFailed if it says nothing in time."""
+        """The extender's answer to `body`; CommandFailed if it does not answer in time."""
         ...
 
 
 class NoExtenders:
-    """Nobody can be reached."""
+    """Fails every call: no extenders are configured."""
 
     def call(self, call: CallExtender, body: bytes) -> Answer:
-        """A refusal."""
+        """Return CommandFailed."""
         return CommandFailed(call, FailureReason.INTERNAL_ERROR, "no extender can be reached here")
 
 
 def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCaller]:
-    """Whoever reaches `extenders` over HTTP; connections are closed at the end of the context."""
+    """An HTTP client for `extenders`; its connections are closed at the end of the context."""
     if not extenders:
         return nullcontext(NoExtenders())
-    # Only who has extenders pays for the library that reaches them.
+    # Imported only where there are extenders: loading aiohttp takes time.
     from fairlead.worlds.extender.client import HttpExtenders  # noqa: PLC0415
 
     return HttpExtenders(extenders)
 
 
 def has_bound(answer: Answer) -> bool:
-    """Whether an extender that was asked to bind says that it did."""
+    """Whether an extender's answer to bind reports success."""
     if isinstance(answer, CommandFailed) or answer.status != HTTPStatus.OK:
         return False
     try:

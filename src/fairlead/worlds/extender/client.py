@@ -1,7 +1,8 @@
-"""HttpExtenders: extenders asked over HTTP, one call after the other.
+"""HttpExtenders: calls extenders over HTTP, one call at a time.
 
-A call is over when its time is (`httpTimeout`), however slowly an extender drips; and an answer
-that never ends is not read to its end. While an extender thinks, this process waits.
+A call ends after `httpTimeout`, however slowly the extender sends, and an answer that exceeds the
+maximum size is not read to its end. This process waits while an extender works.
+
 upstream: pkg/scheduler/extender.go: makeTransport, send
 """
 
@@ -24,15 +25,15 @@ from fairlead.engine.scheduling.extender.extender import Extender, ExtenderTls
 from fairlead.worlds.extender.caller import Answer
 
 ANSWER_BYTES_MAX: Final = 64 << 20
-# In the words of Go's client, which users of extenders know.
+# The message of Go's client, which users of extenders know.
 TIMED_OUT: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 TOO_LONG: Final = f"the answer is longer than {ANSWER_BYTES_MAX} bytes"
-_TURNS_TO_NOTICE: Final = 3  # the end is read, the transport closed, the connection dropped
+_TURNS_TO_NOTICE: Final = 3  # read the EOF, close the transport, drop the connection
 _JSON: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 class TlsError(ValueError):
-    """Certificates or keys of an extender that cannot be used; `field` says which."""
+    """An extender's certificate or key cannot be used; `field` names the field of tlsConfig."""
 
     def __init__(self, field: str, problem: str) -> None:
         """`field` is a field of tlsConfig."""
@@ -42,7 +43,7 @@ class TlsError(ValueError):
 
 
 class HttpExtenders:
-    """Use as a context: connections are kept between calls, and closed at its end."""
+    """Calls extenders over HTTP; a context manager that keeps connections between calls."""
 
     def __init__(self, extenders: Sequence[Extender]) -> None:
         """Nothing is connected yet. Raises TlsError."""
@@ -62,7 +63,7 @@ class HttpExtenders:
         self._runner.close()
 
     def call(self, call: CallExtender, body: bytes) -> Answer:
-        """See `ExtenderCaller`; not to be called from within a running event loop."""
+        """See `ExtenderCaller`; must not be called from within a running event loop."""
         return self._runner.run(self._call(call, body))
 
     async def _call(self, call: CallExtender, body: bytes) -> Answer:
@@ -93,9 +94,10 @@ class HttpExtenders:
             return ExtenderAnswered(call, response.status, answer)
 
     async def _connections(self) -> aiohttp.ClientSession:
-        """The kept connections, without those that were closed since the last call.
+        """The client session, without connections that were closed since the last call.
 
-        The loop stands still between calls; its turns here take note of who has hung up.
+        The event loop does not run between calls, so it first runs a few iterations to notice
+        closed connections.
         """
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=_JSON)
@@ -115,9 +117,9 @@ def _server_name(extender: Extender) -> str | None:
 
 
 def tls_context(extender: Extender) -> ssl.SSLContext:
-    """How connections to `extender` are secured. Raises TlsError.
+    """The TLS context for connections to `extender`. Raises TlsError.
 
-    Without certificates to trust, an extender with enableHTTPS is not verified, as upstream does.
+    Without a CA, an extender with enableHTTPS is not verified, as in upstream.
     """
     tls = extender.tls or ExtenderTls()
     context = _trusting(tls)
@@ -131,7 +133,7 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
 
 
 def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
-    """Data takes precedence over files."""
+    """The context that trusts the CA of `tls`; data takes precedence over files."""
     try:
         if tls.ca_data:
             return ssl.create_default_context(cadata=tls.ca_data.decode("ascii"))
@@ -142,7 +144,7 @@ def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
 
 
 def _prove(context: ssl.SSLContext, tls: ExtenderTls) -> None:
-    """Show a certificate; Python reads these from files only, so data passes through one."""
+    """Load the client certificate; Python reads files only, so data is written to one."""
     with TemporaryDirectory(prefix="fairlead-") as folder:
         cert = _as_file(Path(folder) / "cert", tls.cert_data) or tls.cert_file
         key = _as_file(Path(folder) / "key", tls.key_data) or tls.key_file

@@ -1,7 +1,7 @@
-"""What is POSTed to an extender: the question, with the objects it is about put in whole.
+"""The body of an HTTP call to an extender, with whole objects filled in.
 
-A command names pods and nodes; the world that holds them as JSON fills them in. One that has just
-gone is sent by its identity alone: the scheduler asked when it was still there.
+A command names pods and nodes; the world that stores them as JSON fills them in. An object that was
+deleted in the meantime is sent as its identity alone, because it existed when the scheduler called.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Find = Callable[[ObjectRef], Json | None]
 
 
 def held_by(store: Store, ref: ObjectRef) -> Json | None:
-    """What `ref` means in `store`, None if it has gone, or another has taken its name."""
+    """The object `ref` refers to; None if it is gone or its name belongs to another object."""
     kind = find_kind(ref.kind)
     found: Json | None = None if kind is None else store.find(kind, ref.namespace, ref.name)
     is_same = found is not None and ref.uid in ("", found["metadata"].get("uid"))
@@ -35,7 +35,7 @@ def held_by(store: Store, ref: ObjectRef) -> Json | None:
 
 
 def request_body(call: CallExtender, find: Find) -> bytes:
-    """The body of `call`; `find` gives objects as JSON values, None for those that are gone."""
+    """The body of `call`; `find` returns objects as JSON values, None for those that are gone."""
     match call.verb:
         case ExtenderVerb.FILTER | ExtenderVerb.PRIORITIZE:
             return encode(_about_nodes(call, find))

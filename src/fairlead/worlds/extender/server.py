@@ -1,7 +1,7 @@
-"""serve_extender: an extender on a socket, until somebody ends this process.
+"""serve_extender: serves an extender on a socket until SIGINT or SIGTERM.
 
-Questions are answered one after the other in the order in which they are complete: what a plugin
-is asked takes the processor, and its beliefs have one owner.
+Requests are handled one at a time, in the order in which their bodies are complete: plugins are
+bound by the processor, and the adviser's state has a single writer.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ GRACE_SECONDS: Final = 5
 
 
 class _Server(uvicorn.Server):
-    """Says when it is there; leaves in good order when asked to, at once when asked twice."""
+    """Reports when it is ready; the first signal stops it gracefully, the second one at once."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Begin to accept."""
+        """Start to accept connections."""
         await super().startup(sockets)
         self._on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal to end; unlike uvicorn's, it is not raised again afterwards."""
+        """Handle a termination signal; unlike uvicorn, it does not raise it again later."""
         self.force_exit = self.should_exit
         self.should_exit = True
 
 
 def make_server(app: ExtenderApp, on_ready: Callable[[], None]) -> uvicorn.Server:
-    """`app` behind uvicorn; `on_ready` is called when it accepts connections."""
+    """A uvicorn server for `app`; `on_ready` is called when it accepts connections."""
     config = uvicorn_config(
         app, limit_concurrency=CONNECTIONS_MAX, timeout_graceful_shutdown=GRACE_SECONDS
     )
@@ -59,7 +59,7 @@ def serve_extender(
     api_server: str = "",
     on_ready: Callable[[], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM; bindings are made at `api_server`, or refused without."""
+    """Serve until SIGINT or SIGTERM; bind pods through `api_server`, refuse to bind without one."""
 
     async def serve() -> None:
         async with _binding(api_server) as bind:

@@ -1,5 +1,5 @@
 """The local world: the engine behind an API server that kubectl and every client can talk to.
 
-One process, one thread, one store: what clients write, controllers are told; what controllers
-command is done to the same objects. Time is the machine's, or steered.
+One process, one thread, one store. Clients' writes reach the controllers, and controllers' commands
+change the same objects. Time is the machine's, or is steered.
 """

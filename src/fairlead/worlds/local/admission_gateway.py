@@ -1,7 +1,7 @@
-"""AdmissionGateway: controllers' writes pass webhooks and policies, as any client's do.
+"""AdmissionGateway: controllers' writes pass webhooks and policies, as clients' writes do.
 
-The webhooks are called over HTTP by the event loop that runs the cluster; until they have answered,
-the command is pending. Without an event loop the webhooks are skipped. Events skip admission.
+The event loop that runs the cluster calls the webhooks over HTTP; a command is pending until they
+have answered. Without an event loop the webhooks are skipped. Events skip admission.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ADMISSION_KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:
-    """A command that waits for the webhook `call`, with what it has received so far."""
+    """A command that waits for the webhook `call`, with the answers received so far."""
 
     issued: Issued
     call: WebhookCall
@@ -80,7 +80,7 @@ class AdmissionGateway:
         answers: Mapping[str, WebhookAnswer] = NO_ANSWERS,
         drawn: tuple[str, ...] = (),
     ) -> Outcome | None:
-        """Perform a command in its `detailed` form; its outcome, None while it is pending."""
+        """Perform a command in its `detailed` form; return its outcome, None while pending."""
         user = self._user(issued) if self._has_admission_objects() else None
         write_of = self.write_of(issued.issuer, now, user, answers)
         if user is None:

@@ -1,4 +1,4 @@
-"""LocalClock: the time in a local world, which may run fast, stand still or jump ahead."""
+"""LocalClock: the clock of a local world, which can run faster, stop or jump ahead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 
 class LocalClock:
-    """Runs `speed` times as fast as the machine's clock, from `start` (ns since 1970) on."""
+    """Runs `speed` times as fast as the machine's clock, from `start` (ns since 1970)."""
 
     def __init__(
         self,
@@ -19,9 +19,9 @@ class LocalClock:
         paused: bool = False,
         monotonic: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        """`start` None is now."""
+        """`start` None means the machine's current time."""
         self._monotonic = monotonic
-        # The one place where a local world learns what time it is.
+        # The only place where a local world reads the machine's clock.
         self._base = time.time_ns() if start is None else start  # noqa: TID251
         self._since = monotonic()
         self._speed = speed
@@ -29,33 +29,33 @@ class LocalClock:
 
     @property
     def speed(self) -> float:
-        """Seconds here per second outside, while it is not paused."""
+        """Simulated seconds per real second while the clock is not paused."""
         return self._speed
 
     @property
     def is_paused(self) -> bool:
-        """Whether time stands still but for jumps."""
+        """Whether the clock stands still except for jumps."""
         return self._paused
 
     def now(self) -> Instant:
-        """What time it is."""
+        """The current time."""
         if self._paused:
             return self._base
         return self._base + int((self._monotonic() - self._since) * self._speed)
 
     def jump_to(self, instant: Instant) -> None:
-        """Let it be `instant`, unless that is past."""
+        """Set the time to `instant`, unless that is past."""
         now = self.now()
         self._base, self._since = max(now, instant), self._monotonic()
 
     def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        """Go on from now at another speed, or not at all."""
+        """Change the speed, or pause and resume, from now on."""
         self._base, self._since = self.now(), self._monotonic()
         self._speed = self._speed if speed is None else speed
         self._paused = self._paused if paused is None else paused
 
     def seconds_until(self, instant: Instant) -> float | None:
-        """How long it takes outside until it is `instant` here; None while time stands still."""
+        """Real seconds until the clock shows `instant`; None while it is paused."""
         if self._paused:
             return None
         left: DurationNs = instant - self.now()

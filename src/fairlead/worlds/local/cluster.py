@@ -1,4 +1,4 @@
-"""LocalCluster: store, API server and life put together."""
+"""LocalCluster: a store, an API server and a control plane in one process."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ from fairlead.worlds.local.strategies import LOCAL_API_SERVER
 
 METRICS: Final = "metrics"
 _CONTROLLERS: Final = "workloads"
-# What can be left out.
+# Parts of the control plane that can be left out.
 PARTS: Final = (*ENGINE_PARTS, METRICS)
-# A third more than upstream knows to work (150,000); they take some 2 GiB.
+# A third more than the 150,000 pods that upstream is tested with; they take some 2 GiB.
 PODS_MAX: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalOptions:
-    """What a local cluster is to be like; `address` is the host and port that clients are told.
+    """Options of a local cluster; `address` is the host and port that clients connect to.
 
-    `authority` is the PEM text of the CA that clients inside the cluster should trust, and
-    `authority_key` of its key, "" where nobody signs with it; `without` names those of PARTS to
-    leave out; `pods_max` is how many pods there may be.
+    `authority` is the PEM text of the CA that clients inside the cluster should trust;
+    `authority_key` is its key, "" if nothing is signed with it. `without` names those of PARTS to
+    leave out. `pods_max` limits the number of pods.
     """
 
     nodes: int = 3
@@ -74,7 +74,7 @@ class LocalOptions:
 
 
 class LocalCluster:
-    """A cluster in this process. Single writer: one call after the other."""
+    """A cluster in this process. Single writer: calls must not overlap."""
 
     def __init__(
         self,
@@ -84,10 +84,10 @@ class LocalCluster:
         account_key: str,
         journal: WriteAheadLog | None = None,
     ) -> None:
-        """Start with what is in `journal`, or the nodes asked for where that is nothing.
+        """Start with the contents of `journal`, or with new nodes if it is empty.
 
-        `users` are known by their tokens; `account_key` is the PEM text of the P-256 key that
-        signs the tokens of service accounts.
+        `users` are keyed by their tokens; `account_key` is the PEM text of the P-256 key that signs
+        the tokens of service accounts.
         """
         self.clock = clock
         ids = ReplayedIds(RandomIds())

@@ -1,7 +1,7 @@
-"""The user as which an issuer sends a command, as admission webhooks and policies see it.
+"""The user that sends a command, as admission webhooks and policies see it.
 
-Controllers of the controller manager use one service account each. Where one controller of ours
-stands for several of upstream's, the account follows from the kind that the command is about.
+Each controller of kube-controller-manager has its own service account. Where one Fairlead
+controller does the work of several upstream ones, the account follows from the command's kind.
 
 upstream: cmd/kube-controller-manager/names/controller_names.go, pkg/kubelet, pkg/scheduler
 """
@@ -42,7 +42,7 @@ Object = Mapping[str, Any]
 
 
 def user_of(issued: Issued, old: Object | None) -> User:
-    """The user of the command's issuer; `old` is the stored object that the command is about."""
+    """The user of the command's issuer; `old` is the stored object that the command changes."""
     match issued.issuer.component:
         case Component.SCHEDULER:
             return authenticated("system:kube-scheduler")
@@ -63,7 +63,7 @@ def _node(issued: Issued, old: Object | None) -> str:
 
 
 def _account(issued: Issued, old: Object | None) -> str:
-    """The account of the controller that owns the object, or that looks after its kind."""
+    """The account of the controller that owns the object or manages its kind."""
     command = issued.command
     subject = command.manifest if isinstance(command, CreateObject) else old or {}
     references = subject.get("metadata", {}).get("ownerReferences") or ()

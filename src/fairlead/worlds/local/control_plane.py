@@ -2,7 +2,7 @@
 
     client --request--> store --changes--> engine --commands--> store --changes--> watches
 
-Nothing here waits: the event loop calls `run_until` with the time after each change and when
+Nothing here blocks: the event loop calls `run_until` with the time after each change and when
 `next_due` has come.
 """
 
@@ -39,9 +39,9 @@ from fairlead.worlds.local.controllers.service_cidr import ServiceCidrs
 from fairlead.worlds.local.events.writer import HOST
 from fairlead.worlds.local.world import LocalWorld, StoreListener
 
-# Containers end as soon as they are asked to; users need not wait for grace periods.
+# Containers stop immediately, so users need not wait for grace periods.
 STOPPING: Final[DurationNs] = seconds(1)
-# A container with `stdinOnce` ends after this time, because nobody can attach to it.
+# A container with `stdinOnce` ends after this time, because attach is not supported.
 LISTENING: Final[DurationNs] = seconds(2)
 OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(
@@ -53,7 +53,7 @@ OBSERVED: Final = EngineConfig(
 
 
 class ControlPlane:
-    """All controllers of a cluster. Not reentrant: one call after the other."""
+    """All controllers of a cluster. Not reentrant: calls must not overlap."""
 
     def __init__(  # noqa: PLR0913 - what a cluster is made of
         self,
@@ -67,11 +67,11 @@ class ControlPlane:
         listeners: Sequence[StoreListener] = (),
         host: str = HOST,
     ) -> None:
-        """Begin at `now` with what is in `store`.
+        """Start at `now` with the contents of `store`.
 
-        `authority` is the PEM text of the CA that every namespace shows, "" for none; `without`
-        names parts of the engine to leave out; `controllers` act besides the engine's own;
-        `listeners` see changes first; `host` is where controllers state that they run.
+        `authority` is the PEM text of the CA that every namespace publishes, "" for none. `without`
+        names parts of the engine to leave out; `controllers` run in addition to the engine's own;
+        `listeners` see changes first. `host` is the host name that controllers report.
         """
         storage = store.storage
         own: tuple[Controller, ...] = (
@@ -83,7 +83,7 @@ class ControlPlane:
         has_kubelets = config.kubelet.tends_pods and "kubelet" not in without
         self._world = LocalWorld(store, listeners, host, has_kubelets=has_kubelets)
         self._world.show_all(now)
-        # What clients rely on exists before the first request; pods make no difference to it.
+        # Objects that clients rely on exist before the first request; they do not depend on pods.
         self._world.tell(ObjectsLoaded(_views(store, excluding=POD)))
         Driver(Engine(Cluster(), own), self._world, now=now).run(now)
         config = replace(config, start=now)
@@ -93,7 +93,7 @@ class ControlPlane:
 
     @property
     def pending(self) -> deque[PendingCommand]:
-        """Commands that wait for webhooks; whoever takes one calls the webhook and `resume`."""
+        """Commands that wait for webhooks; callers call the webhook and then `resume`."""
         self._world.gateway.calls_webhooks = True
         return self._world.gateway.pending
 
@@ -102,20 +102,20 @@ class ControlPlane:
         self._world.resume(pending, answer, now)
 
     def next_due(self) -> Instant | None:
-        """When the engine has something to do next, None when only a change can give it work."""
+        """When the engine has something due next; None when only a change can cause work."""
         return self._driver.next_due()
 
     @property
     def is_settled(self) -> bool:
-        """Whether no change is unseen and no command unperformed."""
+        """Whether every change was handled and every command performed."""
         return self._driver.is_settled
 
     def run_until(
         self, instant: Instant, *, stop_when: Callable[[], bool] | None = None
     ) -> Instant:
-        """Run until `instant` or until `stop_when` holds; the time that was reached.
+        """Run until `instant` or until `stop_when` holds; return the time that was reached.
 
-        What is left undone is due next. Raises LivelockError.
+        Unfinished work is due at once. Raises LivelockError.
         """
         self._driver.pass_time(instant)
         until = max(instant, self._driver.now)
@@ -124,7 +124,7 @@ class ControlPlane:
 
 
 def _views(store: Store, excluding: Kind | None = None) -> list[ApiObject]:
-    """Everything that can be decoded, kind by kind."""
+    """The typed views of all objects that can be decoded, kind by kind."""
     kinds = (kind for kind in store.storage.kinds() if is_watched(kind) and kind is not excluding)
     objects = [obj for kind in kinds for obj in store.list(kind)]
     return [view for obj in objects if (view := _view(obj)) is not None]

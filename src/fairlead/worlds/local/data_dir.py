@@ -1,11 +1,13 @@
-"""DataDir: where a local cluster lives on when its process ends, and what it is known by.
+"""DataDir: the directory in which a local cluster persists its objects, CA, keys and users.
 
-    DIR/objects.db     what is stored          DIR/ca.crt, ca.key    the authority
-    DIR/accounts.key   signs accounts' tokens  DIR/tokens            token,user,uid,"group,..."
+    DIR/objects.db        stored objects
+    DIR/ca.crt, ca.key    the CA
+    DIR/accounts.key      signs service account tokens
+    DIR/tokens            token,user,uid,"group,..."
 
-Only the user may read any of it.
+All files are readable by the user only.
 
-upstream: kube-apiserver's --token-auth-file has the form of `tokens`
+upstream: kube-apiserver's --token-auth-file has the format of `tokens`
 """
 
 from __future__ import annotations
@@ -40,19 +42,19 @@ _TOKENS: Final = "tokens"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataDir:
-    """`users` by token; `token_of` finds one's token by name."""
+    """The CA, keys and users of a cluster; `users` is keyed by token."""
 
     authority: CertificateKeyPair
     account_key: str
     users: Mapping[str, User]
 
     def token_of(self, name: str) -> str:
-        """The token of a user that is known here."""
+        """The token of a known user."""
         return next(token for token, user in self.users.items() if user.name == name)
 
 
 def new_data_dir(users: Iterable[User], now: datetime) -> DataDir:
-    """A home that is not kept, for the administrator and `users`."""
+    """A DataDir in memory only, for the administrator and `users`."""
     return DataDir(
         authority=new_authority(now),
         account_key=new_authority(now).key,
@@ -61,24 +63,24 @@ def new_data_dir(users: Iterable[User], now: datetime) -> DataDir:
 
 
 def open_data_dir(directory: Path, users: Iterable[User], now: datetime) -> DataDir:
-    """The home in `directory`, made if there is none; `users` it does not know are added.
+    """Open the data directory, creating it if needed; new `users` are added.
 
-    Those it knows keep their tokens, and are in the groups that are named now, if any are.
-    Raises OSError when the directory cannot be written, ValueError for a file that is not ours.
+    Users that exist already keep their tokens and get the groups given now, if any. Raises OSError
+    when the directory cannot be written, ValueError for a file in another format.
     """
     found = _read(directory)
     fresh = new_data_dir(users, now)
     if found is None:
         _write(directory, fresh)
         return fresh
-    home = replace(found, users=_joined(found.users, fresh.users))
+    home = replace(found, users=_merged_users(found.users, fresh.users))
     if home != found:
         _write(directory, home)
     return home
 
 
 def objects_file(directory: Path) -> Path:
-    """The file of the journal, which only the user may read; `directory` is made if need be.
+    """The path of the write-ahead log, readable by the user only; `directory` is created if needed.
 
     Raises OSError.
     """
@@ -88,17 +90,17 @@ def objects_file(directory: Path) -> Path:
     return path
 
 
-def _joined(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
-    """Who was known, and who is named now, by their tokens."""
+def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
+    """The existing and the newly given users, by token."""
     by_name = {user.name: user for user in named.values()}
     known = {user.name for user in found.values()}
-    kept = {token: _regrouped(user, by_name.get(user.name)) for token, user in found.items()}
-    return kept | {token: user for token, user in named.items() if user.name not in known}
+    regrouped = {token: _regrouped(user, by_name.get(user.name)) for token, user in found.items()}
+    return regrouped | {token: user for token, user in named.items() if user.name not in known}
 
 
 def _regrouped(user: User, named: User | None) -> User:
-    is_told = named is not None and named.groups != (AUTHENTICATED,)
-    return structs.replace(user, groups=named.groups) if is_told and named is not None else user
+    has_groups = named is not None and named.groups != (AUTHENTICATED,)
+    return structs.replace(user, groups=named.groups) if has_groups and named is not None else user
 
 
 def _read(directory: Path) -> DataDir | None:

@@ -1,7 +1,7 @@
 """Field managers: records what each component writes in metadata.managedFields.
 
-Controllers write the same again and again: pods of one template, and reports about them. What a
-new object's entries are is remembered by its text, and equal sets of fields are kept once.
+Controllers often write the same fields: pods of one template, and status updates of them. The
+entries of a new object are cached by its content, and equal sets of fields are stored once.
 
 upstream: apimachinery/pkg/util/managedfields
 """
@@ -25,22 +25,22 @@ _EVENT: Final = "Event"
 
 
 def controllers_write(kind: Kind, subresource: str, now: Instant) -> Write:
-    """How a controller writes a kind, or a part of it, that no command is about."""
+    """How a controller writes a kind, or a subresource of it, outside of any command."""
     return Write(
         track=track(kind, Component.CONTROLLER_MANAGER.value, _OPERATION, subresource, now)
     )
 
 
 class FieldManagers:
-    """Notes who wrote what; what is remembered changes how fast that goes, and nothing else."""
+    """Records the field manager of each write; the caches affect speed only."""
 
     def __init__(self) -> None:
-        """Nothing is remembered."""
+        """The caches start empty."""
         self._entries: dict[bytes, list[Json]] = {}
         self._fields: dict[bytes, Json] = {}
 
     def of(self, component: Component, kind: Kind, subresource: str, now: Instant) -> Track:
-        """Notes on an object of `kind` what `component` writes of it, or of a part of it."""
+        """Records `component` as the manager of what it writes to `kind` or a subresource."""
         noted = track(kind, component.value, _OPERATION, subresource, now)
 
         def signed(old: Json | None, new: Json) -> Json:
@@ -72,7 +72,7 @@ class FieldManagers:
 
 
 def registered(nodes: Iterable[Json], now: Instant) -> Iterator[Json]:
-    """New nodes, of which all say the same fields, as their kubelets have written them."""
+    """New nodes with their kubelets' managed fields; all nodes must set the same fields."""
     entries: list[Json] = []
     for node in nodes:
         if not entries:
@@ -85,13 +85,13 @@ def registered(nodes: Iterable[Json], now: Instant) -> Iterator[Json]:
 
 
 def _nameless(obj: Json) -> Json:
-    """`obj` without its name, which is in no set of fields."""
+    """`obj` without its name, which no set of fields contains."""
     meta = {key: value for key, value in obj["metadata"].items() if key != "name"}
     return {**obj, "metadata": meta}
 
 
 def _shape(event: Json) -> Json:
-    """Which fields an event has, and those of what it is about: no two events say the same."""
+    """The fields an event sets, and those of its nested objects, without their values."""
     return {
         key: sorted(value) if isinstance(value, dict) else not value for key, value in event.items()
     }

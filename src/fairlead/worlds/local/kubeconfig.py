@@ -27,10 +27,11 @@ def kubeconfig(
     others: Mapping[str, str] = NO_OTHERS,
     pairs: Mapping[str, CertificateKeyPair] = NO_PAIRS,
 ) -> str:
-    """The text for `server` (a URL); `authority` is the PEM text of its CA, "" without TLS.
+    """The kubeconfig for `server` (a URL); `authority` is the CA's PEM text, "" without TLS.
 
-    The administrator has `token`; `others` are further users' tokens by name, each with a context
-    of that name. Who is in `pairs` (by the name of the context) shows a certificate instead.
+    The administrator has `token`; `others` are the tokens of further users by name, each with a
+    context of that name. Users in `pairs` (by context name) authenticate by client certificate
+    instead.
     """
     cluster: dict[str, Any] = {"server": server}
     if authority:
@@ -61,7 +62,7 @@ def _data(text: str) -> str:
 
 
 def is_of_a_local_cluster(text: bytes) -> bool:
-    """Whether `text` is a kubeconfig that knows local clusters alone, as `kubeconfig` makes it."""
+    """Whether `text` is a kubeconfig with local clusters only, as `kubeconfig` writes it."""
     try:
         config = yaml.safe_load(text)
         return [cluster["name"] for cluster in config["clusters"]] == [NAME]
@@ -70,7 +71,7 @@ def is_of_a_local_cluster(text: bytes) -> bool:
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write what only the user may read, all of it or nothing; into a device or a pipe as it is.
+    """Write a file that only the user may read, atomically; devices and pipes are written directly.
 
     Raises OSError.
     """

@@ -1,7 +1,7 @@
-"""Stores where the Service `kubernetes` leads to, past validation.
+"""Stores the endpoints of the Service `kubernetes` without validation.
 
-A local API server may listen on a loopback address, which validation refuses in Endpoints and
-EndpointSlices, because clients must not lead a Service to the machine of the server.
+A local API server may listen on a loopback address. Validation refuses these in Endpoints and
+EndpointSlices, because clients must not direct a Service to the server's own machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS: Final = {one.kind: one for one in (ENDPOINTS, ENDPOINT_SLICE)}
 
 
 def is_own_endpoints(issued: Issued) -> bool:
-    """Whether the API server writes its own endpoints."""
+    """Whether the command is the API server's write to its own endpoints."""
     command = issued.command
     return (
         issued.issuer.component is Component.API_SERVER
@@ -35,7 +35,7 @@ def is_own_endpoints(issued: Issued) -> bool:
 def store_own_endpoints(
     store: Store, command: Command, now: Instant, write_of: Callable[[Kind, str], Write]
 ) -> None:
-    """Create or change the endpoints that `command` is about. Raises ApiError."""
+    """Create or update the endpoints of `command`. Raises ApiError."""
     assert isinstance(command, CreateObject | PatchObject)
     target, kind = command.target, _KINDS[command.target.kind]
     write = write_of(kind, "")

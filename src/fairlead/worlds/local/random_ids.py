@@ -1,4 +1,4 @@
-"""RandomIds: uids and suffixes that were never given before, by chance."""
+"""RandomIds: random uids and name suffixes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 TOKEN_BYTES: Final = 32
 UID_BYTES: Final = 16
 BYTES_AT_ONCE: Final = 4_096
-# Bytes beyond the last whole round of letters would make some letters likelier than others.
+# Larger bytes are rejected, so that every letter is equally likely.
 _FAIR: Final = 256 - 256 % len(SUFFIX_ALPHABET)
 
 
 def new_token() -> str:
-    """A secret by which somebody is known."""
+    """A random bearer token."""
     return token_urlsafe(TOKEN_BYTES)
 
 
 class RandomIds:
-    """The source of ids of a world in which nothing is replayed.
+    """The id source of worlds that are not replayed.
 
-    Chance is asked for in large pieces: each question waits for the machine.
+    Random bytes are read in large blocks, because each system call takes time.
     """
 
     def __init__(self) -> None:
-        """Nothing was given yet."""
+        """Nothing is read yet."""
         self._left = b""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:

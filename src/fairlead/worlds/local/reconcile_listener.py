@@ -1,6 +1,6 @@
-"""ReconcileListener: runs the API server's own reconcilers after Services have changed.
+"""ReconcileListener: runs the API server's own reconcilers after controllers change Services.
 
-The server runs them after each request; Services that controllers change come without a request.
+The server runs them after each request, but controllers' changes come without a request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class ReconcileListener:
     """A StoreListener."""
 
     def __init__(self, reconcile: Callable[[Instant], None]) -> None:
-        """`reconcile` lets the server write what is due."""
+        """`reconcile` performs the writes that are due."""
         self._reconcile = reconcile
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:

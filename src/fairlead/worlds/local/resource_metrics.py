@@ -1,11 +1,11 @@
-"""What pods and nodes use, as a metrics server would measure it, for `kubectl top`.
+"""Resource metrics of pods and nodes (metrics.k8s.io), for `kubectl top`.
 
-Nothing runs, so usage is a function of what is written down. A container uses what it requests, or
-next to nothing where it requests nothing. The annotation `fairlead.dev/usage` of a pod says
-otherwise, for all its containers together, who share it in proportion to what they would use by
-themselves. A node uses what its pods use and what its own annotation says of the system.
+Nothing runs, so usage is a function of the objects. A container uses its requests, or a small idle
+amount without requests. A pod's annotation `fairlead.dev/usage` overrides the total of its
+containers, which share it in proportion to what they would use otherwise. A node uses the sum of
+its pods plus its own annotation, which stands for system daemons.
 
-Measured are pods that run, on nodes whose kubelets answer.
+Only running pods on nodes with a reachable kubelet are measured.
 
 upstream: metrics-server's pkg/api/{node,pod}.go, pkg/storage
 """
@@ -43,14 +43,14 @@ from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.usage import CPU, NOTHING, USAGE, Usage, parse_usage
 
-# Thousandths of cpu, bytes of memory.
+# CPU in thousandths, memory in bytes.
 Amounts = dict[str, int]
 
 MEMORY: Final = "memory"
 WINDOW: Final = "15s"  # upstream: metrics-server's --metric-resolution
-# What a container uses that requests nothing.
+# The usage of a container without requests.
 IDLE: Final[Mapping[str, int]] = {CPU: 1, MEMORY: 8 << 20}
-# Whoever may look at pods may look at what they use.
+# Users who may read pods may read their metrics.
 _READER: Final[Json] = {
     "apiVersion": CLUSTER_ROLE.api_version,
     "kind": CLUSTER_ROLE.kind,
@@ -66,7 +66,7 @@ _READER: Final[Json] = {
         }
     ],
 }
-# Whoever looks for a metrics server finds that there is one.
+# Clients find a metrics server by its APIService.
 _SERVICE: Final[Json] = {
     "apiVersion": API_SERVICE.api_version,
     "kind": API_SERVICE.kind,
@@ -78,7 +78,7 @@ _SERVICE: Final[Json] = {
         "versionPriority": 100,
     },
 }
-# What a metrics server adds to the objects that a cluster begins with.
+# Objects that a metrics server adds to a new cluster.
 MEASUREMENTS: Final = (_READER, _SERVICE)
 _MEASURED: Final = (CPU, MEMORY)
 _READ: Final = {CPU: milli_value, MEMORY: whole_value}
@@ -89,7 +89,7 @@ _FIELDS: Final = (
 
 
 def measured(storage: Storage) -> Mapping[Kind, ComputedObjects]:
-    """What a metrics server adds to the API, of what is in `storage`."""
+    """The kinds that a metrics server adds to the API, computed from `storage`."""
     return {NODE_METRICS: _Nodes(storage), POD_METRICS: _Pods(storage)}
 
 
@@ -105,11 +105,11 @@ class _Pods:
             used = container_usage(pod)
             if used and pod["spec"].get("nodeName") not in silent:
                 rows = [{"name": name, "usage": _written(one)} for name, one in used.items()]
-                found.append({**_head(pod, now), "containers": rows})
+                found.append({**_metrics_head(pod, now), "containers": rows})
         return found
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """See Observed: no such pod, or one that is not measured."""
+        """See ComputedObjects: there is no such pod, or it is not measured."""
         if self._storage.find(POD, namespace, name) is None:
             return not_found(POD, namespace, name)
         return not_found(replace(POD_METRICS, plural="podmetrics"), "", f"{namespace}/{name}")
@@ -120,9 +120,11 @@ class _Nodes:
         self._storage = storage
 
     def objects(self, namespace: str, now: Instant) -> list[Json]:
-        """See Observed; nodes are in no namespace."""
+        """See ComputedObjects; nodes have no namespace."""
         sums = {
-            node["metadata"]["name"]: {name: _told(node).get(name, 0) for name in _MEASURED}
+            node["metadata"]["name"]: {
+                name: _annotated_usage(node).get(name, 0) for name in _MEASURED
+            }
             for node in _nodes(self._storage)
         }
         for pod in self._storage.unsorted(POD):
@@ -132,13 +134,13 @@ class _Nodes:
                     for name in _MEASURED:
                         total[name] += used[name]
         return [
-            {**_head(node, now), "usage": _written(sums[node["metadata"]["name"]])}
+            {**_metrics_head(node, now), "usage": _written(sums[node["metadata"]["name"]])}
             for node in _nodes(self._storage)
             if not _is_silent(node)
         ]
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """See Observed: no such node, or one that is not measured."""
+        """See ComputedObjects: there is no such node, or it is not measured."""
         if self._storage.find(NODE, "", name) is None:
             return not_found(NODE, "", name)
         return not_found(replace(NODE_METRICS, plural="nodemetrics"), "", name)
@@ -149,20 +151,20 @@ def _nodes(storage: Storage) -> Iterator[Json]:
 
 
 def _is_silent(node: Json) -> bool:
-    """Whether its kubelet answers nobody."""
+    """Whether the node's kubelet is unreachable."""
     rows = node.get("status", {}).get("conditions") or ()
     return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in rows)
 
 
 def container_usage(pod: Json) -> dict[str, Amounts]:
-    """What each running container of `pod` uses, in the order of its spec."""
+    """The usage of each running container of `pod`, in the order of its spec."""
     if pod.get("status", {}).get("phase") != "Running":
         return {}
-    used = {container["name"]: _asked(container) for container in _running(pod)}
-    told = _told(pod)
+    used = {container["name"]: _default_usage(container) for container in _running(pod)}
+    annotated = _annotated_usage(pod)
     for name in _MEASURED:
-        if used and name in told:
-            shares = _shared(told[name], [one[name] for one in used.values()])
+        if used and name in annotated:
+            shares = _split(annotated[name], [one[name] for one in used.values()])
             for one, share in zip(used.values(), shares, strict=True):
                 one[name] = share
     return used
@@ -177,14 +179,14 @@ def _running(pod: Json) -> Iterator[Json]:
                 yield container
 
 
-def _asked(container: Json) -> Amounts:
+def _default_usage(container: Json) -> Amounts:
     requests = (container.get("resources") or {}).get("requests") or {}
     return {
         name: _READ[name](requests[name]) if name in requests else IDLE[name] for name in _MEASURED
     }
 
 
-def _told(subject: Json) -> Usage:
+def _annotated_usage(subject: Json) -> Usage:
     text = (subject["metadata"].get("annotations") or {}).get(USAGE)
     if text is None:
         return NOTHING
@@ -194,8 +196,8 @@ def _told(subject: Json) -> Usage:
         return NOTHING
 
 
-def _shared(total: int, weights: list[int]) -> Iterator[int]:
-    """`total` in parts that are as `weights` are to each other, and sum up to it."""
+def _split(total: int, weights: list[int]) -> Iterator[int]:
+    """Split `total` in proportion to `weights`; the parts add up to `total`."""
     if not sum(weights):
         weights = [1] * len(weights)
     behind, weight_behind = 0, 0
@@ -212,12 +214,12 @@ def _written(used: Mapping[str, int]) -> Json:
     return {CPU: canonical(cpu), MEMORY: canonical(memory)}
 
 
-def _head(subject: Json, now: Instant) -> Json:
-    """What measurements of `subject` begin with; they are made when somebody asks."""
+def _metrics_head(subject: Json, now: Instant) -> Json:
+    """The head of the metrics of `subject`, taken at `now`."""
     meta, timestamp = subject["metadata"], format_timestamp(now)
-    kept = {key: meta[key] for key in ("name", "namespace", "labels") if meta.get(key)}
+    copied = {key: meta[key] for key in ("name", "namespace", "labels") if meta.get(key)}
     return {
-        "metadata": {**kept, "creationTimestamp": timestamp},
+        "metadata": {**copied, "creationTimestamp": timestamp},
         "timestamp": timestamp,
         "window": WINDOW,
     }

@@ -1,4 +1,4 @@
-"""LOCAL_API_SERVER: the API server's registry, with warnings about kinds without a controller."""
+"""LOCAL_API_SERVER: the API server's registry, plus warnings about kinds without a controller."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class StoreListener(Protocol):
 
 
 class LocalWorld:
-    """Performs commands on `store`, and reports what clients and commands have changed there."""
+    """Performs commands on `store`, and reports changes by clients and commands."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class LocalWorld:
         *,
         has_kubelets: bool = False,
     ) -> None:
-        """What `store` contains already must be told by `ObjectsLoaded`.
+        """The initial contents of `store` must be reported by `ObjectsLoaded`.
 
-        `host` is where controllers state that they run; with `has_kubelets` the events of
-        containers are recorded.
+        `host` is the host name that controllers report; with `has_kubelets` container events are
+        recorded.
         """
         self.store = store
         self.extenders: ExtenderCaller = NoExtenders()
@@ -72,11 +72,11 @@ class LocalWorld:
         store.subscribe(self._changes.append)
 
     def tell(self, stimulus: Stimulus) -> None:
-        """Let `stimulus` be told next."""
+        """Queue `stimulus` for the next poll."""
         self._untold.append(stimulus)
 
     def show_all(self, now: Instant) -> None:
-        """Show the listeners everything in the store, as if it were new."""
+        """Show the listeners every object in the store as newly added."""
         for kind in self.store.storage.kinds():
             for obj in self.store.list(kind):
                 change = StoredChange(ChangeType.ADDED, kind, obj, None, 0)
@@ -86,7 +86,7 @@ class LocalWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command; `poll` returns its outcome after what it changed."""
+        """Perform a command; `poll` returns its outcome after the changes it made."""
         command = issued.command
         if isinstance(command, RecordEvent):
             self._events.record(command, issued.issuer.component, now)
@@ -97,7 +97,7 @@ class LocalWorld:
         return None
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
-        """Continue a command whose webhook has answered; it may have to wait for another."""
+        """Continue a command whose webhook has answered; it may have to wait for another one."""
         answers = {**pending.answers, pending.call.key: answer}
         self._do(pending.issued, now, answers, pending.drawn)
 
@@ -125,7 +125,7 @@ class LocalWorld:
             self._untold.append(_outcome_of(command, outcome))
 
     def _annotate(self, command: PatchObject, issuer: Issuer, now: Instant) -> None:
-        """Write a Deployment's annotations as its controller does: with its status.
+        """Write a Deployment's annotations together with its status, as its controller does.
 
         upstream: pkg/controller/deployment/sync.go:getNewReplicaSet, which calls UpdateStatus
         """
@@ -155,7 +155,7 @@ class LocalWorld:
         self._untold.append(outcome)
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """What was not told yet, in order."""
+        """The pending stimuli, in order."""
         self._tell_changes(now)
         untold, self._untold = self._untold, []
         return untold
@@ -177,7 +177,7 @@ class LocalWorld:
 
 
 def _only_annotates(command: PatchObject) -> bool:
-    """Whether a Deployment gets annotations, and perhaps a status with them."""
+    """Whether the command writes a Deployment's annotations, with or without its status."""
     parts = set(command.patch)
     if command.target.kind != DEPLOYMENT.kind or parts - {"status"} != {"metadata"}:
         return False
@@ -185,7 +185,7 @@ def _only_annotates(command: PatchObject) -> bool:
 
 
 def _outcome_of(command: Command, outcome: Outcome) -> Outcome:
-    """The outcome of `command`, which was performed in a more detailed form."""
+    """`outcome` as that of `command`, which was performed in a more detailed form."""
     match outcome:
         case CommandFailed(_, reason, message):
             return CommandFailed(command, reason, message)

@@ -17,6 +17,6 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 def command_line(command: Command, now: Instant) -> str:
-    """The line for `command`, given at `now`; without the line's end."""
+    """The line for `command`, issued at `now`, without a line break."""
     fields = _ENCODER.encode(command).decode()
     return f'{{"t_ns":{now},"command":"{type(command).__name__}",{fields[1:]}'

@@ -32,20 +32,20 @@ class EventList:
         self._events: deque[RecordedEvent] = deque(maxlen=events_max)
 
     def record(self, event: RecordEvent, now: Instant) -> None:
-        """Remember `event`."""
+        """Append `event`."""
         self._events.append(RecordedEvent(now, replace(event, note=cut_note(event.note))))
 
     def to_list(self) -> list[RecordedEvent]:
-        """What is remembered."""
+        """The kept events."""
         return list(self._events)
 
     def __len__(self) -> int:
-        """How many are remembered."""
+        """The number of kept events."""
         return len(self._events)
 
 
 def cut_note(note: str) -> str:
-    """`note` within the API's limit in bytes; what is cut off shows as ` ...`."""
+    """`note` within the API's limit in bytes; a truncated note ends in ` ...`."""
     # upstream: pkg/scheduler/schedule_one.go:truncateMessage
     encoded = note.encode()
     if len(encoded) <= NOTE_BYTES_MAX:

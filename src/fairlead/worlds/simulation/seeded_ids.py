@@ -1,4 +1,4 @@
-"""Ids from a seed: the n-th id of a run is the same in every run with that seed."""
+"""SeededIds: the n-th id of a run is the same in every run with that seed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MASK_64 = (1 << 64) - 1
 
 
 class SeededIds:
-    """The store's source of ids; in the form of random ones (RFC 4122, version 4)."""
+    """The store's id source, with ids in the form of random ones (RFC 4122, version 4)."""
 
     def __init__(self, seed: int) -> None:
         """Equal seeds give equal sequences."""
         self._numbers = _numbers(seed)
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """The next uid; what it is for makes no difference."""
+        """The next uid; the arguments make no difference."""
         high, low = next(self._numbers), next(self._numbers)
         high = high & ~0xF000 | 0x4000  # version 4
         low = low & (_MASK_64 >> 2) | 1 << 63  # variant 1
@@ -37,7 +37,7 @@ class SeededIds:
 
 
 def _numbers(seed: int) -> Iterator[int]:
-    # Another sequence than the tie-break's, which starts from the seed itself.
+    # A different sequence from the tie-break's, which uses the seed itself.
     state = splitmix64(~seed & _MASK_64)
     while True:
         state = (state + 1) & _MASK_64

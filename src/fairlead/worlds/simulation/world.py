@@ -1,12 +1,13 @@
 """SimulatedWorld: virtual time over a store in memory.
 
-Three things make something happen: the engine's commands, the script (`at`), and commands that are
-still in flight when requests take time. Each happens by itself; its net changes to the store are
-reported next, and its outcome after them. So an engine that learns that a command succeeded knows
-what it did.
+There are three sources of events: the engine's commands, the script (`at`), and commands in flight
+when requests take time. They happen one at a time; the net changes to the store are reported next,
+and the command's outcome after them. So an engine that learns that a command succeeded knows its
+effects already.
 
-Extenders are called for real, and no virtual time passes meanwhile. One that binds pods would do so
-at an API server, which does not exist here; where it answers that it has, the world binds the pod.
+Extenders are called for real, and no virtual time passes meanwhile. An extender that binds pods
+would do so at an API server, which does not exist here; if it answers that it has, the world binds
+the pod.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ Act = Callable[[Store, Instant], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """How long requests take from being sent to being applied and answered."""
+    """How long a request takes from being sent to being applied and answered."""
 
     bind: DurationNs = 0
     patch: DurationNs = 0
 
     def of(self, command: Command) -> DurationNs:
-        """How long `command` takes."""
+        """The latency of `command`."""
         match command:
             case Bind():
                 return self.bind
@@ -67,10 +68,10 @@ class Latency:
 
 
 class SimulatedWorld:
-    """A store, a virtual clock and a script, with an engine that acts on them.
+    """A store, a virtual clock and a script, for the engine to act on.
 
-    `last_change` is when an object changed last. `events` holds what controllers recorded.
-    `extenders` calls the scheduler's extenders; there are none unless it is set.
+    `last_change` is the time of the last change to an object. `events` holds the events that
+    controllers recorded. `extenders` calls the scheduler's extenders; there are none by default.
     """
 
     def __init__(
@@ -85,8 +86,8 @@ class SimulatedWorld:
     ) -> None:
         """An empty world at `start`.
 
-        `seed` settles the ids of new objects, `events_max` bounds `events` (None: all), and
-        `command_log` is given the line of each command as it is given.
+        `seed` determines the ids of new objects, `events_max` limits `events` (None: no limit), and
+        `command_log` receives the line of each command when it is issued.
         """
         # No containers run, and dumps may lack images.
         self.store = Store(SeededIds(seed), admission=SIMULATED_ADMISSION)
@@ -105,18 +106,18 @@ class SimulatedWorld:
 
     @property
     def now(self) -> Instant:
-        """What time it is."""
+        """The current virtual time."""
         return self._driver.now
 
     def load(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        """Start with these objects, told as one stimulus. Raises ApiError that names the object."""
+        """Load the initial objects as one stimulus. Raises ApiError that names the object."""
         loaded = self.store.load(manifests, self.now)
         self._untold.append(ObjectsLoaded(list(map(decode, loaded))))
 
     def at(self, due: Instant, act: Act) -> None:
-        """Let `act` happen at `due`; acts of one instant happen in the order they were given.
+        """Call `act` at `due`; calls at equal times keep their order.
 
-        What `act` raises ends the run.
+        An exception that `act` raises ends the run.
         """
         self._agenda.add(due, partial(act, self.store))
 
@@ -127,13 +128,13 @@ class SimulatedWorld:
         stop_when: Callable[[], bool] | None = None,
         on_progress: Callable[[Instant], None] | None = None,
     ) -> None:
-        """Let everything due at or before `until` happen; see `Driver.run`."""
+        """Run everything that is due at or before `until`; see `Driver.run`."""
         self._driver.run(until, stop_when=stop_when, on_progress=on_progress)
 
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Apply a command, now or after its latency; `poll` returns its outcome."""
+        """Perform a command now or after its latency; `poll` returns its outcome."""
         command = issued.command
         if self._command_log is not None:
             self._command_log(command_line(command, now))
@@ -148,7 +149,7 @@ class SimulatedWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """What was not told yet; else what the next due act causes; else nothing."""
+        """The pending stimuli, or else those that the next due event causes, or else none."""
         while not self._untold and self._is_due(now):
             self._due.popleft()(now)
             self._tell_changes(now)
@@ -156,7 +157,7 @@ class SimulatedWorld:
         return untold
 
     def next_event(self) -> Instant | None:
-        """When the script goes on or a command arrives."""
+        """When the next script entry or command in flight is due."""
         return self._agenda.next_due()
 
     def _is_due(self, now: Instant) -> bool:
@@ -170,18 +171,18 @@ class SimulatedWorld:
         self._untold.append(outcome)
 
     def _ask(self, call: CallExtender, now: Instant) -> Stimulus:
-        """What an extender says; where it has bound the pod, that is told first."""
+        """Call an extender; if it has bound the pod, report that first."""
         answer = self.extenders.call(call, request_body(call, partial(held_by, self.store)))
         if call.verb is not ExtenderVerb.BIND or not has_bound(answer):
             return answer
         outcome = perform(self.store, Bind(call.pod, call.nodes[0]), now)
         self._tell_changes(now)
-        if isinstance(outcome, CommandFailed):  # as the API server would have told the extender
+        if isinstance(outcome, CommandFailed):  # the API server would have said so
             return ExtenderAnswered(call, 200, encode(BindingResult(outcome.message)))
         return answer
 
     def _tell_changes(self, now: Instant) -> None:
-        """Turn what just changed into stimuli."""
+        """Queue the stimuli of the latest changes."""
         if self._changes:
             self.last_change = now
             self._untold.extend(map(stimulus_of, net_changes(self._changes)))

@@ -1,7 +1,7 @@
-"""Definitions of the kinds in which whole jobs are written down: PodGroups and Queues.
+"""CustomResourceDefinitions of the kinds a batch scheduler reads: PodGroups and Queues.
 
-Nobody has to install kube-batch or Volcano for them: their scheduler is here. What of their fields
-means something is for the batch scheduler to say, so anything may stand in them.
+Users need not install kube-batch or Volcano, because the batch scheduler is built in. The schemas
+allow any fields; the batch scheduler interprets those it knows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import KINDS, Kind
 
-# What belongs to Kubernetes itself and is alpha is not served by a cluster that nobody told to.
+# An alpha API group of Kubernetes itself is not served by default.
 _ALPHA: Final = "scheduling.k8s.io"
 _SHORT: Final = "scheduling.volcano.sh"
 # upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go:GetAPIApprovalState
@@ -37,7 +37,7 @@ def _definition(kind: Kind) -> Json:
         "listKind": f"{kind.kind}List",
         "plural": kind.plural,
         "singular": kind.singular,
-        # One group alone has them, or kubectl would wonder at each `get pg` whose are meant.
+        # Only one group has short names; otherwise `kubectl get pg` would be ambiguous.
         "shortNames": list(kind.short_names) if kind.group == _SHORT else [],
     }
     version = {

@@ -1,4 +1,4 @@
-"""Nodes to begin with: alike, spread over zones, and known to be well.
+"""The nodes of a new cluster: identical, spread over zones, and Ready.
 
 upstream: pkg/kubelet/nodestatus/setters.go for what a kubelet reports
 """
@@ -30,14 +30,14 @@ _WELL: Final = (
 
 
 def node_manifests(count: int, zones: int, now: Instant) -> Iterator[Json]:
-    """`count` nodes, `node-1` and so on, in turn in `zones` zones, `zone-a` and so on."""
+    """`count` nodes, named `node-1` and so on, assigned in turn to `zone-a` and so on."""
     for number in range(1, count + 1):
         zone = f"zone-{_letters((number - 1) % zones)}"
         yield _node(number, zone, now)
 
 
 def _letters(number: int) -> str:
-    """a, b, ..., z, aa, ab, ..."""
+    """The letters of a zone: a, b, ..., z, aa, ab, ..."""
     letters = ""
     number += 1
     while number:

@@ -1,7 +1,7 @@
 """ApiServiceRegistration: one APIService for each served version of a custom resource group.
 
-They come with the first definition and go with the last one. An APIService without the label
-`automanaged` belongs to somebody else and is left alone.
+They are created with a group's first definition and deleted with its last one. An APIService
+without the label `automanaged` is the user's and is left alone.
 
 upstream: pkg/controlplane/controller/crdregistration/crdregistration_controller.go,
 kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService
@@ -26,14 +26,14 @@ from fairlead.worlds.local.controllers.reactive_controller import (
 
 LABEL: Final = "kube-aggregator.kubernetes.io/automanaged"
 ALWAYS: Final = "true"
-# Below the built-in groups; versions are in the order that their names say.
+# Below the built-in groups; versions are ordered by their names.
 GROUP_PRIORITY: Final = 1_000
 VERSION_PRIORITY: Final = 100
 _KINDS: Final = (CUSTOM_RESOURCE_DEFINITION.kind, API_SERVICE.kind)
 
 
 class ApiServiceRegistration(ReactiveController):
-    """All groups of custom resources."""
+    """Registers the groups of custom resources."""
 
     issuer: ClassVar[Issuer] = API_SERVER
 
@@ -43,7 +43,7 @@ class ApiServiceRegistration(ReactiveController):
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Register and unregister the versions of groups whose definitions changed."""
-        # Both kinds have names of the form `plural.group` or `version.group`.
+        # Definitions and APIServices have names of the form `plural.group` or `version.group`.
         names = [one.metadata.name for one, _ in changes(stimulus) if kind_name(one) in _KINDS]
         groups = dict.fromkeys(name.partition(".")[2] for name in names)
         groups.pop("", None)

@@ -1,16 +1,16 @@
-"""ApiServerRecords: what an API server publishes about itself in `kube-system`.
+"""ApiServerRecords: the objects that an API server publishes about itself in `kube-system`.
 
     ConfigMap extension-apiserver-authentication
         the CA of the client certificates it accepts, for other servers, kube-scheduler and
         kube-controller-manager
     ConfigMap kube-apiserver-legacy-service-account-token-tracking
-        since when uses of legacy tokens are recorded
+        the date since which uses of legacy tokens are recorded
     Lease apiserver-HASH
         its heartbeat; HASH is derived from its host
 
-They exist from the start and come back when they are deleted. There is no front proxy, so its CA is
-left out. Upstream renews the Lease every ten seconds; this one is renewed when the server starts,
-so that an idle cluster stays idle.
+They exist from the start and are recreated when they are deleted. There is no front proxy, so its
+CA is left out. Upstream renews the Lease every ten seconds; this one is renewed when the server
+starts, so that an idle cluster stays idle.
 
 upstream: pkg/controlplane/controller/clusterauthenticationtrust, legacytokentracking;
 pkg/controlplane/apiserver/server.go:labelAPIServerHeartbeatFunc; apiserver/pkg/server/config.go
@@ -45,7 +45,7 @@ _HASH: Final = 16
 
 
 def server_name(host: str) -> str:
-    """The name by which an API server on `host` is known."""
+    """The identity of an API server on `host`."""
     parts = (text.encode() for text in (host, PROGRAM))
     digest = sha256(b"".join(len(part).to_bytes(2, "big") + part for part in parts)).digest()
     return f"apiserver-{b32encode(digest[:_HASH]).decode().rstrip('=').lower()}"
@@ -87,7 +87,7 @@ class ApiServerRecords(ReactiveController):
         return []
 
     def _authentication(self) -> list[Command]:
-        """Add our CA to those that other servers may have written."""
+        """Add this server's CA to those that other servers may have written."""
         if not self._authority:
             return []
         found = self._storage.find(CONFIG_MAP, PLACE, AUTHENTICATION)

@@ -1,6 +1,7 @@
-"""Signers: approved CertificateSigningRequests get certificates of the cluster's own authority.
+"""CertificateSigner: signs approved CertificateSigningRequests with the cluster's CA.
 
-Who shows such a certificate is let in by the name and the groups that are in it.
+A client with such a certificate is authenticated as its common name, in the groups of its
+organizations.
 
 upstream: pkg/controller/certificates/signer/signer.go:handle
 """
@@ -28,7 +29,7 @@ from fairlead.worlds.local.controllers.reactive_controller import (
     kind_name,
 )
 
-# As long as a kube-controller-manager lets them be valid by default, and at least.
+# The longest validity, which is kube-controller-manager's default, and the shortest.
 LONGEST: Final = timedelta(days=365)
 SHORTEST: Final = timedelta(minutes=10)
 _SETTLED: Final = ("Denied", "Failed")
@@ -48,7 +49,7 @@ class CertificateSigner(ReactiveController):
         self._authority = authority
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Answer approved requests."""
+        """Sign or fail approved requests."""
         commands: list[Command] = []
         for one, is_deleted in changes(stimulus):
             if is_deleted or kind_name(one) != _KIND.kind:
@@ -61,7 +62,7 @@ class CertificateSigner(ReactiveController):
         return commands
 
     def _answer(self, obj: Json, now: Instant) -> Json:
-        """The status: the certificate, or why there is none."""
+        """The status of a request: the certificate, or the reason why there is none."""
         spec = obj["spec"]
         usages: Sequence[str] = spec.get("usages") or ()
         request = request_of(b64decode(spec["request"]))
@@ -75,10 +76,12 @@ class CertificateSigner(ReactiveController):
 
 
 def _is_waiting(obj: Json) -> bool:
-    """Whether the request is approved, ours to sign, and not answered."""
+    """Whether the request is approved, has a signer of this controller, and is not answered yet."""
     status = obj.get("status") or {}
-    said = {row["type"] for row in status.get("conditions") or () if row.get("status") == "True"}
-    is_open = "Approved" in said and not said.intersection(_SETTLED)
+    conditions = {
+        row["type"] for row in status.get("conditions") or () if row.get("status") == "True"
+    }
+    is_open = "Approved" in conditions and not conditions.intersection(_SETTLED)
     is_ours = obj["spec"].get("signerName") in SIGNERS
     return is_ours and is_open and not status.get("certificate")
 

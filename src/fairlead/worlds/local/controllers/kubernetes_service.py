@@ -1,6 +1,7 @@
 """KubernetesService: the Service `kubernetes`, by which pods reach the API server.
 
-It exists from the start, comes back when it is deleted, and leads to where the server listens now.
+It exists from the start and is recreated when it is deleted. Its endpoints are the address the
+server currently listens on.
 
 upstream: pkg/controlplane/controller/{kubernetesservice,defaultservicecidr}, reconcilers
 """
@@ -28,7 +29,7 @@ RANGE: Final = "10.96.0.0/16"
 FIRST: Final = "10.96.0.1"
 PORT: Final = 443
 _NAMED: Final = "https"
-# Where the Service leads to.
+# Fields of Endpoints and EndpointSlices that hold the Service's addresses.
 _TARGETS: Final = ("subsets", "endpoints", "ports")
 
 
@@ -45,7 +46,7 @@ class KubernetesService(ReactiveController):
         self._port = int(port)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Create what is missing when its namespace appears, or something of it was deleted."""
+        """Create missing objects when the namespace appears or one of them was deleted."""
         for one, is_deleted in changes(stimulus):
             meta = one.metadata
             has_begun = isinstance(one, Namespace) and meta.name == PLACE
@@ -86,7 +87,7 @@ class KubernetesService(ReactiveController):
                 "ports": [{**port, "port": PORT, "targetPort": self._port}],
             },
         }
-        with suppress(ValueError):  # a host's name is no address
+        with suppress(ValueError):  # a host name is not an address
             family = f"IPv{ip_address(self._host).version}"
             yield {
                 "apiVersion": "v1",

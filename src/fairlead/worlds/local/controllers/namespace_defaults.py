@@ -1,7 +1,7 @@
-"""NamespaceDefaults: the objects that every namespace has.
+"""NamespaceDefaults: creates the objects that every namespace has.
 
-A namespace gets its `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`. They come back
-when they are deleted, as far as quotas allow, until the namespace terminates.
+A namespace gets its `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`. They are
+recreated when they are deleted, if quotas allow it, until the namespace terminates.
 
 upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go,
 pkg/controller/certificates/rootcacertpublisher
@@ -34,7 +34,7 @@ _DESCRIPTION: Final = (
 
 
 class NamespaceDefaults(ReactiveController):
-    """All namespaces; `authority` is the PEM text of the server's CA, "" without one."""
+    """Serves all namespaces; `authority` is the PEM text of the server's CA, "" without one."""
 
     issuer: ClassVar[Issuer] = controller_account("service-account-controller")
 
@@ -44,7 +44,7 @@ class NamespaceDefaults(ReactiveController):
         self._authority = authority
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Create what new namespaces lack, and what was deleted from others."""
+        """Create what new namespaces lack and recreate what was deleted."""
         names: dict[str, None] = {}
         for one, is_deleted in changes(stimulus):
             if kind_name(one) == NAMESPACE.kind:

@@ -1,7 +1,7 @@
-"""NodeTtl: how long a kubelet may cache ConfigMaps and Secrets, as an annotation on each node.
+"""NodeTtl: annotates each node with how long its kubelet may cache ConfigMaps and Secrets.
 
-The time grows with the number of nodes. It falls at a lower number than it rises, so that it does
-not change back and forth at a border.
+The TTL grows with the number of nodes. The thresholds for lowering it are below those for raising
+it, so that it does not alternate at a threshold.
 
 upstream: pkg/controller/ttl/ttl_controller.go
 """
@@ -18,7 +18,7 @@ from fairlead.engine.core.stimulus import Stimulus
 from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
-# Fewest nodes, most nodes, seconds.
+# Minimum of nodes, maximum of nodes, TTL in seconds.
 _STEPS: Final = (
     (0, 100, 0),
     (90, 500, 15),
@@ -29,7 +29,7 @@ _STEPS: Final = (
 
 
 class NodeTtl(ReactiveController):
-    """All nodes."""
+    """Annotates all nodes."""
 
     issuer: ClassVar[Issuer] = controller_account("ttl-controller")
 
@@ -39,7 +39,7 @@ class NodeTtl(ReactiveController):
         self._step = 0
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Annotate nodes that lack the present value when they change."""
+        """Annotate changed nodes that do not have the current TTL."""
         commands: list[Command] = []
         for one, is_deleted in changes(stimulus):
             if isinstance(one, Node):

@@ -1,7 +1,7 @@
-"""ReactiveController: the common part of controllers that act on changes alone, never on time.
+"""ReactiveController: base of controllers that react to changes only and have no deadlines.
 
-These controllers belong to a served cluster, whose store is at hand: they read what they need from
-its storage, and write by commands like any other controller.
+These controllers belong to a served cluster: they read what they need directly from its storage,
+and write by commands like any other controller.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsL
 
 
 class ReactiveController:
-    """Without deadlines."""
+    """A controller without deadlines."""
 
     def next_deadline(self) -> Instant | None:
         """None: only a stimulus can cause work."""
@@ -27,7 +27,7 @@ class ReactiveController:
 
 
 def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:
-    """The objects that `stimulus` is about, each with whether it was deleted."""
+    """The objects of `stimulus`, each with whether it was deleted."""
     match stimulus:
         case ObjectChanged(one):
             yield one, False

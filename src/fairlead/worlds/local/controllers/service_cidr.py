@@ -1,6 +1,6 @@
-"""ServiceCidrs: marks each ServiceCIDR ready, and keeps it while Services need its addresses.
+"""ServiceCidrs: marks ServiceCIDRs ready and protects those whose addresses Services use.
 
-A deleted one waits until no Service needs it, and ten seconds more.
+A deleted ServiceCIDR is kept until no Service needs it, and for ten seconds after that.
 
 upstream: pkg/controller/servicecidrs/servicecidrs_controller.go:sync, canDeleteCIDR
 """
@@ -26,7 +26,7 @@ from fairlead.worlds.local.controllers.reactive_controller import changes, kind_
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 MANAGER: Final = "service-cidr-controller"
 GRACE: Final[DurationNs] = seconds(10)
-# Its only condition.
+# The only condition of a ServiceCIDR.
 _READY: Final = {
     "type": "Ready",
     "status": "True",
@@ -43,7 +43,7 @@ _HELD: Final = {
 
 
 class ServiceCidrs:
-    """All ServiceCIDRs."""
+    """Reconciles all ServiceCIDRs."""
 
     issuer: ClassVar[Issuer] = controller_account("service-cidrs-controller")
 
@@ -53,7 +53,7 @@ class ServiceCidrs:
         self._due: TimerQueue[str] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Look at a ServiceCIDR that changed, and at terminating ones when addresses change."""
+        """Reconcile a changed ServiceCIDR, and terminating ones when addresses change."""
         names: dict[str, None] = {}
         for one, is_deleted in changes(stimulus):
             if kind_name(one) not in (SERVICE_CIDR.kind, IP_ADDRESS.kind):
@@ -64,11 +64,11 @@ class ServiceCidrs:
         return [command for name in names for command in self._sync(name, now)]
 
     def next_deadline(self) -> Instant | None:
-        """When a terminating ServiceCIDR has waited long enough."""
+        """When a terminating ServiceCIDR's waiting time ends."""
         return self._due.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Let go of those."""
+        """Remove the finalizer of ServiceCIDRs whose waiting time has ended."""
         return [command for name in self._due.pop_due(now) for command in self._sync(name, now)]
 
     def _sync(self, name: str, now: Instant) -> list[Command]:
@@ -95,7 +95,7 @@ class ServiceCidrs:
         return [meta["name"] for meta in metas if meta.get("deletionTimestamp")]
 
     def _is_needed(self, obj: Json) -> bool:
-        """Whether a Service has an address that only this ServiceCIDR contains."""
+        """Whether a Service has an address that no other ServiceCIDR contains."""
         others = [
             ip_network(text)
             for one in self._storage.items(SERVICE_CIDR)
@@ -110,7 +110,7 @@ class ServiceCidrs:
         )
 
     def _allocated(self) -> Iterator[str]:
-        """The addresses that Services have."""
+        """The addresses of all Services."""
         for obj in self._storage.unsorted(IP_ADDRESS):
             meta = obj["metadata"]
             if (meta.get("labels") or {}).get(MANAGED_BY) == ALLOCATOR:
@@ -126,7 +126,7 @@ def _patch(obj: Json, finalizers: list[str]) -> Command:
 
 
 def _condition(obj: Json, condition: Json, now: Instant) -> list[Command]:
-    """Apply the only condition, unless the object has it."""
+    """Set the only condition, unless the object has it already."""
     stored: Json = next(iter((obj.get("status") or {}).get("conditions") or ()), {})
     if all(stored.get(key, "") == text for key, text in condition.items()):
         return []

@@ -1,1 +1,1 @@
-"""How controllers' events become Event objects: counted, aggregated, and removed after an hour."""
+"""Writes controllers' events as Event objects: counted, aggregated, and deleted after an hour."""

@@ -1,10 +1,11 @@
-"""EventTemplates: an event like one before it is stored without going the whole way again.
+"""EventTemplates: stores an event as a copy of an earlier one, without the whole create pipeline.
 
-Events come by the thousand, and few texts tell them apart. What the stations of the store make of
-an event (its type's form, defaults, who owns which field) and whether they let it in follows from
-its form: which fields it has, and the values of those that somebody looks at. So the first event of
-a form goes through all of them, and every other is a copy of it with its own values. What can
-change from one to the next is asked of each: whether its namespace lives, and its name is free.
+Events are numerous, and most differ only in a few values. The result of the pipeline (decoding,
+defaults, managed fields) and whether it accepts the event depend only on the event's form: which
+fields it has, and the values of the fields that some stage reads. So the first event of each form
+goes through the whole pipeline, and every later one is a copy with its own values. Conditions that
+can change between two events are checked each time: the namespace is not terminating, and the name
+is free.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ Form = tuple[object, ...]
 FORMS_MAX: Final = 512
 EVENT: Final = kind_of({"apiVersion": "v1", "kind": "Event"})
 _LIVING: Final = NamespaceLifecycle()
-# What events of one form say alike; of what else they say it counts whether they say anything.
+# Fields whose values are part of the form; of other fields only the presence of a value counts.
 _ALIKE: Final = ("reason", "type", "action", "reportingComponent")
 
 
 class EventTemplates:
-    """Creates events in `store`, signed as `signatures` have it."""
+    """Creates events in `store`, with managed fields from `signatures`."""
 
     def __init__(self, store: Store, signatures: FieldManagers) -> None:
-        """No form is known."""
+        """No form is known yet."""
         self._store = store
         self._signatures = signatures
         self._known: dict[Form, Json] = {}
@@ -70,11 +71,11 @@ class EventTemplates:
                 {**entry, "time": stamp} for entry in known["metadata"]["managedFields"]
             ],
         }
-        said = {key: value for key, value in manifest.items() if value}
-        return storage.put(EVENT, {**known, **said, "metadata": {**known["metadata"], **own}})
+        values = {key: value for key, value in manifest.items() if value}
+        return storage.put(EVENT, {**known, **values, "metadata": {**known["metadata"], **own}})
 
 
 def _form_of(manifest: Json, component: Component) -> Form:
     alike = (manifest.get(key) for key in _ALIKE)
-    said = (tuple(value) if type(value) is dict else not value for value in manifest.values())
-    return (component, *alike, *manifest, *said)
+    presence = (tuple(value) if type(value) is dict else not value for value in manifest.values())
+    return (component, *alike, *manifest, *presence)

@@ -1,8 +1,9 @@
-"""EventWriter: what controllers record becomes Event objects, as clients of the API expect them.
+"""EventWriter: stores the events that controllers record as Event objects.
 
-Schedulers write events of events.k8s.io, most others those of the core group; both are the same
-objects, with other fields filled in. A repeated event counts up the stored one (`EventCorrelator`
-for the core group). Events go after an hour, as they do behind a real API server.
+Schedulers write events of events.k8s.io, most other components those of the core group; both are
+the same objects with different fields filled in. A repeated event increments the stored one
+(`EventCorrelator` for the core group). Events are deleted after an hour, as behind a real API
+server.
 
 upstream: client-go/tools/events/event_recorder.go, event_broadcaster.go, tools/record/event.go,
 cmd/kube-apiserver --event-ttl
@@ -30,12 +31,12 @@ HOST: Final = "fairlead"
 TTL: Final[DurationNs] = seconds(3_600)
 EVENTS_MAX: Final = 20_000
 SERIES_WITHIN: Final[DurationNs] = seconds(360)
-# What schedulers do, in events of the newer group.
+# Actions of schedulers' events, which are written in events.k8s.io.
 _SCHEDULERS_ACTIONS: Final = ("Binding", "Preempting", "Scheduling")
 
 
 class EventWriter:
-    """Writes events into `store`; `host` is where controllers say that they run."""
+    """Writes events into `store`; `host` is the host name that controllers report."""
 
     def __init__(self, store: Store, signatures: FieldManagers, host: str = HOST) -> None:
         """Nothing is written yet."""
@@ -47,7 +48,7 @@ class EventWriter:
         self._written: deque[tuple[Instant, Key, str, str]] = deque()
 
     def record(self, event: RecordEvent, component: Component, now: Instant) -> None:
-        """Write an event of `component`, or count it up if it is stored already."""
+        """Write an event of `component`, or increment the stored one."""
         self._forget(now)
         if event.action in _SCHEDULERS_ACTIONS:
             self._record_in_series(event, component, now)
@@ -56,18 +57,20 @@ class EventWriter:
 
     def _record_counted(self, event: RecordEvent, component: Component, now: Instant) -> None:
         """Write an event of the core group, where an equal event increments `count`."""
-        told = self._correlation.of(event, now)
-        if told is None:
+        correlated = self._correlation.of(event, now)
+        if correlated is None:
             return
-        found, stamp = self._find(told.key), format_timestamp(now)
+        found, stamp = self._find(correlated.key), format_timestamp(now)
         if found is not None:
             counted = {"count": found.get("count", 1) + 1, "lastTimestamp": stamp}
-            self._store.storage.put(EVENT, {**found, **counted, "message": cut_note(told.note)})
+            self._store.storage.put(
+                EVENT, {**found, **counted, "message": cut_note(correlated.note)}
+            )
             return
         source = {"component": event.reporting_controller}
         instance = self._node(event) if component is Component.KUBELET else ""
         fields = {
-            "message": cut_note(told.note),
+            "message": cut_note(correlated.note),
             "source": source | ({"host": instance} if instance else {}),
             "firstTimestamp": stamp,
             "lastTimestamp": stamp,
@@ -75,7 +78,7 @@ class EventWriter:
             "eventTime": None,
             "reportingInstance": instance,
         }
-        self._create(event, told.key, fields, component, now)
+        self._create(event, correlated.key, fields, component, now)
 
     def _record_in_series(self, event: RecordEvent, component: Component, now: Instant) -> None:
         """Write an event of events.k8s.io, where events with one reason form a series."""
@@ -121,13 +124,13 @@ class EventWriter:
         try:
             stored = self._forms.create(manifest, component, now)
         except ApiError:
-            return  # its namespace has gone, and nobody will ask for it
+            return  # its namespace is gone, so the event is dropped
         meta = stored["metadata"]
         self._names[key] = (meta["namespace"], meta["name"])
         self._written.append((now, key, meta["namespace"], meta["name"]))
 
     def _node(self, event: RecordEvent) -> str:
-        """The node whose kubelet speaks."""
+        """The node whose kubelet reports the event."""
         ref = event.regarding
         if ref.kind != POD.kind:
             return ref.name
@@ -139,10 +142,10 @@ class EventWriter:
         kind = find_kind(ref.kind)
         found = self._store.find(kind, ref.namespace, ref.name) if kind else None
         version = found["metadata"]["resourceVersion"] if found else ""
-        # Kubelets do not know the uids of their nodes.
+        # Kubelets put the node's name in place of its uid.
         uid = ref.name if component is Component.KUBELET and ref.kind == "Node" else ref.uid
         known = found["metadata"].get("uid", "") if found and not uid else uid
-        told = {
+        reference = {
             "kind": ref.kind,
             "namespace": ref.namespace,
             "name": ref.name,
@@ -151,7 +154,7 @@ class EventWriter:
             "resourceVersion": version,
             "fieldPath": event.field_path or "",
         }
-        return {key: value for key, value in told.items() if value}
+        return {key: value for key, value in reference.items() if value}
 
     def _forget(self, now: Instant) -> None:
         while self._written and (
@@ -169,7 +172,7 @@ def _api_version(kind: Kind | None) -> str:
 
 
 def _series_of(event: RecordEvent) -> Key:
-    """What makes events one series; what they say is no part of that."""
+    """The key of an event series, which does not include the note."""
     # upstream: client-go/tools/events/event_broadcaster.go:getKey
     ref = event.regarding
     who = (event.reporting_controller, event.action, event.reason, event.type)
@@ -177,7 +180,7 @@ def _series_of(event: RecordEvent) -> Key:
 
 
 def _is_over(found: Json, now: Instant) -> bool:
-    """Whether nothing was added to that series for so long that another one begins."""
+    """Whether the series has been idle for so long that a new one begins."""
     series = found.get("series")
     last = series["lastObservedTime"] if series else found["eventTime"]
     return bool(last < format_micro_time(now - SERIES_WITHIN))

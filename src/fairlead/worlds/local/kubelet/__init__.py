@@ -1,4 +1,4 @@
-"""What the simulated kubelets of a local cluster write besides phases and conditions.
+"""Details that simulated kubelets report in addition to phases and conditions.
 
-Container statuses, addresses and container events decide nothing; clients expect to see them.
+Container statuses, addresses and container events affect no decision; clients expect to see them.
 """

@@ -1,6 +1,6 @@
-"""What a kubelet tells of containers, as events: that they start, and why they are stopped.
+"""ContainerEvents: the kubelet's events about starting and stopping containers.
 
-Pulling takes no time here, so every image is there already.
+Pulling takes no time, so every image counts as already present.
 
 upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go:startContainer, killContainer,
 pkg/kubelet/images/image_manager.go:EnsureImageExists
@@ -30,7 +30,7 @@ _LISTS: Final = (
 
 
 class ContainerEvents:
-    """Sees to all pods."""
+    """Records the container events of all pods."""
 
     def __init__(self, record: Record) -> None:
         """`record` writes the events."""
@@ -44,13 +44,13 @@ class ContainerEvents:
         subject = ObjectRef("Pod", meta["namespace"], meta["name"], meta["uid"])
         if _is_silent(store.find(NODE, "", pod["spec"].get("nodeName", ""))):
             return
-        for part, reason, note in _told(change.previous or {}, pod):
+        for part, reason, note in _events(change.previous or {}, pod):
             event = RecordEvent(subject, "Normal", reason, "", note, _KUBELET, field_path=part)
             self._record(event, Component.KUBELET, now)
 
 
-def _told(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
-    """Container, reason and text of each event."""
+def _events(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
+    """The field path, reason and note of each event."""
     is_stopping = _is_to_go(pod) and not _is_to_go(before)
     old, new = before.get("status", {}), pod.get("status", {})
     for statuses, containers in _LISTS:
@@ -73,10 +73,10 @@ def _is_to_go(pod: Json) -> bool:
 
 
 def _started_at(status: Json) -> str:
-    """When the container started last, "" if it has not."""
+    """When the container last started, "" if it has not."""
     state = status.get("state", {})
-    told = state.get("running") or state.get("terminated") or {}
-    return str(told.get("startedAt") or "")
+    latest = state.get("running") or state.get("terminated") or {}
+    return str(latest.get("startedAt") or "")
 
 
 def _restarts(status: Json) -> int:
@@ -84,6 +84,6 @@ def _restarts(status: Json) -> int:
 
 
 def _is_silent(node: Json | None) -> bool:
-    """Whether nothing was heard of a pod's node for so long that its kubelet cannot be at work."""
+    """Whether the pod's node has become unreachable, so its kubelet reports nothing."""
     conditions = (node or {}).get("status", {}).get("conditions") or ()
     return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in conditions)

@@ -1,8 +1,8 @@
-"""What a kubelet says of each container: its state, its image, how often it has been started.
+"""Container statuses of a pod: state, image and restart count.
 
-Containers live and die with their pod. One whose image is changed is stopped and started anew;
-ephemeral ones are started when they are added, and where they wait for what somebody types, which
-nobody can, they are over at once.
+Containers start and stop with their pod. A container whose image changes is restarted. An ephemeral
+container starts when it is added; one that waits for input ends at once, because attach is not
+supported.
 
 upstream: pkg/kubelet/kubelet_pods.go:convertToAPIContainerStatuses,
 pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions
@@ -24,7 +24,7 @@ _COMPLETED: Final = "Completed"
 
 
 def container_statuses(pod: Json, phase: Any, *, is_ready: bool, now: Instant) -> Json:
-    """The lists of status that say so of `pod`, which is in `phase`; `is_ready`: its containers."""
+    """The container status lists of `pod` in `phase`; `is_ready` means its containers are ready."""
     return _Report(pod, phase, is_ready, format_timestamp(now), _known(pod)).lists()
 
 
@@ -35,7 +35,7 @@ def _known(pod: Json) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What is said of `pod` at `timestamp`, knowing what was said `before`, by container."""
+    """The statuses of `pod` at `timestamp`; `before` has the previous ones by container."""
 
     pod: Json
     phase: Any
@@ -61,7 +61,7 @@ class _Report:
         return self._status(container, self._state(container, waiting)) | up
 
     def _initial(self, container: Json) -> Json:
-        """An init container has done its work, or goes on beside the others."""
+        """An init container: completed, or running if it is a sidecar."""
         if container.get("restartPolicy") == "Always":
             is_up = self.phase == "Running"
             state = self._state(container, "PodInitializing")
@@ -76,7 +76,7 @@ class _Report:
         return self._status(container, state) | {"ready": True, "started": False}
 
     def _ephemeral(self, container: Json) -> Json:
-        """An ephemeral container's status, which never says that it is ready."""
+        """An ephemeral container's status, which is never ready."""
         known = self.before.get(container["name"], {}).get("state", {})
         if "terminated" in known:
             state: Json = dict(known)
@@ -123,7 +123,7 @@ class _Report:
         return f"{made}/{restarts}" if restarts else made
 
     def _amounts(self, container: Json) -> Json:
-        """What a container has got, once its pod has been changed: it may have been resized."""
+        """Resources of a running container, reported once the pod's spec has changed."""
         # upstream: pkg/kubelet/kubelet_pods.go:convertToAPIContainerStatuses
         given = container.get("resources") or {}
         if self.phase != "Running" or self.pod["metadata"].get("generation", 0) <= 1 or not given:
@@ -134,7 +134,7 @@ class _Report:
 
 
 def _runs_another(before: Json, image: str) -> bool:
-    """Whether a container runs whose image is not `image`."""
+    """Whether the container runs with another image than `image`."""
     return "running" in before.get("state", {}) and before.get("image") != image
 
 

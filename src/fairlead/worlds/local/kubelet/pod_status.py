@@ -1,7 +1,7 @@
-"""PodDetails: what a kubelet reports of pods besides what decides anything.
+"""PodDetails: the parts of a pod's status that affect no decision.
 
-The simulated kubelets say when pods run, are ready, and end. kubectl's READY and IP columns, and
-whoever waits for containers, look at containerStatuses and addresses, which are made up here and
+The simulated kubelets decide when pods run, are ready, and end. kubectl's READY and IP columns, and
+clients that wait for containers, read containerStatuses and addresses, which are filled in here and
 in `container_status`.
 
 upstream: pkg/kubelet/kubelet_pods.go:convertStatusToAPIStatus, generateAPIPodStatus
@@ -40,10 +40,10 @@ _CONTAINERS_READY: Final = "ContainersReady"
 
 
 class PodDetails:
-    """Gives out addresses and fills in reports; frees addresses when pods are deleted."""
+    """Assigns pod IPs and completes status updates; frees the IPs of deleted pods."""
 
     def __init__(self) -> None:
-        """No address is taken."""
+        """No IP is taken."""
         self._taken: dict[str, str] = {}  # by pod's uid
         self._uids: dict[str, str] = {}  # by address
 
@@ -54,7 +54,7 @@ class PodDetails:
         uid = change.object["metadata"]["uid"]
         if change.type is ChangeType.DELETED:
             self._free(uid)
-        else:  # after a restart the addresses are found again
+        else:  # restores the assigned IPs after a restart
             address = change.object.get("status", {}).get("podIP")
             if address and uid not in self._taken:
                 self._take(uid, address)
@@ -62,7 +62,7 @@ class PodDetails:
     def detailed(
         self, command: PatchStatus, issuer: Issuer, store: Store, now: Instant
     ) -> PatchStatus:
-        """Add observedGeneration to a pod's status; if the issuer is a kubelet, all it reports.
+        """Add observedGeneration to a pod's status, and a kubelet's details if it is the issuer.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """
@@ -124,7 +124,7 @@ class PodDetails:
 
 
 def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A pod that a controller makes, saying from what its name was generated."""
+    """A controller's new pod with the generateName that its name begins with."""
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
     meta = manifest.get("metadata", {})
     owner = next((ref for ref in meta.get("ownerReferences", ()) if ref.get("controller")), None)
@@ -134,7 +134,7 @@ def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _conditions(pod: Json, rows: Iterable[Condition], now: Instant) -> list[Json]:
-    """The conditions of `pod` with `rows` among them, which are about its newest generation."""
+    """The conditions of `pod` updated by `rows`, which get its current generation."""
     seen = {"observedGeneration": pod["metadata"].get("generation", 0)}
     changes = ({**condition_json(row), **seen} for row in rows)
     before = pod["status"].get("conditions", ())
@@ -142,14 +142,14 @@ def _conditions(pod: Json, rows: Iterable[Condition], now: Instant) -> list[Json
 
 
 def _of_kubelet(conditions: list[Json]) -> list[Json]:
-    """Those that kubelets see to first, and in their order."""
+    """`conditions` in a kubelet's order, the kubelet's own first."""
     # upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus
     order = {name: place for place, name in enumerate(_KUBELETS_CONDITIONS)}
     return sorted(conditions, key=lambda row: order.get(row["type"], len(order)))
 
 
 def _is_ready(command: PatchStatus, pod: Json) -> bool:
-    """Whether the containers are ready, whatever else keeps the pod from being so."""
+    """Whether the containers are ready, whether or not readiness gates are."""
     for condition in command.conditions:
         if condition.type == _CONTAINERS_READY:
             return condition.status == "True"

@@ -1,4 +1,4 @@
-"""ClockControl: the clock of a local cluster by HTTP, for whoever may.
+"""ClockControl: steers the clock of a local cluster over HTTP, for authorized users.
 
 GET  /fairlead/clock    {"now": "2026-01-01T00:00:00.000000Z", "speed": 1.0, "paused": false}
 POST /fairlead/clock    {"advance": "5m"}, {"speed": 60}, {"paused": true}; the same answer
@@ -30,14 +30,14 @@ class _Wish(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ClockControl:
-    """Steers the clock of what `runner` drives."""
+    """Steers the clock of the cluster that `runner` runs."""
 
     def __init__(self, runner: Runner) -> None:
-        """Nothing is changed unless asked for."""
+        """`runner` runs the cluster."""
         self._runner = runner
 
     async def __call__(self, request: Request) -> Response:
-        """The answer. Raises ApiError: 400, 405."""
+        """Handle a request. Raises ApiError: 400, 405."""
         if request.method == "POST":
             await self._steer(_wish(request.body))
         elif request.method != "GET":

@@ -1,4 +1,4 @@
-"""MetricsEndpoint: counts of the API server for Prometheus, under upstream's names.
+"""MetricsEndpoint: the API server's metrics for Prometheus, under upstream's names.
 
 upstream: apiserver/pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics/metrics.go,
 component-base/metrics/version.go
@@ -38,23 +38,23 @@ _REQUEST_LABELS: Final = (
 
 
 class MetricsEndpoint:
-    """Answers with everything that `server` and `store` can tell now."""
+    """Serves the current metrics of `server` and `store`."""
 
     def __init__(self, server: ApiServer, store: Store) -> None:
-        """Nothing is counted here; it is read when somebody asks."""
+        """Counts nothing itself; reads the counts on each request."""
         self._registry = CollectorRegistry()
-        self._registry.register(_Counted(server, store))
+        self._registry.register(_ServerCollector(server, store))
         ProcessCollector(registry=self._registry)
 
     async def __call__(self, request: Request) -> Response:
-        """The page. Raises ApiError 405."""
+        """The metrics page. Raises ApiError 405."""
         if request.method != "GET":
             raise no_method()
         return Response(200, (generate_latest(self._registry),), CONTENT_TYPE_LATEST)
 
 
-class _Counted(Collector):
-    """What the API server has counted."""
+class _ServerCollector(Collector):
+    """Collects the API server's counts."""
 
     def __init__(self, server: ApiServer, store: Store) -> None:
         self._server = server

@@ -1,8 +1,8 @@
-"""Runner: lets a local cluster live in an event loop, between the requests.
+"""Runner: runs a local cluster's control plane in an event loop, between requests.
 
-What a request changes is told to the engine as soon as the loop comes round; otherwise the engine
-is called when something is due. Long work is done in slices, so that requests are answered
-meanwhile. While nothing can be stored, nothing happens.
+The engine sees a request's changes in the next iteration of the loop; otherwise it is called when
+something is due. Long work is split into slices, so that requests are answered in between. While
+the disk is full, the control plane stands still.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ LOOK_FOR_ROOM_S: Final = 1.0
 
 
 class Runner:
-    """Drives `cluster` by its clock, in the running event loop."""
+    """Runs `cluster` by its clock, in the running event loop."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """Nothing happens before `start`."""
+        """Does nothing before `start`."""
         self._cluster = cluster
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.Handle | None = None
@@ -42,7 +42,7 @@ class Runner:
 
     @property
     def clock(self) -> LocalClock:
-        """The cluster's clock; steer it here, so that what is due is known anew."""
+        """The cluster's clock; use `steer` to change it, so that timers are recomputed."""
         return self._cluster.clock
 
     def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
@@ -51,16 +51,16 @@ class Runner:
         self.wake()
 
     def next_due(self) -> Instant | None:
-        """When something happens by itself next, None when nothing will."""
+        """When the cluster has something due next, None when nothing is."""
         return self._cluster.control_plane.next_due()
 
     def start(self) -> None:
-        """Begin."""
+        """Start to run."""
         self._unsubscribe = self._cluster.store.subscribe(lambda _: self.wake())
         self.wake()
 
     def stop(self) -> None:
-        """End; what is due stays undone."""
+        """Stop; due work stays undone."""
         if self._unsubscribe is not None:
             self._unsubscribe()
         if self._timer is not None:
@@ -69,26 +69,26 @@ class Runner:
             task.cancel()
 
     def wake(self) -> None:
-        """Look what is to be done, soon."""
+        """Schedule a step of the control plane."""
         if not self._is_woken and not self._is_stepping:
             self._is_woken = True
             self._loop.call_soon(self._step)
 
     async def advance(self, duration: DurationNs) -> Instant:
-        """Let `duration` pass at once, with everything that falls due in it; what time it is.
+        """Advance the clock by `duration`, doing all work that falls due; return the new time.
 
-        Raises ApiError when nothing more can be stored.
+        Raises ApiError when there is no room on the disk.
         """
         clock = self._cluster.clock
         target = clock.now() + duration
         control_plane = self._cluster.control_plane
         while True:
-            # What a slice has left undone is not to happen later than it fell due.
+            # Work that a slice left undone must not be done later than it was due.
             now = self._slice(target if control_plane.is_settled else clock.now(), waits=True)
             clock.jump_to(now)
             if self._asking:
                 await asyncio.wait(self._asking)
-                self._slice(now)  # what the answers lead to happens before time goes on
+                self._slice(now)  # the consequences of the answers come before time moves on
                 continue
             due = self.next_due()
             if now >= target and (due is None or due > target):
@@ -97,10 +97,10 @@ class Runner:
             await asyncio.sleep(0)
 
     def _slice(self, until: Instant, *, waits: bool = False) -> Instant:
-        """Work until then, or for a slice of real time; how far that went.
+        """Work until `until` or for one slice of real time; return the time that was reached.
 
-        With `waits` no time passes while webhooks are asked. Raises ApiError when nothing more can
-        be stored.
+        With `waits`, no time passes while webhooks are called. Raises ApiError when there is no
+        room on the disk.
         """
         if not self._has_room():
             raise no_space()
@@ -122,7 +122,7 @@ class Runner:
                 task.add_done_callback(self._asking.discard)
 
     async def _ask(self, waiting: PendingCommand) -> None:
-        """Ask a webhook about what a controller wants to do."""
+        """Call a webhook about a controller's command."""
         self._answered.append((waiting, await ask_webhook(waiting.call)))
         self.wake()
 
@@ -142,7 +142,7 @@ class Runner:
         try:
             reached = self._slice(now)
         except Exception:
-            # The loop tells of it; what is left to do is done all the same.
+            # The event loop reports the exception; the remaining work is still done.
             self._timer = self._loop.call_later(AFTER_DEFECT_S, self.wake)
             raise
         due = self._cluster.control_plane.next_due()

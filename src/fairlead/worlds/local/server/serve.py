@@ -1,4 +1,4 @@
-"""serve_cluster: a local cluster on a socket, until somebody ends it."""
+"""serve_cluster: serves a local cluster on a socket until a termination signal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """Where clients come in, and how they are known."""
+    """The socket to listen on, and how clients are authenticated."""
 
     listening: socket
     authenticate: Authenticate
@@ -35,7 +35,7 @@ class ServeOptions:
 
 
 def serve_cluster(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
-    """Serve until a signal of ENDING; `on_ready` is called when clients may come."""
+    """Serve until a signal in ENDING; `on_ready` is called when connections are accepted."""
     collect_rarely()
     uvloop.run(_serve(cluster, door, on_ready))
 
@@ -43,7 +43,7 @@ def serve_cluster(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[
 async def _serve(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in ENDING:
-        # Whoever starts it with nohup wants it to go on.
+        # Under nohup, SIGHUP is ignored and must stay so.
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, ended.set)
     async with served(cluster, door):
@@ -53,7 +53,7 @@ async def _serve(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[
 
 @asynccontextmanager
 async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Runner]:
-    """Let `cluster` live and clients come in while the block lasts, in the running event loop."""
+    """Run `cluster` and accept connections in the running event loop while the block lasts."""
     runner = Runner(cluster)
     app = ApiApp(
         cluster.server,
