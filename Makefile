@@ -52,12 +52,13 @@ test-long: $(FUZZ_STAMP) ## run the tests that take longer than a few seconds
 fuzz: $(FUZZ_STAMP) ## throw nonsense at parsers and at a served API, for MINUTES=10
 	@$(BIN)/python -m tests.fuzz.run --minutes $(MINUTES)
 
-check: $(DEV_STAMP) ## format, lint, types, layers, tidiness: before every commit
+check: $(DEV_STAMP) ## format, lint, types, layers, structure: before every commit
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/pytest -q tests/test_tidy.py
+	@$(BIN)/python tools/structure.py
 
 format: $(DEV_STAMP) ## rewrite the source as `make check` wants it
 	@$(BIN)/ruff format --quiet .

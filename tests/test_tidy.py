@@ -12,11 +12,11 @@ import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
-from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
 import pytest
+import structure
 
 ROOT: Final = Path(__file__).parent.parent
 SOURCE: Final = ROOT / "src" / "fairlead"
@@ -42,7 +42,7 @@ OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.http.connection_timeouts",
     "fairlead.apiserver.http.watch_stream",
     "fairlead.apiserver.http.webhook_client",
-    "fairlead.apiserver.auth.authentication.impersonation",  # how keys are written in headers
+    "fairlead.apiserver.auth.impersonation",  # how keys are written in headers
     "fairlead.apiserver.endpoints.audit",  # how query strings are written
     "fairlead.apiserver.storage.write_ahead_log",  # what outlives the process
     "fairlead.apiserver.storage.sqlite_log",
@@ -68,6 +68,15 @@ SIBLING_PATH: Final = re.compile(r"(?<![\w./-])([.][.]/)?shared[/]")
 REGISTRIES: Final = re.compile(r"\b(pypi|pythonhosted|npmjs|anaconda)[.](org|com)\b")
 LINK: Final = re.compile(r"\]\(([^)#\s]+)")
 DATA_SUFFIXES: Final = frozenset({".gz", ".png", ".jsonl"})
+
+# A path below src/fairlead in a table; `<kind>` stands for any name.
+SOURCE_PATH: Final = re.compile(r"`((?:engine|apiserver|worlds|whatif|cli|cel)/[\w/.]*)`")
+
+# Names that upstream gives to two things each.
+SHARED_CLASS_NAMES: Final = {
+    "NodeAffinity": "the API type, and the plugin that users name in configurations",
+    "Priority": "the admission plugin, and kube-batch's plugin `priority`",
+}
 
 LONG_FUNCTION: Final = 70
 
@@ -129,21 +138,25 @@ def test_every_package_has_a_layer() -> None:
     assert packages - set(RANK) == set()
 
 
-@pytest.mark.parametrize("package", ["fairlead.apiserver", "fairlead.engine"])
-def test_no_cycle_between_sub_packages(package: str) -> None:
+def test_no_cycle_between_sub_packages() -> None:
     """The sub-packages of a package import one another in one direction only."""
-    graph: dict[str, set[str]] = {}
-    for name, tree in modules().items():
-        if not name.startswith(f"{package}."):
-            continue
-        child = name.removeprefix(f"{package}.").partition(".")[0]
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom):
-                for full in (f"{node.module}.{alias.name}" for alias in node.names):
-                    imported = full.removeprefix(f"{package}.").partition(".")[0]
-                    if full.startswith(f"{package}.") and imported != child:
-                        graph.setdefault(child, set()).add(imported)
-    assert list(TopologicalSorter(graph).static_order())
+    assert structure.package_cycles(structure.read_modules(SOURCE.parent)) == []
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """Two public classes share a name only for a reason that is stated here."""
+    places = structure.public_class_names(structure.read_modules(SOURCE.parent))
+    ambiguous = {name for name, modules_ in places.items() if len(modules_) > 1}
+    assert ambiguous == set(SHARED_CLASS_NAMES)
+
+
+def test_the_map_names_what_exists() -> None:
+    """Every path in ARCHITECTURE.md's tables leads somewhere."""
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    paths = [path for row in rows for path in SOURCE_PATH.findall(row)]
+    assert len(paths) > 25
+    assert [path for path in paths if not (SOURCE / path).exists()] == []
 
 
 def test_nothing_that_decides_imports_the_outside() -> None:

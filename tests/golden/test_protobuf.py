@@ -18,7 +18,7 @@ import pytest
 
 from fairlead.api.json import Json
 from fairlead.apiserver.protobuf.decoder import decode
-from fairlead.conformance.api.replay.exchange import ReplayRequest
+from fairlead.conformance.api.exchange import ReplayRequest
 from fairlead.conformance.api.server.in_process import InProcess
 
 RECORDED: Final = Path(__file__).parent / "data" / "api"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from fairlead.api.lease import RENEWED_EVERY
 from fairlead.apiserver.storage.storage import ChangeType
-from fairlead.conformance.node_world import EPOCH, NS_PER_MS, START_MS, instant
 from fairlead.conformance.nodelifecycle.node_timeline import lifecycle_config, replay
+from fairlead.conformance.nodelifecycle.node_world import EPOCH, NS_PER_MS, START_MS, instant
 from fairlead.conformance.nodelifecycle.objects import lease_object
 from fairlead.conformance.nodelifecycle.scenario import LEASE, NodeScenario
 from fairlead.engine.core.instant import seconds

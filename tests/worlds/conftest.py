@@ -10,7 +10,7 @@ from fairlead.api.codec import decode
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.chain import SIMULATED_ADMISSION
 from fairlead.apiserver.registry.store import Store
-from fairlead.conformance.node_world import NodeWorld, instant
+from fairlead.conformance.nodelifecycle.node_world import NodeWorld, instant
 from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded

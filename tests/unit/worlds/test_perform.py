@@ -19,7 +19,7 @@ from fairlead.engine.core.command import (
 )
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
 from fairlead.worlds.perform import perform
-from fairlead.worlds.simulation.seeded_ids import SeededIds
+from fairlead.worlds.seeded_ids import SeededIds
 
 REF = ObjectRef("Pod", "ns", "a", "u")
 

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time
-from fairlead.apiserver.auth.authentication.impersonation import USER, impersonated
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, allow_all
+from fairlead.apiserver.auth.impersonation import USER, impersonated
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.request.options import is_true
 from fairlead.apiserver.endpoints.request.request_info import request_info_of, verb_of

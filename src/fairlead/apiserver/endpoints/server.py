@@ -22,14 +22,13 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
-from fairlead.apiserver.auth.authentication.impersonation import impersonated
 from fairlead.apiserver.auth.authorizer import (
     AuthorizationAttributes,
     Authorize,
     Identity,
     allow_all,
 )
-from fairlead.apiserver.endpoints.collection.selector import pinned_name
+from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.endpoints.collection.watch import Watches
 from fairlead.apiserver.endpoints.component_status import ONE_PROCESS, Components
 from fairlead.apiserver.endpoints.definition_controller import DefinitionController
@@ -44,6 +43,7 @@ from fairlead.apiserver.endpoints.request.request_info import (
     verb_of,
     without_namespace,
 )
+from fairlead.apiserver.endpoints.request.selector import pinned_name
 from fairlead.apiserver.endpoints.request_metrics import BY_METHOD, OTHER, RequestCounts, labels_of
 from fairlead.apiserver.endpoints.request_scope import ComputedObjects, RequestScope, ServerDeps
 from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects

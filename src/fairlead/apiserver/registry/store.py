@@ -52,7 +52,7 @@ from fairlead.apiserver.registry.preparation import (
 )
 from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.simulation import SIMULATION
-from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
+from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 from fairlead.apiserver.registry.unpersisted_defaults import UnpersistedDefaults
 from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange
 
@@ -90,8 +90,8 @@ class Store:
         self.registry = registry
         self.admission = AdmissionControl(admission, self.storage, self.completed)
         self._unpersisted = UnpersistedDefaults()
-        self._preparation = Preparation(self.storage)
-        self._dry_run = Preparation(self.storage, dry_run=True)
+        self._preparation = PreparationContext(self.storage)
+        self._dry_run = PreparationContext(self.storage, dry_run=True)
 
     @property
     def version(self) -> int:
@@ -430,7 +430,7 @@ class Store:
         return {**obj, "metadata": {**meta, "name": name}}
 
     def _begin_create(
-        self, strategy: ResourceStrategy, obj: Json, preparation: Preparation
+        self, strategy: ResourceStrategy, obj: Json, preparation: PreparationContext
     ) -> None:
         if strategy.begin_create is not None:
             strategy.begin_create(obj, preparation)

@@ -41,7 +41,7 @@ class GarbageCollection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
+class PreparationContext:
     """What a strategy may read while it prepares an object; `dry_run` must allocate nothing."""
 
     storage: Storage
@@ -83,13 +83,13 @@ class ResourceStrategy:
     # False: metadata.generateName is the whole name. upstream: names.NameGenerator
     has_random_suffix: bool = True
     # Checks what cannot even be validated, before validation. upstream: Store.BeginCreate
-    begin_create: Callable[[Json, Preparation], None] | None = None
+    begin_create: Callable[[Json, PreparationContext], None] | None = None
     # Whether a new object keeps the status that the client sent.
     accepts_status_on_create: bool = False
     # The status of a new object, at a timestamp; the zero value of its type where None.
     initial_status: Callable[[Json, str], Json] | None = None
     # What the server sets besides metadata and status. upstream: PrepareForCreate
-    prepare_for_create: Callable[[Json, Preparation], Json] | None = None
+    prepare_for_create: Callable[[Json, PreparationContext], Json] | None = None
     # Whether (sent, stored) has defaults that are not persisted, see `unpersisted_defaults`.
     has_unpersisted_defaults: Callable[[Json, Json], bool] | None = None
 
@@ -102,7 +102,7 @@ class ResourceStrategy:
     # Whether an update of the whole object changes its status too.
     updates_status: bool = False
     # What of the old object stays, given (old, new). upstream: PrepareForUpdate
-    prepare_for_update: Callable[[Json, Json, Preparation], Json] | None = None
+    prepare_for_update: Callable[[Json, Json, PreparationContext], Json] | None = None
     # Whether (old, new) increments metadata.generation.
     increments_generation: Callable[[Json, Json], bool] = is_respecified
     # Whether the generation starts with the first change, not at 1 with the object.

@@ -19,7 +19,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.conformance.comparison import ABSENT, Mismatch, Remark, first_mismatch
-from fairlead.conformance.node_world import EPOCH, NS_PER_MS, NodeWorld, to_ms
+from fairlead.conformance.nodelifecycle.node_world import EPOCH, NS_PER_MS, NodeWorld, to_ms
 from fairlead.conformance.nodelifecycle.scenario import begin_scenario
 from fairlead.engine.core.command import Issued
 from fairlead.engine.core.controller import Controller

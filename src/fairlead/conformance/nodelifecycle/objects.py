@@ -7,7 +7,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.lease import NODE_LEASES
 from fairlead.api.timestamp import format_micro_time, format_timestamp
-from fairlead.conformance.node_world import instant
+from fairlead.conformance.nodelifecycle.node_world import instant
 from fairlead.engine.core.instant import Instant
 
 _CONDITION_FIELDS: Final = ("type", "status", "reason", "message")

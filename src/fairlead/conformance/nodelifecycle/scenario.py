@@ -15,7 +15,7 @@ from fairlead.api.json import Json
 from fairlead.api.lease import NODE_LEASES
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import NODE, POD, Kind, find_kind
-from fairlead.conformance.node_world import NodeWorld, instant, to_ms
+from fairlead.conformance.nodelifecycle.node_world import NodeWorld, instant, to_ms
 from fairlead.conformance.nodelifecycle.objects import (
     lease_object,
     node_object,

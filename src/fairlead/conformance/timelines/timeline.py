@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.conformance.comparison import Mismatch, first_mismatch
-from fairlead.conformance.timeline_world import (
+from fairlead.conformance.timelines.timeline_world import (
     NS_PER_MS,
     TimelineWorld,
     instant,

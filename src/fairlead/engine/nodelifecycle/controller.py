@@ -36,9 +36,9 @@ from fairlead.engine.nodelifecycle.eviction.mode import EvictionMode
 from fairlead.engine.nodelifecycle.eviction.no_execute_taint_mode import NoExecuteTaintMode
 from fairlead.engine.nodelifecycle.eviction.pod_eviction_mode import PodEvictionMode
 from fairlead.engine.nodelifecycle.health.examination_queue import ExaminationQueue
-from fairlead.engine.nodelifecycle.health.monitor import Monitor, SharedState
 from fairlead.engine.nodelifecycle.health.node_health_map import NodeHealthMap, NodeRecord
 from fairlead.engine.nodelifecycle.health.pod_readiness import LateBoundPods, NotReadyMarker
+from fairlead.engine.nodelifecycle.monitor import Monitor, SharedState
 from fairlead.engine.nodelifecycle.no_schedule_taint import missing_keys, stale_keys
 from fairlead.engine.nodelifecycle.node_edit import (
     AddNoSchedule,

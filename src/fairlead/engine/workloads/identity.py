@@ -86,3 +86,10 @@ def pod_ref(pod: Pod) -> ObjectRef:
     """Object reference of `pod`."""
     meta = pod.metadata
     return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+
+
+def ordinal_of(owner_name: str, pod_name: str) -> int | None:
+    """The ordinal in `pod_name`, None if it is not a pod name of that StatefulSet."""
+    # upstream: pkg/controller/statefulset/stateful_set_utils.go:getParentNameAndOrdinal
+    parent, _, digits = pod_name.rpartition("-")
+    return int(digits) if parent == owner_name and digits.isdecimal() else None

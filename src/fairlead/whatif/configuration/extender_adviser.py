@@ -18,7 +18,7 @@ from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import OPTION, UserPlugins
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.snapshot import load_objects, read_snapshot
-from fairlead.worlds.simulation.seeded_ids import SeededIds
+from fairlead.worlds.seeded_ids import SeededIds
 
 # Every profile needs these two.
 _REQUIRED: Final = (("PrioritySort", 0), ("DefaultBinder", 0))

@@ -32,7 +32,7 @@ from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
-from fairlead.worlds.simulation.seeded_ids import SeededIds
+from fairlead.worlds.seeded_ids import SeededIds
 
 GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
 

@@ -40,7 +40,7 @@ from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
 from fairlead.worlds.extender.caller import Answer, ExtenderCaller, reaching
 from fairlead.worlds.extender.request import held_by, request_body
-from fairlead.worlds.simulation.seeded_ids import SeededIds
+from fairlead.worlds.seeded_ids import SeededIds
 
 SOURCE: Final = "explain"
 REMEDIES_MAX: Final = 200  # nodes; each remedy is verified by a trial that takes milliseconds

@@ -33,7 +33,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.registry.snapshot_load import as_stored
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.extender_backend import ExtenderBackend, ExtenderBackendError
-from fairlead.worlds.simulation.seeded_ids import SeededIds
+from fairlead.worlds.seeded_ids import SeededIds
 
 Answer = Callable[[bytes], bytes]
 View = TypeVar("View", Pod, Node)

@@ -42,9 +42,9 @@ from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders, has_bou
 from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.informer import net_changes, stimulus_of
 from fairlead.worlds.perform import perform
+from fairlead.worlds.seeded_ids import SeededIds
 from fairlead.worlds.simulation.command_log import command_line
 from fairlead.worlds.simulation.event_list import EventList
-from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 Act = Callable[[Store, Instant], None]
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from fairlead.apiserver.endpoints.collection.selector import selection_predicate
 from fairlead.apiserver.endpoints.collection.watch import TAKE_BYTES
 from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.endpoints.request.selector import selection_predicate
 from fairlead.apiserver.endpoints.response.encoded_objects import rest_of, rest_of_text
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store

@@ -17,7 +17,7 @@ from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Request
-from fairlead.worlds.simulation.seeded_ids import SeededIds
+from fairlead.worlds.seeded_ids import SeededIds
 
 NOW = 1_767_226_000_000_000_000
 NAME = "widgets.example.com"

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from fairlead.conformance.api.comparison.openapi import as_published
-from fairlead.conformance.api.comparison.placeholder import _PLACEHOLDER, _made_up
+from fairlead.conformance.api.placeholder import _PLACEHOLDER, _made_up
 from fairlead.conformance.api.replay.case_replay import mismatches
-from fairlead.conformance.api.replay.transport import HttpAnswer, WatchEnd
+from fairlead.conformance.api.transport import HttpAnswer, WatchEnd
 
 
 def concrete(value):

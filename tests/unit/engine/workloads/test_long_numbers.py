@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.engine.workloads.deployment.revision import REVISION, number_in
-from fairlead.engine.workloads.disruption.budget import PERCENT_MAX, scaled
+from fairlead.engine.workloads.int_or_percent import PERCENT_MAX, scaled
 
 DIGITS = "9" * 5_000
 

@@ -13,9 +13,11 @@ from typing import Any, Final
 import jwt
 
 from fairlead.api.json import Json
-from fairlead.apiserver.auth.authentication.impersonation import service_account_groups
 from fairlead.apiserver.auth.authentication.token import API_AUDIENCES
-from fairlead.apiserver.auth.authorization.rbac import SERVICE_ACCOUNT_PREFIX
+from fairlead.apiserver.auth.service_account_user import (
+    SERVICE_ACCOUNT_PREFIX,
+    service_account_groups,
+)
 from fairlead.apiserver.kind import NODE, POD, SECRET, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.storage import Storage

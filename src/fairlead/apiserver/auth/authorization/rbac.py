@@ -22,6 +22,7 @@ from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.auth.authorization.policy_rule import allows
 from fairlead.apiserver.auth.authorizer import AccessDecision, AuthorizationAttributes
+from fairlead.apiserver.auth.service_account_user import SERVICE_ACCOUNT_PREFIX
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import (
     CLUSTER_ROLE,
@@ -33,7 +34,6 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
 from fairlead.apiserver.storage.storage import Storage, StoredChange
 
-SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 _KINDS: Final = (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING)
 _RESOURCES: Final = frozenset(kind.resource for kind in _KINDS)
 

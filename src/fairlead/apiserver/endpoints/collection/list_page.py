@@ -30,8 +30,8 @@ from fairlead.apiserver.endpoints.collection.continue_token import (
     encoded,
     token_too_old,
 )
-from fairlead.apiserver.endpoints.collection.selector import SelectionPredicate
 from fairlead.apiserver.endpoints.request.options import EXACT, ListOptions, unsigned
+from fairlead.apiserver.endpoints.request.selector import SelectionPredicate
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.request_error import from_the_future

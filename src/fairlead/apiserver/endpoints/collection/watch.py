@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from fairlead.api.json import Json
-from fairlead.apiserver.endpoints.collection.selector import SelectionPredicate
+from fairlead.apiserver.endpoints.request.selector import SelectionPredicate
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import ChangeType, Kept, Storage, StoredChange
 

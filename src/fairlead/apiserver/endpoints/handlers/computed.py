@@ -10,8 +10,8 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.collection.list_page import ListPage
-from fairlead.apiserver.endpoints.collection.selector import selection_predicate
 from fairlead.apiserver.endpoints.request.options import list_options
+from fairlead.apiserver.endpoints.request.selector import selection_predicate
 from fairlead.apiserver.endpoints.request_scope import ComputedObjects, RequestScope
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response

@@ -19,7 +19,6 @@ from msgspec import Struct, field
 
 from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
 from fairlead.apiserver.endpoints.collection.list_page import ListPage, list_page
-from fairlead.apiserver.endpoints.collection.selector import selection_predicate
 from fairlead.apiserver.endpoints.handlers.delete_options import (
     DeleteOptions,
     delete_options,
@@ -27,6 +26,7 @@ from fairlead.apiserver.endpoints.handlers.delete_options import (
     warn_of_orphans,
 )
 from fairlead.apiserver.endpoints.request.options import list_options
+from fairlead.apiserver.endpoints.request.selector import selection_predicate
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.storage.storage import value_of

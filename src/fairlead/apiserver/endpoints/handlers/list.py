@@ -6,8 +6,8 @@ upstream: apiserver/pkg/endpoints/handlers/get.go:ListResource
 from __future__ import annotations
 
 from fairlead.apiserver.endpoints.collection.list_page import list_page
-from fairlead.apiserver.endpoints.collection.selector import selection_predicate
 from fairlead.apiserver.endpoints.request.options import list_options
+from fairlead.apiserver.endpoints.request.selector import selection_predicate
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.request import Response
 

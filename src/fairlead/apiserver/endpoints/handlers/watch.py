@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.apiserver.endpoints.collection.list_page import objects_now
-from fairlead.apiserver.endpoints.collection.selector import pinned_name, selection_predicate
 from fairlead.apiserver.endpoints.collection.watch import Watch, WatchEventEncoder, WatchScope
 from fairlead.apiserver.endpoints.request.options import ListOptions, list_options, unsigned
+from fairlead.apiserver.endpoints.request.selector import pinned_name, selection_predicate
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.response.watch_event import (
     MetadataEventEncoder,

@@ -14,8 +14,8 @@ from typing import Final
 from fairlead.api.text.field_problem import quoted
 from fairlead.api.text.integer import capped_integer, parse_int64
 from fairlead.api.timestamp import parse_duration
-from fairlead.apiserver.endpoints.collection.selector import parsed_selectors
 from fairlead.apiserver.endpoints.request.body import media_type_of
+from fairlead.apiserver.endpoints.request.selector import parsed_selectors
 from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.negotiation.media_type import APPLY_PATCH
 from fairlead.apiserver.negotiation.request_error import bad_option

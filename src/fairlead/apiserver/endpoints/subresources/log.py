@@ -20,11 +20,11 @@ from fairlead.api.timestamp import (
     format_micro_time,
     parse_timestamp,
 )
-from fairlead.apiserver.endpoints.collection.selector import selection_predicate
 from fairlead.apiserver.endpoints.collection.watch import Watch, WatchScope
 from fairlead.apiserver.endpoints.handlers.rest import existing_object
 from fairlead.apiserver.endpoints.handlers.watch import WATCH_TIMEOUT_S
 from fairlead.apiserver.endpoints.request.options import integer, is_true
+from fairlead.apiserver.endpoints.request.selector import selection_predicate
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.subresources.connect import chosen_container
 from fairlead.apiserver.error import Cause, bad_request, invalid

@@ -15,14 +15,14 @@ from fairlead.apiserver.apiextensions.definition.strategy import (
     new_definition,
 )
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
-from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
+from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 
 
-def _prepare_for_create(definition: Json, preparation: Preparation) -> Json:
+def _prepare_for_create(definition: Json, preparation: PreparationContext) -> Json:
     return new_definition(definition, preparation.storage)
 
 
-def _prepare_for_update(old: Json, new: Json, preparation: Preparation) -> Json:
+def _prepare_for_update(old: Json, new: Json, preparation: PreparationContext) -> Json:
     return changed_definition(old, new, preparation.storage)
 
 

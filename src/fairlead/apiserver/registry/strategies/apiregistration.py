@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.strategy import (
     ONLY_MANAGED_FIELDS,
-    Preparation,
+    PreparationContext,
     ResourceStrategy,
 )
 
@@ -24,7 +24,7 @@ LOCAL: Final[Mapping[str, str]] = {
 }
 
 
-def _prepare_for_create(service: Json, _: Preparation) -> Json:
+def _prepare_for_create(service: Json, _: PreparationContext) -> Json:
     if service["spec"].get("service") is not None:
         return service
     since = service["metadata"]["creationTimestamp"]

@@ -10,7 +10,11 @@ from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy, is_respecified
+from fairlead.apiserver.registry.strategy import (
+    PreparationContext,
+    ResourceStrategy,
+    is_respecified,
+)
 from fairlead.apiserver.registry.warning.pod import claim_warnings
 from fairlead.apiserver.registry.warning.workload import (
     naming_workload_warnings,
@@ -22,11 +26,11 @@ _TEMPLATE: Final = "spec.template"
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 
 
-def _new_daemon_set(daemon_set: Json, _: Preparation) -> Json:
+def _new_daemon_set(daemon_set: Json, _: PreparationContext) -> Json:
     return _with_template_generation(daemon_set, 1)
 
 
-def _changed_daemon_set(old: Json, new: Json, _: Preparation) -> Json:
+def _changed_daemon_set(old: Json, new: Json, _: PreparationContext) -> Json:
     annotations = old["metadata"].get("annotations", {})
     before = int(annotations.get(TEMPLATE_GENERATION, "0") or "0")
     changed = old["spec"].get("template") != new["spec"].get("template")

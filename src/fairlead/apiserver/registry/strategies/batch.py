@@ -15,7 +15,7 @@ from fairlead.apiserver.kind import JOB
 from fairlead.apiserver.registry.selectable_field import text_field
 from fairlead.apiserver.registry.strategy import (
     GarbageCollection,
-    Preparation,
+    PreparationContext,
     ResourceStrategy,
 )
 from fairlead.apiserver.registry.warning.workload import naming_workload_warnings
@@ -38,7 +38,7 @@ _ORPHANED_PODS: Final = (
 )
 
 
-def _new_job(job: Json, _: Preparation) -> Json:
+def _new_job(job: Json, _: PreparationContext) -> Json:
     """`job` with generated labels and selector, unless it has `manualSelector`."""
     # upstream: job/strategy.go:generateSelector
     meta, spec = job["metadata"], job["spec"]

@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
+from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 
 # Fields of coordinated leader election, which is off by default.
 _DISABLED: Final = ("strategy", "preferredHolder")
 
 
-def _prepare_for_create(lease: Json, _: Preparation) -> Json:
+def _prepare_for_create(lease: Json, _: PreparationContext) -> Json:
     spec = lease.get("spec") or {}
     return {**lease, "spec": {key: spec[key] for key in spec if key not in _DISABLED}}
 
 
-def _prepare_for_update(old: Json, new: Json, _: Preparation) -> Json:
+def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
     had, spec = old.get("spec") or {}, new.get("spec") or {}
     kept = {key: spec[key] for key in spec if key not in _DISABLED or key in had}
     return {**new, "spec": kept}

@@ -13,11 +13,6 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.conformance.api.comparison.placeholder import (
-    PlaceholderValues,
-    has_placeholder,
-    same_form,
-)
 from fairlead.conformance.api.comparison.variable_text import (
     PLACE,
     as_generated,
@@ -29,6 +24,7 @@ from fairlead.conformance.api.comparison.variable_text import (
     without_absent_pods,
     without_generated,
 )
+from fairlead.conformance.api.placeholder import PlaceholderValues, has_placeholder, same_form
 from fairlead.conformance.comparison import ABSENT, Mismatch
 
 _GO_DECODER: Final = ("json: cannot unmarshal", "Go struct field", "Go value of type", "scheme.go:")

@@ -17,11 +17,7 @@ import yaml
 
 from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.comparison.agreement import Agreement
-from fairlead.conformance.api.comparison.placeholder import (
-    PlaceholderValues,
-    has_placeholder,
-    same_form,
-)
+from fairlead.conformance.api.placeholder import PlaceholderValues, has_placeholder, same_form
 from fairlead.conformance.comparison import ABSENT, Mismatch
 
 _BLANKS: Final = re.compile(r" {2,}|\t+ *")

@@ -14,8 +14,8 @@ import yaml
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison.agreement import Agreement
 from fairlead.conformance.api.comparison.openapi import as_published, without_words
-from fairlead.conformance.api.replay.exchange import Exchange
-from fairlead.conformance.api.replay.transport import HttpAnswer
+from fairlead.conformance.api.exchange import Exchange
+from fairlead.conformance.api.transport import HttpAnswer
 from fairlead.conformance.comparison import Mismatch
 
 _HEADERS: Final = (

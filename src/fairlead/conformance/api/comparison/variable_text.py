@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
-from fairlead.conformance.api.comparison.placeholder import has_placeholder
+from fairlead.conformance.api.placeholder import has_placeholder
 
 # Versions in messages were recorded verbatim.
 _VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")

@@ -11,7 +11,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison.agreement import Agreement
-from fairlead.conformance.api.replay.transport import WatchEnd
+from fairlead.conformance.api.transport import WatchEnd
 from fairlead.conformance.comparison import Mismatch
 
 _INITIAL_END: Final = "k8s.io/initial-events-end"

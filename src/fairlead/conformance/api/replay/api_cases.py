@@ -10,7 +10,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison.response import NOT_SERVED
 from fairlead.conformance.api.replay.case_replay import mismatches
-from fairlead.conformance.api.replay.transport import Transport
+from fairlead.conformance.api.transport import Transport
 from fairlead.conformance.comparison import Mismatch, Remark
 
 _NAMESPACES: Final = "/api/v1/namespaces"

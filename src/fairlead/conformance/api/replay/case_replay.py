@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison import response, watch_events
 from fairlead.conformance.api.comparison.agreement import Agreement
-from fairlead.conformance.api.comparison.placeholder import PlaceholderValues
-from fairlead.conformance.api.replay.exchange import Exchange, NotReplayableError
-from fairlead.conformance.api.replay.transport import Transport, Watching
+from fairlead.conformance.api.exchange import Exchange, NotReplayableError
+from fairlead.conformance.api.placeholder import PlaceholderValues
 from fairlead.conformance.api.replay.validators import Validators
+from fairlead.conformance.api.transport import Transport, Watching
 from fairlead.conformance.comparison import Mismatch
 
 _MANAGED = "04-patch"

@@ -23,7 +23,7 @@ import yaml
 
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison import printed_output
-from fairlead.conformance.api.comparison.placeholder import PlaceholderValues
+from fairlead.conformance.api.placeholder import PlaceholderValues
 from fairlead.conformance.api.replay.case_replay import mismatches
 from fairlead.conformance.api.replay.recorded_session import (
     ASLEEP,

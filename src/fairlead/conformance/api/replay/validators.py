@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from fairlead.conformance.api.replay.exchange import Exchange, ReplayRequest
-from fairlead.conformance.api.replay.transport import HttpAnswer, Transport
+from fairlead.conformance.api.exchange import Exchange, ReplayRequest
+from fairlead.conformance.api.transport import HttpAnswer, Transport
 
 _DIGEST: Final = re.compile(r'"?[0-9A-F]{128}"?|<etag>')
 _IF_NONE_MATCH: Final = "if-none-match"

@@ -15,9 +15,9 @@ from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import refused
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.request import Request, Response
-from fairlead.conformance.api.replay.exchange import ReplayRequest
-from fairlead.conformance.api.replay.transport import HttpAnswer, WatchEnd
+from fairlead.conformance.api.exchange import ReplayRequest
 from fairlead.conformance.api.server.own_server import START, OwnServer, token_of
+from fairlead.conformance.api.transport import HttpAnswer, WatchEnd
 
 Message = MutableMapping[str, Any]
 

@@ -10,8 +10,8 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
-from fairlead.conformance.api.replay.exchange import ReplayRequest
-from fairlead.conformance.api.replay.transport import HttpAnswer, WatchEnd
+from fairlead.conformance.api.exchange import ReplayRequest
+from fairlead.conformance.api.transport import HttpAnswer, WatchEnd
 
 _TIMEOUT_S: Final = 30.0
 _QUIET_S: Final = 0.3

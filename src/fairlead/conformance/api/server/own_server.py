@@ -27,7 +27,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.conformance.api.server.delayed_quotas import DelayedQuotas
-from fairlead.worlds.simulation.seeded_ids import SeededIds
+from fairlead.worlds.seeded_ids import SeededIds
 
 
 def _refused(port: int) -> str:

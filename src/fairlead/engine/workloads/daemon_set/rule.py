@@ -19,7 +19,7 @@ from fairlead.api.objects import DaemonSet, Node, Pod, UpdateStrategy
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.workloads.disruption.budget import BudgetError, scaled
+from fairlead.engine.workloads.int_or_percent import IntOrPercentError, scaled
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL, History
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 from fairlead.engine.workloads.pod_control.pod_template import read_template, with_labels
@@ -218,7 +218,7 @@ class DaemonSetRule:
             surge = scaled(rolling.max_surge or 0, desired)
             bound = rolling.max_unavailable
             unavailable = scaled(1 if bound is None else bound, desired)
-        except BudgetError:
+        except IntOrPercentError:
             surge, unavailable = 0, 1
         return surge, (unavailable or (0 if surge else 1))
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.objects import IntOrString, UpdateStrategy
-from fairlead.engine.workloads.disruption.budget import BudgetError, scaled
+from fairlead.engine.workloads.int_or_percent import IntOrPercentError, scaled
 
 ROLLING_UPDATE: Final = "RollingUpdate"
 RECREATE: Final = "Recreate"
@@ -242,5 +242,5 @@ def _scaled(value: IntOrString | None, replicas: int, *, up: bool) -> int:
     """A limit as a number of pods; an invalid one counts as 0, as in upstream."""
     try:
         return scaled(SHARE_DEFAULT if value is None else value, replicas, is_rounded_up=up)
-    except BudgetError:
+    except IntOrPercentError:
         return 0

@@ -15,23 +15,18 @@ buildDisruptedPodMap, updatePdbStatus
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.api.objects import OwnerReference, Pod, PodDisruptionBudget
 from fairlead.api.pods.facts import controller_of, is_terminating
-from fairlead.api.text.integer import capped_integer
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.workloads.int_or_percent import scaled
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 
 # A granted eviction that has not begun after this long has expired.
 DELETION_TIMEOUT: Final[DurationNs] = seconds(120)
-
-# Of a percentage; an amount has no more bits.
-PERCENT_MAX: Final = 2**31 - 1
-_PERCENT: Final = re.compile(r"([0-9]+)%")
 
 
 class BudgetError(ValueError):
@@ -166,15 +161,3 @@ def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
     if spec.min_available is not None:
         return scaled(spec.min_available, expected)
     return 0
-
-
-def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
-    """`value`, or that percentage of `total`, rounded. Raises BudgetError."""
-    # upstream: apimachinery/pkg/util/intstr/intstr.go:GetScaledValueFromIntOrPercent
-    if isinstance(value, int):
-        return value
-    percent = _PERCENT.fullmatch(value)
-    if percent is None:
-        raise BudgetError("invalid value for IntOrString: invalid type: string is not a percentage")
-    product = capped_integer(percent[1], PERCENT_MAX) * total
-    return -(-product // 100) if is_rounded_up else product // 100

@@ -46,6 +46,7 @@ from fairlead.engine.workloads.disruption.budget_status import (
 from fairlead.engine.workloads.disruption.scale import Scales, is_scalable
 from fairlead.engine.workloads.disruption.stale_disruption import StaleDisruptions
 from fairlead.engine.workloads.event_sink import EventSink, NoEvents
+from fairlead.engine.workloads.int_or_percent import IntOrPercentError
 
 # First delay of the rate-limited queue that rechecks go through.
 RECHECK_LAG: Final = seconds(0.005)
@@ -173,7 +174,7 @@ class Disruption:
         events = self._warnings(state)
         try:
             status = state.budget.status(self._scale(state), now)
-        except BudgetError as cause:
+        except (BudgetError, IntOrPercentError) as cause:
             failed = _fail(state, str(cause))
             if failed:
                 events += self._events.record(count_warning(view, str(cause)))

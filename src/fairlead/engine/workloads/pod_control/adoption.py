@@ -42,8 +42,8 @@ from fairlead.engine.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
+from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
-from fairlead.engine.workloads.stateful_set.rule import ordinal_of
 
 Adopter = ReplicaSet | ReplicationController | DaemonSet | StatefulSet | Deployment
 Child = Pod | ReplicaSet

@@ -27,7 +27,8 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.workloads.disruption.budget import BudgetError, scaled
+from fairlead.engine.workloads.identity import ordinal_of
+from fairlead.engine.workloads.int_or_percent import IntOrPercentError, scaled
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL, History
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 from fairlead.engine.workloads.pod_control.pod_template import with_labels
@@ -41,13 +42,6 @@ WHY_UPDATED: Final = "another revision of the StatefulSet"
 FINISHED: Final = (PodState.SUCCEEDED, PodState.FAILED)
 PARALLEL: Final = "Parallel"
 ON_DELETE: Final = "OnDelete"
-
-
-def ordinal_of(owner_name: str, pod_name: str) -> int | None:
-    """The ordinal in `pod_name`, None if it is not a pod name of that StatefulSet."""
-    # upstream: pkg/controller/statefulset/stateful_set_utils.go:getParentNameAndOrdinal
-    parent, _, digits = pod_name.rpartition("-")
-    return int(digits) if parent == owner_name and digits.isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +205,7 @@ class StatefulSetRule:
         bound = spec.update_strategy.rolling_update.max_unavailable
         try:
             return max(1, scaled(1 if bound is None else bound, spec.replicas, is_rounded_up=False))
-        except BudgetError:
+        except IntOrPercentError:
             return 1
 
     def _complete(self, pods: PodSet) -> None:

@@ -26,9 +26,8 @@ from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import claim_name, named_claims
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, RecordEvent
 from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED
-from fairlead.engine.workloads.identity import owner_event
+from fairlead.engine.workloads.identity import ordinal_of, owner_event
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
-from fairlead.engine.workloads.stateful_set.rule import ordinal_of
 from fairlead.engine.workloads.volumes.claim_event import ClaimOutput
 from fairlead.engine.workloads.volumes.command import claim_ref
 from fairlead.engine.workloads.volumes.volume_index import VolumeIndex

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.conformance.api.comparison.agreement import Agreement
-from fairlead.conformance.api.comparison.placeholder import PlaceholderValues
+from fairlead.conformance.api.placeholder import PlaceholderValues
 
 ABOUT = "failed to create typed patch object (/a; v1, Kind=ConfigMap): "
 NOPE = ".metadata.nope: field not declared in schema"

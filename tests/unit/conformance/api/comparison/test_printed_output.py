@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.conformance.api.comparison.placeholder import PlaceholderValues
 from fairlead.conformance.api.comparison.printed_output import drain_messages, mismatch
+from fairlead.conformance.api.placeholder import PlaceholderValues
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.conformance.api.replay.exchange import ReplayRequest
+from fairlead.conformance.api.exchange import ReplayRequest
 from fairlead.conformance.api.server.on_socket import OnSocket
 from fairlead.conformance.api.server.over_http import NoAnswerError, OverHttp
 from fairlead.conformance.api.server.own_cluster import OwnCluster

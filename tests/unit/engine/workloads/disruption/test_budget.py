@@ -13,12 +13,11 @@ from fairlead.api.objects import Pod
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.disruption.budget import (
-    BudgetError,
     DisruptionBudget,
     Member,
     desired_healthy,
-    scaled,
 )
+from fairlead.engine.workloads.int_or_percent import IntOrPercentError, scaled
 
 NOW = seconds(10_000)
 
@@ -44,7 +43,7 @@ def test_scaled(value, total, expected):
 
 @pytest.mark.parametrize("value", ["5", "", "%", "-5%", "5.5%", "5 %", "five%"])
 def test_what_is_no_percentage(value):
-    with pytest.raises(BudgetError, match="string is not a percentage"):
+    with pytest.raises(IntOrPercentError, match="string is not a percentage"):
         scaled(value, 10)
 
 

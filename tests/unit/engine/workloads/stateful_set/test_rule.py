@@ -10,7 +10,7 @@ from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
-from fairlead.engine.workloads.stateful_set.rule import ordinal_of
+from fairlead.engine.workloads.identity import ordinal_of
 
 OWNER = ("StatefulSet", "db", "sts")
 

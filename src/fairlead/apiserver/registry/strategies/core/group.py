@@ -23,7 +23,7 @@ from fairlead.apiserver.registry.strategies.core import (
 from fairlead.apiserver.registry.strategy import (
     GarbageCollection,
     MirroredField,
-    Preparation,
+    PreparationContext,
     ResourceStrategy,
 )
 from fairlead.apiserver.registry.warning.network import endpoints_warnings
@@ -71,11 +71,11 @@ def _with_secret_names_only(account: Json) -> Json:
     return {**account, "secrets": [{"name": one.get("name", "")} for one in secrets]}
 
 
-def _new_account(account: Json, _: Preparation) -> Json:
+def _new_account(account: Json, _: PreparationContext) -> Json:
     return _with_secret_names_only(account)
 
 
-def _changed_account(_: Json, new: Json, __: Preparation) -> Json:
+def _changed_account(_: Json, new: Json, __: PreparationContext) -> Json:
     return _with_secret_names_only(new)
 
 

@@ -10,16 +10,16 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.deletion import mark_for_deletion
 from fairlead.apiserver.registry.selectable_field import text_field
-from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
+from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 
 _FINALIZER: Final = "kubernetes"
 
 
-def _prepare_for_create(namespace: Json, _: Preparation) -> Json:
+def _prepare_for_create(namespace: Json, _: PreparationContext) -> Json:
     return {**namespace, "spec": {"finalizers": [_FINALIZER]}, "status": {"phase": "Active"}}
 
 
-def _prepare_for_update(old: Json, new: Json, _: Preparation) -> Json:
+def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
     return {**new, "spec": old["spec"]} if "spec" in old else new
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
+from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 from fairlead.apiserver.registry.warning.pod import old_volume, term_warnings
 
 STORAGE_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
@@ -23,7 +23,7 @@ _OLD_VOLUMES: Final = (
 )  # fmt: skip
 
 
-def _prepare_for_create(volume: Json, _: Preparation) -> Json:
+def _prepare_for_create(volume: Json, _: PreparationContext) -> Json:
     since = volume["metadata"]["creationTimestamp"]
     return {**volume, "status": {"phase": "Pending", "lastPhaseTransitionTime": since}}
 

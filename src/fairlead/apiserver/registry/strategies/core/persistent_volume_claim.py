@@ -15,7 +15,7 @@ from fairlead.apiserver.registry.strategies.core.persistent_volume import (
     STORAGE_CLASS_ANNOTATION,
     STORAGE_CLASS_WARNING,
 )
-from fairlead.apiserver.registry.strategy import Preparation, ResourceStrategy
+from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 from fairlead.apiserver.registry.warning.pod import claim_warnings
 from fairlead.apiserver.validation.core.volume.claim import is_kept_source
 
@@ -23,11 +23,11 @@ _SOURCE: Final = "dataSource"
 _REFERENCE: Final = "dataSourceRef"
 
 
-def _prepare_for_create(claim: Json, _: Preparation) -> Json:
+def _prepare_for_create(claim: Json, _: PreparationContext) -> Json:
     return {**claim, "spec": _sourced(claim["spec"], {})}
 
 
-def _prepare_for_update(old: Json, new: Json, _: Preparation) -> Json:
+def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
     return {**new, "spec": _sourced(new["spec"], old["spec"])}
 
 

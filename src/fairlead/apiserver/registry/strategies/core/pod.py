@@ -15,7 +15,7 @@ from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.deletion import mark_for_deletion
 from fairlead.apiserver.registry.selectable_field import text_field
 from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys
-from fairlead.apiserver.registry.strategy import MirroredField, Preparation, ResourceStrategy
+from fairlead.apiserver.registry.strategy import MirroredField, PreparationContext, ResourceStrategy
 from fairlead.apiserver.registry.warning.pod import template_warnings
 from fairlead.apiserver.registry.warning.workload import IN_HOSTNAME, name_warnings
 from fairlead.apiserver.schema.incremental_decoder import changed
@@ -38,12 +38,12 @@ def initial_status(pod: Json, timestamp: str) -> Json:
     return status
 
 
-def merge_label_keys(pod: Json, _: Preparation) -> Json:
+def merge_label_keys(pod: Json, _: PreparationContext) -> Json:
     """`pod` with the label keys of affinity terms and spread constraints merged in."""
     return with_label_keys(pod)
 
 
-def _prepare_for_create(pod: Json, _: Preparation) -> Json:
+def _prepare_for_create(pod: Json, _: PreparationContext) -> Json:
     pod = with_label_keys(pod)
     schema = schema_of(POD.stored_as, POD.kind)
     if schema is not None and pod["status"].get("conditions"):

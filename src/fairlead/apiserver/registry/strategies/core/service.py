@@ -26,7 +26,7 @@ from fairlead.apiserver.registry.strategies.core.service_allocation import (
 )
 from fairlead.apiserver.registry.strategy import (
     ONLY_MANAGED_FIELDS,
-    Preparation,
+    PreparationContext,
     ResourceStrategy,
 )
 from fairlead.apiserver.registry.warning.network import service_warnings
@@ -121,7 +121,7 @@ _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
 }
 
 
-def _begin_create(service: Json, preparation: Preparation) -> None:
+def _begin_create(service: Json, preparation: PreparationContext) -> None:
     """Refuse addresses that are not available before anything else is validated."""
     if service["metadata"].get("name"):
         check_addresses(service, preparation.storage, dry_run=preparation.dry_run)
@@ -129,11 +129,11 @@ def _begin_create(service: Json, preparation: Preparation) -> None:
         require_name(service, preparation.storage)
 
 
-def _prepare_for_create(service: Json, preparation: Preparation) -> Json:
+def _prepare_for_create(service: Json, preparation: PreparationContext) -> Json:
     return with_addresses(service, preparation.storage, dry_run=preparation.dry_run)
 
 
-def _prepare_for_update(old: Json, new: Json, preparation: Preparation) -> Json:
+def _prepare_for_update(old: Json, new: Json, preparation: PreparationContext) -> Json:
     return with_kept_addresses(old, new, preparation.storage, dry_run=preparation.dry_run)
 
 

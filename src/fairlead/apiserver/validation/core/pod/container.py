@@ -19,7 +19,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Container, ContainerPort
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.facts import facts_of, values_of
-from fairlead.apiserver.validation.core.pod.environment import (
+from fairlead.apiserver.validation.core.environment import (
     check_environment,
     check_environment_sources,
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.validation.core.pod.environment import (
+from fairlead.apiserver.validation.core.environment import (
     check_field_reference,
     check_resource_reference,
 )

@@ -9,11 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.conformance.api.comparison.placeholder import (
-    PlaceholderValues,
-    has_placeholder,
-    same_form,
-)
+from fairlead.conformance.api.placeholder import PlaceholderValues, has_placeholder, same_form
 
 Query = tuple[tuple[str, str], ...]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.auth.authentication.impersonation import impersonated
 from fairlead.apiserver.auth.authentication.token import ANONYMOUS, authenticated
 from fairlead.apiserver.auth.authorization.rbac import refusal
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes
+from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.error import ApiError
 
 BOB = authenticated("bob")

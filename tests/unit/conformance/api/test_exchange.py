@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 
 from fairlead.apiserver.protobuf.wire import bytes_field
-from fairlead.conformance.api.comparison.placeholder import PlaceholderValues
-from fairlead.conformance.api.replay.exchange import Exchange
+from fairlead.conformance.api.exchange import Exchange
+from fairlead.conformance.api.placeholder import PlaceholderValues
 
 
 def test_a_body_in_protobuf_names_what_its_path_is_about():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fairlead.api.json import Json
-from fairlead.conformance.api.replay.exchange import ReplayRequest
+from fairlead.conformance.api.exchange import ReplayRequest
 
 Headers = Sequence[tuple[str, str]]
 

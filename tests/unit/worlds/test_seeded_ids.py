@@ -7,7 +7,7 @@ from itertools import repeat
 
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET
-from fairlead.worlds.simulation.seeded_ids import SeededIds
+from fairlead.worlds.seeded_ids import SeededIds
 
 
 def uids(seed, count=50):

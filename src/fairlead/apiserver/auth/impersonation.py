@@ -23,8 +23,12 @@ from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.auth.authentication.token import ANONYMOUS
 from fairlead.apiserver.auth.authorization.node_authorizer import NODES_GROUP
 from fairlead.apiserver.auth.authorization.node_authorizer import USER_PREFIX as NODE_PREFIX
-from fairlead.apiserver.auth.authorization.rbac import SERVICE_ACCOUNT_PREFIX, refusal
+from fairlead.apiserver.auth.authorization.rbac import refusal
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorize
+from fairlead.apiserver.auth.service_account_user import (
+    SERVICE_ACCOUNT_PREFIX,
+    service_account_groups,
+)
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.request import (
     AUTHENTICATED,
@@ -39,7 +43,6 @@ USER: Final = "impersonate-user"
 GROUP: Final = "impersonate-group"
 UID: Final = "impersonate-uid"
 _EXTRA: Final = "impersonate-extra-"
-SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 _VERB: Final = "impersonate"
 _NODE: Final = "arbitrary-node"
 _GROUP: Final = "authentication.k8s.io"
@@ -102,11 +105,6 @@ def _by_legacy_permission(
             replace(permission, resource="users", name=target.name) if is_node else permission
         )
     return replace(target, groups=_effective_groups(target))
-
-
-def service_account_groups(namespace: str) -> tuple[str, ...]:
-    """The groups of all service accounts of a namespace."""
-    return (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
 
 
 def _extra(headers: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:

@@ -1,0 +1,30 @@
+"""IntOrString fields that hold a number or a percentage of a total, such as maxUnavailable."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from fairlead.api.text.integer import capped_integer
+
+# Of a percentage; an amount has no more bits.
+PERCENT_MAX: Final = 2**31 - 1
+_PERCENT: Final = re.compile(r"([0-9]+)%")
+
+
+class IntOrPercentError(ValueError):
+    """The field is neither a number nor a percentage."""
+
+
+def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
+    """`value`, or that percentage of `total`, rounded. Raises IntOrPercentError."""
+    # upstream: apimachinery/pkg/util/intstr/intstr.go:GetScaledValueFromIntOrPercent
+    if isinstance(value, int):
+        return value
+    percent = _PERCENT.fullmatch(value)
+    if percent is None:
+        raise IntOrPercentError(
+            "invalid value for IntOrString: invalid type: string is not a percentage"
+        )
+    product = capped_integer(percent[1], PERCENT_MAX) * total
+    return -(-product // 100) if is_rounded_up else product // 100
