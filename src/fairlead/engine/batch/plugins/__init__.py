@@ -1,4 +1,4 @@
-"""What decides within a session: order, readiness, shares, victims, nodes.
+"""The batch plugins: order, readiness, shares, victims, nodes.
 
-Law: a plugin reads the session and answers; it changes nothing but its own sums.
+Law: a plugin reads the session and answers; it changes only its own sums.
 """

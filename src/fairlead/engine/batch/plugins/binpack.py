@@ -1,8 +1,8 @@
-"""binpack: a task had better run where its resources are used up most.
+"""binpack: prefers the nodes whose resources are used most.
 
-    score = weight × best × Σ weight(r) × (used + asked) ÷ offered  ÷  Σ weight(r)
+    score = weight × best × Σ weight(r) × (used + requested) ÷ offered  ÷  Σ weight(r)
 
-over the resources r that the task asks for and that have a weight; 0 where it would not fit.
+over the resources r that the task requests and that have a weight; 0 if it would not fit.
 upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
 """
 
@@ -42,13 +42,13 @@ class Binpack:
                 self._weights[name] = _number(arguments.get(f"{_RESOURCES}.{name}"))
 
     def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
-        """One, unless its weight is 0."""
+        """The scorer, unless its weight is 0."""
         scorer = PackedScore(handle.cluster.table, self._weights, self._best)
         return [(scorer, self._weight)] if self._weight else []
 
 
 def _number(text: str | None) -> int:
-    """1 unless a whole number is written that is not negative."""
+    """The number in `text`; 1 unless it is a whole number of at least 0."""
     try:
         number = 1 if text is None else int(text)
     except ValueError:
@@ -69,7 +69,7 @@ class PackedScore:
         self._best = best
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """On one node."""
+        """Score one node."""
         score, weights = 0.0, 0
         for column, amount in pod.shape.wanted:
             weight = self._weights.get(self._names[column], 0)
@@ -83,7 +83,7 @@ class PackedScore:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """The same operations in the same order."""
+        """Score many nodes, with the same operations in the same order as `score`."""
         scores, weights = np.zeros(len(rows)), 0
         for column, amount in pod.shape.wanted:
             weight = self._weights.get(self._names[column], 0)

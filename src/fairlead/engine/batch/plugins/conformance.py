@@ -1,4 +1,4 @@
-"""conformance: what the cluster needs to live is never evicted.
+"""conformance: protects critical pods from eviction.
 
 upstream: pkg/scheduler/plugins/conformance/conformance.go
 """
@@ -15,20 +15,20 @@ _SYSTEM_NAMESPACE: Final = "kube-system"
 
 
 class Conformance:
-    """Victims."""
+    """Names the victims that are not critical."""
 
     name = "conformance"
 
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Whoever is not critical."""
+        """The candidates that are not critical."""
         return [task for task in candidates if not _is_critical(task)]
 
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Whoever is not critical."""
+        """The candidates that are not critical."""
         return self.preemptable(reclaimer, candidates)
 
 

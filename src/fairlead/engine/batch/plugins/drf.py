@@ -1,7 +1,7 @@
 """drf: dominant resource fairness between jobs.
 
-A job's share is the largest fraction it has of any of the cluster's resources; who has the
-smallest share is served first (Ghodsi et al., NSDI 2011). upstream: plugins/drf/drf.go
+A job's share is the largest fraction of any of the cluster's resources that it holds. The job with
+the smallest share is served first (Ghodsi et al., NSDI 2011). upstream: plugins/drf/drf.go
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHARE_DELTA: Final = 0.000001
 
 
 class Drf:
-    """Job order, preemption victims."""
+    """Job order and preemption victims by dominant share."""
 
     name = "drf"
 
@@ -30,21 +30,21 @@ class Drf:
         self._total: Total = ()
 
     def open(self, session: Session) -> None:
-        """Look at what there is to share."""
+        """Compute the cluster's total."""
         self._total = cluster_total(session.room, session.rules)
 
     def share_of(self, job: JobInfo) -> float:
-        """The job's dominant share, of what it holds now."""
+        """The job's current dominant share."""
         return dominant_share(job.held, self._total)
 
     def job_key(self, job: JobInfo) -> float:
-        """Smaller shares first."""
+        """The job with the smaller share comes first."""
         return self.share_of(job)
 
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Those whose job still has the larger share after all candidates before left, too."""
+        """Candidates whose job keeps the larger share after they and all before them leave."""
         mine = list(preemptor.job.held)
         add_amounts(mine, preemptor.request.running, 1)
         my_share = dominant_share(mine, self._total)

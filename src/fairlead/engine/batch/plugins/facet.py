@@ -1,7 +1,7 @@
-"""Facets: one side of a scheduler plugin, so that it filters without scoring or the other way.
+"""Facet: some of a scheduler plugin's extension points, such as its filter without its score.
 
-`predicates` and `nodeorder` are switched separately, while many scheduler plugins do both; the
-framework finds out what a plugin does by looking at what it has.
+`predicates` and `nodeorder` are configured separately, but many scheduler plugins both filter and
+score. The framework inspects which methods a plugin has, so a facet has only some of them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _SCORING: Final = (
 
 
 class Facet:
-    """Some of a plugin's methods, under its name."""
+    """Some of a plugin's methods, under the plugin's name."""
 
     def __init__(self, plugin: Plugin, members: tuple[str, ...]) -> None:
-        """Those of `members` that `plugin` has."""
+        """Take over those of `members` that `plugin` has."""
         self.name = plugin.name
         self.locality = locality_of(plugin)
         for member in members:
@@ -49,10 +49,10 @@ class Facet:
 
 
 def filter_facet(plugin: Plugin) -> Plugin:
-    """`plugin` as far as it says where a pod may go, and prepares what it needs there."""
+    """The parts of `plugin` that filter nodes and prepare pods on them."""
     return Facet(plugin, _FILTERING)
 
 
 def score_facet(plugin: Plugin) -> Plugin:
-    """`plugin` as far as it says how good a node is."""
+    """The parts of `plugin` that score nodes."""
     return Facet(plugin, _SCORING)

@@ -18,14 +18,14 @@ NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
 
 
 class Gang:
-    """Readiness, job order, victims, and the condition of jobs that did not make it."""
+    """Readiness, job order, victims, and the condition of jobs that were not scheduled."""
 
     name = "gang"
-    # A gang that leaves as a whole is not broken; see `engine.batch.actions.room_maker`.
+    # A gang evicted as a whole is not broken; see `engine.batch.actions.eviction_search`.
     protects_gangs = True
 
     def __init__(self, defects: BatchDefects) -> None:
-        """`defects` say whether victims are counted one by one."""
+        """`defects` decide whether victims are counted one by one."""
         self._counts_each_alone = defects.has(Defect.GANG_VICTIMS_NOT_CUMULATIVE)
         self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)
 
@@ -34,15 +34,15 @@ class Gang:
         return job.is_ready
 
     def is_ready(self, job: JobInfo) -> bool:
-        """Whether the minimum has a node."""
+        """Whether as many members as the minimum have a node."""
         return job.is_ready
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Whether the minimum has a node or was promised one."""
+        """Whether as many members as the minimum have a node or are pipelined."""
         return job.is_pipelined
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
-        """A job with too few members cannot become ready."""
+        """A job with too few members is not tried."""
         valid, minimum = job.valid_count, job.min_available
         if valid >= minimum:
             return None
@@ -62,11 +62,11 @@ class Gang:
         return self._surplus(candidates)
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Who has no member to spare keeps everybody."""
+        """A job without surplus members keeps all of them."""
         return not self._last_may_go_of(giver) and giver.ready_count <= giver.min_available
 
     def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Who has no member to spare keeps everybody."""
+        """A job without surplus members keeps all of them."""
         return self.spares_from_preemption(taker, giver)
 
     def _last_may_go_of(self, job: JobInfo) -> bool:
@@ -85,7 +85,7 @@ class Gang:
         return victims
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """The condition of a job below its minimum."""
+        """The condition of a job that is below its minimum."""
         missing = job.min_available - job.ready_count
         if missing <= 0:
             return None

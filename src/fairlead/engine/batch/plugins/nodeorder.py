@@ -1,4 +1,4 @@
-"""nodeorder: where a task had better run, by the scheduler's own score plugins.
+"""nodeorder: scores nodes with the scheduler's own Score plugins.
 
 upstream: pkg/scheduler/plugins/nodeorder/nodeorder.go
 """
@@ -15,18 +15,18 @@ from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 
 
 class Nodeorder:
-    """Node scorers."""
+    """Scores nodes."""
 
     name = "nodeorder"
 
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
-        """`arguments` set weights; one that is no number leaves the default, as upstream does."""
+        """`arguments` set weights; a weight that is not a number is ignored, as upstream does."""
         self._weights = [
             (name, _number(arguments.get(key), default)) for name, key, default in rules.scorers
         ]
 
     def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
-        """Those with a weight."""
+        """The scorers with a nonzero weight."""
         return [
             (score_facet(build_scheduler_plugin(name, handle)), weight)
             for name, weight in self._weights

@@ -1,4 +1,4 @@
-"""overcommit: groups are let in until they need more than a multiple of what the cluster has.
+"""overcommit: admits groups up to a multiple of what the cluster offers.
 
     arguments: {overcommit-factor: 1.2, overcommit-factor.nvidia.com/gpu: 1.0}
 
@@ -23,12 +23,12 @@ _DEFAULT: Final = 1.2
 
 
 class Overcommit:
-    """Which groups may be let in."""
+    """Decides which groups may be admitted."""
 
     name = "overcommit"
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
-        """A factor that is no number, or below 1, is the default, as upstream has it."""
+        """A factor that is not a number, or below 1, becomes the default, as upstream does."""
         self._factor = _factor(arguments.get(_KEY))
         self._factors = {
             key.removeprefix(f"{_KEY}."): _factor(text)
@@ -39,7 +39,7 @@ class Overcommit:
         self._left: dict[int, float] = {}
 
     def open(self, session: Session) -> None:
-        """What may be promised beyond what is used and promised already."""
+        """Compute how much may still be admitted beyond what is used and promised."""
         table = session.table
         self._columns = table.resources
         counted = table.alive & ~session.room.is_left_out
@@ -56,12 +56,12 @@ class Overcommit:
             self._left[column] = self._left.get(column, 0) - amount
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Whether what it needs is left, of every resource that it names."""
+        """Whether every resource in the group's minResources is still available."""
         needs = needs_of(job, self._columns)
         return all(amount <= self._left.get(column, 0) for column, amount in needs)
 
     def enqueued(self, job: JobInfo) -> None:
-        """It counts from now on."""
+        """Subtract what the group needs."""
         self._take(needs_of(job, self._columns))
 
 

@@ -1,7 +1,7 @@
-"""predicates: where a task may run, by the scheduler's own filter plugins.
+"""predicates: filters nodes with the scheduler's own Filter plugins.
 
-Which ones is a matter of the configuration's rules. Resources are not among them: the actions ask
-for idle room, for room that is becoming free, or for none at all.
+The configuration's rules choose the plugins. They do not check resources, because each action needs
+different ones: idle, releasing, or none at all.
 upstream: pkg/scheduler/plugins/predicates/predicates.go
 """
 
@@ -21,20 +21,20 @@ _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 
 
 class Predicates:
-    """Node filters."""
+    """Filters nodes."""
 
     name = "predicates"
 
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
-        """`arguments` may switch on the checks for pressure."""
+        """`arguments` may switch on the node pressure checks."""
         self._names = [*rules.filters]
         wanted = [check for key, check in PRESSURE_CHECKS.items() if arguments.get(key) in _TRUE]
         if wanted:
-            # upstream asks them before inter-pod affinity, which is the dearest.
+            # as upstream, before inter-pod affinity, which is the most expensive
             at = self._names.index("InterPodAffinity")
             self._names[at:at] = wanted
 
     def node_filters(self, handle: BatchHandle) -> list[SchedulerPlugin]:
-        """Filters of the scheduler, and the number of pods."""
+        """The scheduler's Filter plugins, and the check of the number of pods."""
         built = (build_scheduler_plugin(name, handle) for name in self._names)
         return [MaxPods(), *map(filter_facet, built)]

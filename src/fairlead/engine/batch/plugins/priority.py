@@ -1,4 +1,4 @@
-"""priority: what is more important comes first, and makes less important jobs leave.
+"""priority: more important jobs and tasks come first, and may preempt less important jobs.
 
 upstream: pkg/scheduler/plugins/priority/priority.go
 """
@@ -13,20 +13,20 @@ from fairlead.engine.batch.info.task import TaskInfo
 
 
 class Priority:
-    """Task order, job order, preemption victims."""
+    """Task order, job order and preemption victims by priority."""
 
     name = "priority"
 
     def __init__(self, defects: BatchDefects) -> None:
-        """`defects` say whether tasks of one job are compared at all."""
+        """`defects` decide whether tasks of one job are compared at all."""
         self._compares_tasks = not defects.has(Defect.INTRA_JOB_PRIORITY)
 
     def task_key(self, task: TaskInfo) -> int:
-        """Higher first."""
+        """The task with the higher priority comes first."""
         return -task.priority
 
     def job_key(self, job: JobInfo) -> int:
-        """Higher first."""
+        """The job with the higher priority comes first."""
         return -job.priority
 
     def preemptable(
@@ -36,7 +36,7 @@ class Priority:
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Who is at least as important keeps everybody."""
+        """A job of at least the same priority keeps all its members."""
         if giver is taker and self._compares_tasks:
             return False
         return giver.priority >= taker.priority

@@ -1,13 +1,13 @@
-"""proportion: the cluster is divided between queues by weight, and nobody gets more than it asks.
+"""proportion: divides the cluster between queues by weight, up to what each requests.
 
     deserved      what a queue may have while others want the rest: water filling by weight
     allocated     what its tasks hold, and those of the queues below it
     share         the largest allocated ÷ deserved of any resource; smaller is served first
     overused      allocated covers deserved: the queue gets nothing more
 
-Queues may form a tree, with what is guaranteed to them, deserved by their own words, and the most
-they may have (`engine.batch.plugins.queue_tree`). What one queue does not want others borrow;
-as soon as it wants it, they are above what they deserve, and reclaim takes it back.
+Queues may form a tree, with guarantees, explicit spec.deserved and capabilities
+(`engine.batch.shares.queue_tree`). Other queues may use what a queue does not request. As soon as
+it requests that again, they are above what they deserve, and reclaim evicts their tasks.
 upstream: pkg/scheduler/plugins/proportion/proportion.go
 """
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class QueueShare:
-    """One queue in this session; `request` is as it was when the session opened.
+    """One queue in this session; `request` is fixed when the session opens.
 
-    `expected` is what the jobs that were let in will need beyond what is allocated.
+    `expected` is what admitted jobs will need beyond what is allocated.
     """
 
     queue: QueueInfo
@@ -52,13 +52,13 @@ class QueueShare:
 
     @property
     def share(self) -> float:
-        """The dominant share of what is deserved."""
+        """The largest allocated ÷ deserved of any resource."""
         by_resource = (share(self.allocated_of(c), whole) for c, whole in self.deserved.items())
         return max(by_resource, default=0.0)
 
 
 class Proportion:
-    """Queue order, overused queues, reclaim victims."""
+    """Queue order, overused queues and reclaim victims by deserved amounts."""
 
     name = "proportion"
 
@@ -73,7 +73,7 @@ class Proportion:
     # --- the session -----------------------------------------------------------------------
 
     def open(self, session: Session) -> None:
-        """Divide the cluster between the queues that have a job, or a right without one."""
+        """Divide the cluster between the queues that have jobs or a guarantee."""
         self._slack = session.rules.slack
         self._columns = session.table.resources
         jobs: dict[str, list[JobInfo]] = {}
@@ -99,7 +99,7 @@ class Proportion:
     def _sharing(
         self, queues: Mapping[str, QueueInfo], jobs: Mapping[str, list[JobInfo]]
     ) -> list[QueueInfo]:
-        """The queues that have jobs; those above them, and those with a guarantee."""
+        """The queues that have jobs or a guarantee, and the queues above them."""
         found = dict.fromkeys(jobs)
         if not self._is_flat:
             found |= dict.fromkeys(q.name for q in queues.values() if q.guarantee)
@@ -112,7 +112,7 @@ class Proportion:
 
     @property
     def _is_flat(self) -> bool:
-        """kube-batch reads weights, and nothing else."""
+        """Whether only weights count, as in kube-batch."""
         return self._defects.has(Defect.PROPORTION_LESS)
 
     def _claim(self, found: QueueShare) -> Claim:
@@ -129,7 +129,7 @@ class Proportion:
             add_amounts(found.allocated, amounts, sign)
 
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
-        """What the jobs hold and wait for; what is named is there if only as 0."""
+        """What the jobs hold and wait for; resources requested as 0 have an entry, too."""
         named = self._named(jobs)
         total: list[int] = []
         for job in jobs:
@@ -143,24 +143,24 @@ class Proportion:
         }
 
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
-        """What a request must have an entry for; an entry of 0 only matters to kube-batch."""
+        """The columns that a request has entries for; entries of 0 only matter to kube-batch."""
         if not self._defects.has(Defect.PROPORTION_LESS):
             return {CPU, MEMORY}
         asking = (*ALLOCATED_STATUSES, TaskStatus.PENDING)
         return named_columns(task for job in jobs for s in asking for task in job.with_status(s))
 
     def allocated(self, task: TaskInfo) -> None:
-        """The queue, and those above it, hold more."""
+        """Add `task` to its queue and those above it."""
         self._add(task.job.queue, task.request.running, 1)
 
     def deallocated(self, task: TaskInfo) -> None:
-        """The queue, and those above it, hold less."""
+        """Subtract `task` from its queue and those above it."""
         self._add(task.job.queue, task.request.running, -1)
 
     # --- questions -------------------------------------------------------------------------
 
     def queue_key(self, queue: QueueInfo) -> tuple[float, ...]:
-        """Smaller shares first, from the top of the tree down."""
+        """Orders by share, level by level from the top of the queue tree."""
         return tuple(found.share for found in self._lines.get(queue.name, ()))
 
     def is_overused(self, queue: QueueInfo) -> bool:
@@ -169,7 +169,7 @@ class Proportion:
         return self._covers(found, found.deserved, found.allocated)
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Never more than the capability; nor more than is deserved, unless by a last task."""
+        """Whether `task` stays within the capability and (unless overshoot) what is deserved."""
         found, asked = self.shares[queue.name], task.request.running
         if not self._defects.has(Defect.CAPABILITY):
             for above in self._lines[queue.name]:
@@ -195,7 +195,7 @@ class Proportion:
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Those whose queue keeps what it deserves without them."""
+        """Candidates whose queue still has what it deserves without them."""
         left: dict[str, list[int]] = {}
         victims = []
         for task in candidates:
@@ -211,7 +211,7 @@ class Proportion:
         return victims
 
     def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """A queue that has not more than it deserves of anything keeps everything."""
+        """A queue that is above its share in no resource keeps all tasks."""
         found = self.shares[giver.queue]
         return not self._defects.has(Defect.RECLAIM_ALL_DIMS) and not any(
             found.allocated_of(c) + self._slack.least_part(c) > whole
@@ -219,10 +219,10 @@ class Proportion:
         )
 
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Whoever has less than it deserves of all that `task` asks for.
+        """Whether the queue is below its share in every resource that `task` requests.
 
-        A queue that has its share of one of them would take it from another that may then take it
-        back, and so on for ever.
+        If it were at its share in one of them, another queue could reclaim that in turn, and the
+        two would evict each other's tasks forever.
         """
         found = self.shares[queue.name]
         return self._defects.has(Defect.RECLAIM_ALL_DIMS) or all(
@@ -240,7 +240,7 @@ class Proportion:
         return all(_has_room(found, needs) for found in self._lines[job.queue])
 
     def enqueued(self, job: JobInfo) -> None:
-        """It counts from now on."""
+        """Count what the job will need."""
         self._expect(job.queue, needs_of(job, self._columns))
 
     def _expect(self, queue: str, amounts: Amounts) -> None:
@@ -259,7 +259,7 @@ class Proportion:
     def _stays_fair(
         self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
     ) -> bool:
-        """Above its share in some resource, and not pushed below it in that one."""
+        """Whether the queue is above its share in a resource and not below it without `task`."""
         known = len(without)
         taken = dict(task.request.running)
         return any(
@@ -283,5 +283,5 @@ def _within(found: QueueShare, asked: Amounts, bounds: Amounts) -> bool:
 
 
 def named_columns(tasks: Iterable[TaskInfo]) -> set[int]:
-    """The resources that `tasks` name, if only to ask for 0, and cpu and memory."""
+    """cpu, memory, and the resources that `tasks` name, even if they request 0."""
     return {CPU, MEMORY}.union(c for task in tasks for c, _ in task.request.running)

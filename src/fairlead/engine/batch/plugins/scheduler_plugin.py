@@ -1,4 +1,4 @@
-"""The scheduler's plugins by name, of today and of 1.16."""
+"""build_scheduler_plugin: the scheduler's plugins by name, current ones and those of 1.16."""
 
 from __future__ import annotations
 

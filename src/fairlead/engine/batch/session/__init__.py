@@ -1,4 +1,4 @@
-"""A session: opened, its actions run in order, and closed with statuses and events.
+"""A session: opened, runs its actions in order, and closes with statuses and events.
 
-Law: tasks move through `Session.move` only, so idle and releasing amounts always agree with it.
+Law: tasks change status only in `Session.move`, so idle and releasing amounts always match them.
 """

@@ -1,8 +1,8 @@
-"""Gangs that lost members while running (a node died, somebody deleted a pod).
+"""Broken gangs: gangs that lost members while running (a node failed, a pod was deleted).
 
-Such a gang does nothing useful and holds what the rest of it occupies. Its new members are tried
-like any others; if the gang is not complete again after a grace period, what is left of it is
-evicted, and it waits as a whole.
+A broken gang does no useful work but still occupies resources. Its replacement pods are scheduled
+like any others. If the gang is not complete again after a grace period, its remaining members are
+evicted, and it waits to start as a whole.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ WHY = "gang-broken"
 
 
 def is_broken(job: JobInfo) -> bool:
-    """Whether some members run, and fewer than the minimum have a node or are done."""
+    """Whether some members run, but fewer than the minimum have a node or have succeeded."""
     return bool(job.by_status[TaskStatus.RUNNING]) and not job.is_ready
 
 
 def release_broken_gangs(session: Session) -> None:
-    """Evict what is left of gangs that were not completed in time."""
+    """Evict the remaining members of gangs that were not completed in time."""
     grace = session.policy.broken_gang_grace
     if grace is None:
         return

@@ -1,14 +1,15 @@
-"""Closing a session: what users read about their jobs.
+"""Closing a session: job statuses, pod conditions and events.
 
 For each job with a group: its phase, how many members run, succeeded and failed, and why it is
-unschedulable. For each task that got nothing: the condition PodScheduled=False. Events for both.
+unschedulable. For each task that was not placed: the condition PodScheduled=False. Events for both.
+The phase is
 
-    this session's Unschedulable condition and a running member     Unknown
-    as many members with a node as the minimum                      Running
-    let in, where groups have to be (the action enqueue)            Inqueue
-    else                                                            Pending
+    Unknown    if this session found the job Unschedulable and a member runs
+    Running    if as many members as the minimum have a node
+    Inqueue    if the group was admitted (where the action enqueue runs)
+    Pending    otherwise
 
-A group of scheduling.k8s.io has a condition instead, PodGroupScheduled.
+A group of scheduling.k8s.io has the condition PodGroupScheduled instead.
 
 upstream: framework/session.go: jobStatus; plugins/gang/gang.go: OnSessionClose;
 cache/cache.go: RecordJobStatusEvent
@@ -40,10 +41,10 @@ _SHOWN_CONDITIONS: Final = ("type", "status", "reason", "message")
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """What a session says about one job.
+    """The result of a session for one job.
 
-    `conditions` are all of the group's, `condition` the one of this session (None if all is
-    well), `waiting` the tasks that got nothing.
+    `conditions` are all conditions of the group; `condition` is this session's, None if the job is
+    schedulable. `waiting` are the tasks that were not placed.
     """
 
     job: JobInfo
@@ -58,7 +59,7 @@ class JobReport:
 
 
 def report_on(session: Session, job: JobInfo) -> JobReport:
-    """Where `job` stands as the session closes; to be asked before anything is taken back."""
+    """The state of `job` at the end of the session; call it before `Session.take_back`."""
     assert job.group is not None
     text = fit_error_of(session, job)
     found = session.objections.get(job.id) or _unschedulable(session, job, text)
@@ -89,7 +90,7 @@ def _unschedulable(session: Session, job: JobInfo, text: str) -> Unschedulable |
 
 
 def fit_error_of(session: Session, job: JobInfo) -> str:
-    """Why the job's last task found no node, in kube-batch's words or, better, in Kubernetes'."""
+    """Why the job's last task found no node, in kube-batch's words or the scheduler's."""
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:
         reasons = sorted(f"1 insufficient {name}" for name in lacking)
@@ -101,7 +102,7 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
 
 
 def _not_tried(session: Session, job: JobInfo) -> str | None:
-    """Why nobody looked for a node."""
+    """Why the session did not look for nodes."""
     queue = session.queues[job.queue]
     if job.id in session.outside:
         return "there is no room for what the group needs at least"
@@ -121,7 +122,7 @@ def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
 
 
 def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:
-    """Those of the group, that of its type replaced by this session's."""
+    """The group's conditions, with this session's in place of the one of its type."""
     assert job.group is not None
     before = job.group.status.conditions
     if found is None:
@@ -138,7 +139,7 @@ def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCond
 
 
 def closing_commands(session: Session, report: JobReport) -> list[Command]:
-    """What to write about one job: statuses that change, and events that say so."""
+    """The commands for one job: changed statuses, and their events."""
     commands: list[Command] = []
     group = report.job.group
     if group is not None and group.ref is not None:
@@ -160,14 +161,14 @@ def _group_commands(session: Session, report: JobReport, ref: ObjectRef) -> Iter
 
 
 def group_note(report: JobReport) -> str:
-    """The text of the event about a group."""
+    """The text of the event for a group."""
     pending = len(report.job.by_status[TaskStatus.PENDING])
     total = len(report.job.tasks)
     return f"{pending}/{total} tasks in gang unschedulable: {report.fit_error}"
 
 
 def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple[Condition, ...]]:
-    """The fields and conditions of the group's status that are not yet as they should be."""
+    """The changed fields and conditions of the group's status."""
     assert report.job.group is not None
     before = report.job.group.status
     wanted = {
@@ -186,7 +187,7 @@ def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple
 
 
 def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
-    """A group of scheduling.k8s.io has no phase, and once scheduled it stays so.
+    """Convert to scheduling.k8s.io: no phase, and a group once scheduled stays scheduled.
 
     upstream: staging/src/k8s.io/api/scheduling/v1alpha2/types.go: PodGroupScheduled
     """
@@ -204,7 +205,7 @@ def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
 
 
 def _all_is_well(session: Session, before: tuple[PodGroupCondition, ...]) -> tuple[Condition, ...]:
-    """A condition that has passed is lifted; kube-batch leaves it for ever (mute-fit-error)."""
+    """The resolved condition that replaces `before`; kube-batch leaves it (mute-fit-error)."""
     if session.defects.has(Defect.MUTE_FIT_ERROR):
         return ()
     return tuple(

@@ -1,7 +1,7 @@
-"""What a batch plugin may take part in, as small Protocols.
+"""The Protocols that batch plugins implement.
 
-A plugin is a class with a `name` and the methods of what it has a say in; `Tiers` finds out which
-by looking. Order is told by keys: of two, the one with the smaller key comes first.
+A plugin is a class with a `name` and the methods of one or more Protocols; `Tiers` checks which it
+has. Orders are given as keys: the smaller key comes first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Unschedulable:
 
 
 class BatchPlugin(Protocol):
-    """What every plugin has."""
+    """The part that every plugin has."""
 
     @property
     def name(self) -> str:
@@ -40,19 +40,19 @@ class BatchPlugin(Protocol):
 
 @runtime_checkable
 class Opens(BatchPlugin, Protocol):
-    """Looks at the session before anything is decided."""
+    """A plugin that is called when a session opens."""
 
     def open(self, session: Session) -> None:
-        """Everything that was known of an earlier session is to be forgotten."""
+        """Prepare for the session; state of earlier sessions is discarded."""
         ...
 
 
 @runtime_checkable
 class Listens(BatchPlugin, Protocol):
-    """Hears what tasks come to hold, and what they no longer hold."""
+    """A plugin that follows what tasks hold."""
 
     def allocated(self, task: TaskInfo) -> None:
-        """`task` holds what it occupies; undone by `deallocated`."""
+        """`task` now holds what it occupies; undone by `deallocated`."""
         ...
 
     def deallocated(self, task: TaskInfo) -> None:
@@ -62,61 +62,61 @@ class Listens(BatchPlugin, Protocol):
 
 @runtime_checkable
 class JobOrder(BatchPlugin, Protocol):
-    """Orders the jobs of a queue."""
+    """A plugin that orders the jobs of a queue."""
 
     def job_key(self, job: JobInfo) -> Any:
-        """Smaller is served first."""
+        """The job with the smallest key is served first."""
         ...
 
 
 @runtime_checkable
 class QueueOrder(BatchPlugin, Protocol):
-    """Orders queues."""
+    """A plugin that orders queues."""
 
     def queue_key(self, queue: QueueInfo) -> Any:
-        """Smaller is served first."""
+        """The queue with the smallest key is served first."""
         ...
 
 
 @runtime_checkable
 class TaskOrder(BatchPlugin, Protocol):
-    """Orders the tasks of a job."""
+    """A plugin that orders the tasks of a job."""
 
     def task_key(self, task: TaskInfo) -> Any:
-        """Smaller is served first, and evicted last."""
+        """The task with the smallest key is served first, and evicted last."""
         ...
 
 
 @runtime_checkable
 class JobReady(BatchPlugin, Protocol):
-    """Says when a job may be bound."""
+    """A plugin that decides when a job may be bound."""
 
     def is_ready(self, job: JobInfo) -> bool:
-        """Whether enough of it has a node."""
+        """Whether enough members have a node."""
         ...
 
 
 @runtime_checkable
 class JobPipelined(BatchPlugin, Protocol):
-    """Says when evictions for a job are worth while."""
+    """A plugin that decides when evictions for a job are worthwhile."""
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Whether enough of it has a node or was promised one."""
+        """Whether enough members have a node or are pipelined."""
         ...
 
 
 @runtime_checkable
 class JobValid(BatchPlugin, Protocol):
-    """Says which jobs need not be tried."""
+    """A plugin that rules out jobs that need not be tried."""
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
-        """None to try it."""
+        """The reason not to try the job; None to try it."""
         ...
 
 
 @runtime_checkable
 class Overused(BatchPlugin, Protocol):
-    """Says which queues have enough."""
+    """A plugin that decides which queues are at their share."""
 
     def is_overused(self, queue: QueueInfo) -> bool:
         """Whether the queue gets nothing more."""
@@ -125,91 +125,91 @@ class Overused(BatchPlugin, Protocol):
 
 @runtime_checkable
 class Allocatable(BatchPlugin, Protocol):
-    """Says what a queue can still take."""
+    """A plugin that limits what a queue can take."""
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Whether the queue stays within its bounds with `task`."""
+        """Whether the queue stays within its limits with `task`."""
         ...
 
 
 @runtime_checkable
 class Preemptable(BatchPlugin, Protocol):
-    """Says who may be evicted for a task of the same queue."""
+    """A plugin that decides which tasks may be evicted for a task of the same queue."""
 
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Those of `candidates` (all on one node) that may go, in their order."""
+        """Those of `candidates` (all on one node) that may be evicted, in their order."""
         ...
 
 
 @runtime_checkable
 class Reclaimable(BatchPlugin, Protocol):
-    """Says who may be evicted for a task of another queue."""
+    """A plugin that decides which tasks may be evicted for a task of another queue."""
 
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Those of `candidates` (all on one node) that may go, in their order."""
+        """Those of `candidates` (all on one node) that may be evicted, in their order."""
         ...
 
 
 @runtime_checkable
 class SparesFromPreemption(BatchPlugin, Protocol):
-    """A `Preemptable` that can speak for whole jobs, so that it need not be asked about members."""
+    """A `Preemptable` that can rule out whole jobs, which saves calls for each member."""
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Whether it names no member of `giver`, whichever task of `taker` it is for."""
+        """Whether it names no member of `giver` for any task of `taker`."""
         ...
 
 
 @runtime_checkable
 class SparesFromReclaim(BatchPlugin, Protocol):
-    """A `Reclaimable` that can speak for whole jobs."""
+    """A `Reclaimable` that can rule out whole jobs."""
 
     def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Whether it names no member of `giver`, whichever task of `taker` it is for."""
+        """Whether it names no member of `giver` for any task of `taker`."""
         ...
 
 
 @runtime_checkable
 class MayReclaim(BatchPlugin, Protocol):
-    """Says who may take from other queues."""
+    """A plugin that decides which tasks may reclaim from other queues."""
 
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Whether others may be evicted for `task` of `queue`."""
+        """Whether tasks of other queues may be evicted for `task` of `queue`."""
         ...
 
 
 @runtime_checkable
 class JobEnqueueable(BatchPlugin, Protocol):
-    """Says which groups are worth having pods (the action enqueue)."""
+    """A plugin that decides which groups are admitted (the action enqueue)."""
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Whether there is room for what the group says it needs at least."""
+        """Whether the cluster can hold the group's minResources."""
         ...
 
 
 @runtime_checkable
 class JobEnqueued(BatchPlugin, Protocol):
-    """Hears which groups were enqueued."""
+    """A plugin that follows which groups are admitted."""
 
     def enqueued(self, job: JobInfo) -> None:
-        """`job` counts from now on."""
+        """`job` was admitted and counts from now on."""
         ...
 
 
 @runtime_checkable
 class Explains(BatchPlugin, Protocol):
-    """Says at the end why a job did not make it."""
+    """A plugin that explains, at the end of the session, why a job was not scheduled."""
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """The condition of the job's group; None if nothing is wrong with it."""
+        """The condition of the job's group; None if nothing is wrong."""
         ...
 
 
 class BatchHandle(Handle, Protocol):
-    """What scheduler plugins may read when a batch plugin builds them."""
+    """What scheduler plugins that a batch plugin builds may read."""
 
     @property
     def sums(self) -> Sums:
@@ -219,17 +219,17 @@ class BatchHandle(Handle, Protocol):
 
 @runtime_checkable
 class FiltersNodes(BatchPlugin, Protocol):
-    """Says where tasks may go, in the form of scheduler plugins."""
+    """A plugin that filters nodes, with scheduler plugins."""
 
     def node_filters(self, handle: BatchHandle) -> list[SchedulerPlugin]:
-        """Filter plugins; resources are none of their business."""
+        """The Filter plugins; they do not check resources, which the session does."""
         ...
 
 
 @runtime_checkable
 class ScoresNodes(BatchPlugin, Protocol):
-    """Says where tasks had better go, in the form of scheduler plugins."""
+    """A plugin that scores nodes, with scheduler plugins."""
 
     def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
-        """Score plugins with their weights."""
+        """The Score plugins with their weights."""
         ...

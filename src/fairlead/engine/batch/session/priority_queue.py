@@ -1,8 +1,8 @@
-"""Queues by a key that may change while items wait.
+"""PriorityQueue and FreshQueue: queues whose keys may change while items wait.
 
-`PriorityQueue` is a binary heap: it compares keys when items are put in and taken out, and does not
-notice what changes in between. Where that shows, exactness needs the same heap as upstream's (Go's
-container/heap, which `heapq` is not). `FreshQueue` compares all keys whenever an item is taken.
+`PriorityQueue` is a binary heap: it compares keys on push and pop, and does not notice changes in
+between. Where that affects the order, the heap must work exactly like upstream's (Go's
+container/heap, which `heapq` does not). `FreshQueue` compares all keys on every pop.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ Key = Callable[[Any], Any]
 
 
 class ItemQueue(Protocol[Item]):
-    """What both kinds can do."""
+    """The interface of both queues."""
 
     def __len__(self) -> int:
-        """How many items wait."""
+        """The number of waiting items."""
         ...
 
     def push(self, item: Item) -> None:
-        """Let `item` wait."""
+        """Add `item`."""
         ...
 
     def pop(self) -> Item:
-        """Take the item with the smallest key. Raises IndexError when none waits."""
+        """Remove and return the first item. Raises IndexError if the queue is empty."""
         ...
 
 
 class PriorityQueue(Generic[Item]):
-    """A heap (pkg/scheduler/util/priority_queue.go)."""
+    """A binary heap that works like Go's (pkg/scheduler/util/priority_queue.go)."""
 
     def __init__(self, key: Key) -> None:
         """Smaller keys first."""
@@ -39,11 +39,11 @@ class PriorityQueue(Generic[Item]):
         self._heap: list[Item] = []
 
     def __len__(self) -> int:
-        """How many items wait."""
+        """The number of waiting items."""
         return len(self._heap)
 
     def push(self, item: Item) -> None:
-        """Let `item` wait."""
+        """Add `item`."""
         heap = self._heap
         heap.append(item)
         at = len(heap) - 1
@@ -55,7 +55,7 @@ class PriorityQueue(Generic[Item]):
             at = above
 
     def pop(self) -> Item:
-        """Take the first item."""
+        """Remove and return the first item of the heap."""
         heap = self._heap
         heap[0], heap[-1] = heap[-1], heap[0]
         found = heap.pop()
@@ -77,7 +77,7 @@ class PriorityQueue(Generic[Item]):
 
 
 class FreshQueue(Generic[Item]):
-    """Few items, whose keys change often."""
+    """A list that is searched on every pop, for few items whose keys change often."""
 
     def __init__(self, key: Key) -> None:
         """Smaller keys first; keys must be distinct."""
@@ -85,14 +85,14 @@ class FreshQueue(Generic[Item]):
         self._items: list[Item] = []
 
     def __len__(self) -> int:
-        """How many items wait."""
+        """The number of waiting items."""
         return len(self._items)
 
     def push(self, item: Item) -> None:
-        """Let `item` wait."""
+        """Add `item`."""
         self._items.append(item)
 
     def pop(self) -> Item:
-        """Take the item that is first now."""
+        """Remove and return the item whose key is smallest now."""
         keys = [self._key(item) for item in self._items]
         return self._items.pop(keys.index(min(keys)))

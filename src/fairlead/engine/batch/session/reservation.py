@@ -1,17 +1,17 @@
-"""Reservation: room that is kept for a gang that has waited too long.
+"""Reservation: room on nodes that is reserved for a gang that has waited too long.
 
-Without it a large gang can wait for ever: every hole is filled with something smaller before there
-are enough. The gang that has waited longest beyond the bound gets one. It is planned anew in each
-session:
+Without it a large gang could wait forever, because smaller jobs take every resource that becomes
+free. The gang that has waited longest beyond the bound gets the reservation, which is computed
+again in each session:
 
-    1  when could the gang start at the earliest, if nothing else were started? Running tasks end
-       when they said they would; those that said nothing, after all others
-    2  on which nodes then? Those it was promised before come first, so that what has gathered
-       there is not given away again
-    3  that much room of these nodes is held back from everybody else
+    1  Find the earliest time at which the gang could start if nothing else were started. Running
+       tasks end when they declared; those that declared nothing count as ending last.
+    2  Choose nodes for that time. Nodes that were reserved before come first, so that what has
+       become free there is not given away.
+    3  Hide that much room on these nodes from all other jobs.
 
-What ends before the gang can start anyway may use the room until then (`backfill`): it cannot delay
-the gang. Everything else finds the nodes as full as they will be.
+Tasks that end before the gang can start anyway may use the room until then (`backfill`), because
+they cannot delay it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REMEMBERED = 1 << 40  # more than any node has free, in any unit
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Room for `job` on `nodes`; `starts_at` is None if it is not known when it will be free."""
+    """Room for `job` on `nodes`; `starts_at` is None if it is unknown when it will be free."""
 
     job: JobInfo
     nodes: tuple[str, ...]
@@ -45,9 +45,9 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """When something ends (None: it may run for ever), on which row, and what it occupies.
+    """What a task occupies, on which row, and when it ends (None if unknown).
 
-    `queue` is "" for what is in none.
+    `queue` is "" for a pod outside all queues.
     """
 
     end: Instant | None
@@ -57,7 +57,7 @@ class Occupant:
 
 
 def reserve(session: Session) -> Reservation | None:
-    """Hold room back for the gang that has waited longest, if any has waited too long."""
+    """Reserve room for the gang that has waited longest, if any has waited too long."""
     session.room.hold_back(None)
     job = _longest_waiting(session)
     found = None if job is None else plan(session, job)
@@ -87,7 +87,7 @@ def _longest_waiting(session: Session) -> JobInfo | None:
 
 
 def plan(session: Session, job: JobInfo) -> Reservation | None:
-    """The earliest place for what `job` lacks; None if it would not fit into an empty cluster."""
+    """Plan the earliest start of `job`; None if it does not fit even into an empty cluster."""
     lacking = lacking_tasks(session, job)
     ends = occupants(session)
     known = [one for one in ends if one.end is not None]
@@ -97,7 +97,7 @@ def plan(session: Session, job: JobInfo) -> Reservation | None:
     if _place(session, job, lacking, known) is None:
         rows = _place(session, job, lacking, ends)
         return None if rows is None else _reservation(session, job, lacking, rows, None)
-    while fewest < most:  # how many must end before it fits: more ends never hurt
+    while fewest < most:  # binary search: more ends never hurt
         middle = (fewest + most) // 2
         if _place(session, job, lacking, known[:middle]) is None:
             fewest = middle + 1
@@ -110,14 +110,14 @@ def plan(session: Session, job: JobInfo) -> Reservation | None:
 
 
 def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
-    """As many waiting tasks as the gang needs, in order; those that ask for nothing fit anyway."""
+    """As many waiting tasks as the gang lacks, in order, without best-effort ones."""
     asking = [t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort]
     asking.sort(key=session.tiers.task_key)
     return asking[: max(job.min_available - job.ready_count, 0)]
 
 
 def occupants(session: Session) -> list[Occupant]:
-    """What occupies the nodes and is not leaving already, first what ends first."""
+    """What occupies the nodes and is not releasing already, ordered by end."""
     requests, leaving = session.job_table.requests, session.job_table.leaving
     tasks = session.job_table.tasks
     found = [
@@ -138,7 +138,7 @@ def occupants(session: Session) -> list[Occupant]:
 def _place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[Occupant]
 ) -> list[int] | None:
-    """A row for each of `lacking` once `gone` are; None if there is none for one of them."""
+    """A row for each task of `lacking` once `gone` have ended; None if one fits nowhere."""
     free = session.room.idle + session.room.releasing
     for one in gone:
         for column, amount in one.amounts:
@@ -149,9 +149,9 @@ def _place(
 def place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
 ) -> list[int] | None:
-    """A row for each of `lacking` where `free` is the room; None if there is none for one.
+    """A row for each task of `lacking`, given free room `free`; None if one fits nowhere.
 
-    Rows that `job` was promised before come first, then those that are idlest now.
+    Rows reserved for `job` before come first, then those with the most idle resources.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()
@@ -190,7 +190,7 @@ def _reservation(
 
 
 def ends_in_time(task: TaskInfo, reservation: Reservation, now: Instant) -> bool:
-    """Whether `task`, started now, is gone before the reserved room is needed."""
+    """Whether `task`, started now, ends before the reserved room is needed."""
     runtime = runtime_of(task.info)
     return (
         runtime is not None

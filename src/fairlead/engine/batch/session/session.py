@@ -1,12 +1,12 @@
-"""Session: one decision about all jobs, on one picture of the cluster.
+"""Session: one scheduling pass over all jobs, on one snapshot of the cluster.
 
-    open      jobs with a group and a queue; what is idle and releasing on every node
+    open      collect jobs with a group and a queue; idle and releasing resources of every node
     actions   allocate, pipeline, evict, dispatch: all of it through `move`
-    close     what was not dispatched is taken back (`engine.batch.closing` writes statuses)
+    close     undo what was not dispatched (`close_session` writes statuses)
 
-The session works on the cluster's own beliefs: a task that is given a node is assumed there, so
+The session works on the cluster's own view: a task that is given a node is assumed there, so that
 every filter and score sees it, and is forgotten again unless it is dispatched. `commands` collects
-what the world shall do; `steps` are told to the observer in the order in which they are made.
+the commands to send; the observer gets every step in order.
 upstream: pkg/scheduler/framework/session.go
 """
 
@@ -44,7 +44,7 @@ _ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 @dataclass(frozen=True, slots=True)
 class SessionStep:
-    """One step of a session: `verb` is allocate, pipeline, release, unevict, … or action."""
+    """One step: `verb` is allocate, pipeline, release, unevict, … or action."""
 
     verb: str
     task: TaskInfo | None
@@ -52,10 +52,10 @@ class SessionStep:
 
 
 class Observer(Protocol):
-    """Whoever wants to follow a session."""
+    """Follows the steps of a session."""
 
     def opened(self, session: Session) -> None:
-        """The picture is taken, nothing is decided."""
+        """The session is open; nothing is decided yet."""
         ...
 
     def note(self, step: SessionStep) -> None:
@@ -63,21 +63,21 @@ class Observer(Protocol):
         ...
 
     def closing(self, session: Session) -> None:
-        """All is decided, nothing is taken back yet."""
+        """All is decided; nothing is undone yet."""
         ...
 
 
 class NoObserver:
-    """Nobody follows."""
+    """Ignores all steps."""
 
     def opened(self, session: Session) -> None:
-        """Let it pass."""
+        """Ignore it."""
 
     def note(self, step: SessionStep) -> None:
-        """Let it pass."""
+        """Ignore it."""
 
     def closing(self, session: Session) -> None:
-        """Let it pass."""
+        """Ignore it."""
 
 
 NOBODY: Final = NoObserver()
@@ -85,10 +85,10 @@ NOBODY: Final = NoObserver()
 
 @dataclass(frozen=True, slots=True)
 class NodeChoices:
-    """Which node, by what is asked of it.
+    """A NodeChoice per kind of room.
 
-    `now`: the task fits into idle room. `later`: it fits into room that is becoming free.
-    `either`: one of the two. `anyhow`: it may run there once room is made.
+    `now`: the task fits into idle resources. `later`: into releasing ones. `either`: one of the
+    two. `anyhow`: it may run there once enough is evicted.
     """
 
     now: NodeChoice
@@ -99,7 +99,7 @@ class NodeChoices:
 
 @dataclass(frozen=True, slots=True)
 class ChoicesByView:
-    """The choices of everybody, and those of whom room is held back for."""
+    """The node choices of ordinary jobs, and those of the job with the reservation."""
 
     shared: NodeChoices
     whole: NodeChoices
@@ -109,8 +109,8 @@ class ChoicesByView:
 class Policy:
     """What all sessions of a controller have in common.
 
-    A gang that has waited longer than `starvation_bound` gets a reservation, one that was broken
-    longer than `broken_gang_grace` is released; None for never.
+    A gang that has waited longer than `starvation_bound` gets a reservation; one that was broken
+    longer than `broken_gang_grace` is released. None means never.
     """
 
     tiers: Tiers
@@ -125,7 +125,7 @@ class Policy:
 
 
 class Session:
-    """See the module's docstring."""
+    """One scheduling pass; see the module's docstring."""
 
     def __init__(
         self, cluster: Cluster, jobs: JobTable, policy: Policy, tie_break: TieBreak, now: Instant
@@ -158,7 +158,7 @@ class Session:
     # --- open and close --------------------------------------------------------------------
 
     def open(self) -> None:
-        """Take the picture; every plugin looks at it."""
+        """Collect jobs and room, and open every plugin."""
         leave_out = self.rules.slack if self.rules.leaves_out_overused else None
         self.room.open(self.job_table, leave_out=leave_out)
         self.queues = self._open_queues()
@@ -176,7 +176,7 @@ class Session:
                 plugin.open(self)
 
     def _object(self) -> None:
-        """Find the jobs that cannot become ready, whatever room there is."""
+        """Find the jobs that cannot become ready, however much room there is."""
         for job in self.jobs.values():
             found = self.tiers.objection(job)
             if found is not None:
@@ -190,7 +190,7 @@ class Session:
         return queues
 
     def is_news(self, job: JobInfo) -> bool:
-        """Whether there may be something to write about `job`."""
+        """Whether the status of `job` may have changed."""
         return (
             job.id in self.changed
             or job.id in self.job_table.touched
@@ -198,7 +198,7 @@ class Session:
         )
 
     def take_back(self) -> None:
-        """Undo what was not dispatched: nobody keeps room from one session to the next."""
+        """Undo what was not dispatched: no job keeps room from one session to the next."""
         for task in list(self._placed.values()):
             if task.status in _ON_NODE:
                 self.move(task, TaskStatus.PENDING, None)
@@ -207,9 +207,9 @@ class Session:
     # --- the one way in which a task changes -----------------------------------------------
 
     def move(self, task: TaskInfo, status: TaskStatus, node: NodeInfo | None) -> None:
-        """`task` becomes `status` on `node`, with everything that counts on it.
+        """Set the status and node of `task`, and update everything that counts it.
 
-        A task that had no node is assumed on `node`; one that leaves it is forgotten there.
+        A task that gets a node is assumed there; one that loses its node is forgotten there.
         """
         before, was = task.status, task.node
         if was:
@@ -244,12 +244,12 @@ class Session:
     # --- steps -----------------------------------------------------------------------------
 
     def note(self, verb: str, task: TaskInfo | None, detail: str) -> None:
-        """Tell the observer."""
+        """Report a step to the observer."""
         if self.observer is not NOBODY:
             self.observer.note(SessionStep(verb, task, detail))
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Give `task` idle room on `node`; nothing is bound yet. Undone by `deallocate`."""
+        """Allocate idle resources on `node` to `task`, without binding. Undone by `deallocate`."""
         preparations = self.policy.preparations
         found = preparations.look(task)
         self.move(task, TaskStatus.ALLOCATED, node)
@@ -259,29 +259,29 @@ class Session:
         self.note("allocate", task, node.name)
 
     def deallocate(self, task: TaskInfo) -> None:
-        """The inverse of `allocate`."""
+        """Undo `allocate`."""
         self.note("deallocate", task, task.node)
         self.move(task, TaskStatus.PENDING, None)
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Promise `task` room on `node` that is becoming free. Undone by `unpipeline`."""
+        """Promise `task` releasing resources on `node`. Undone by `unpipeline`."""
         self.move(task, TaskStatus.PIPELINED, node)
         self._placed[task.id] = task
         self.note("pipeline", task, node.name)
 
     def unpipeline(self, task: TaskInfo) -> None:
-        """The inverse of `pipeline`."""
+        """Undo `pipeline`."""
         self.note("unpipeline", task, task.node)
         self.move(task, TaskStatus.PENDING, None)
 
     def release(self, task: TaskInfo) -> None:
-        """Suppose `task` were told to go. Undone by `unevict`, made so by `evict`."""
+        """Count `task` as releasing. Undone by `unevict`, made final by `evict`."""
         node = self.table.find(task.node)
         self.move(task, TaskStatus.RELEASING, node)
         self.note("release", task, task.node)
 
     def unevict(self, task: TaskInfo) -> None:
-        """The inverse of `release`."""
+        """Undo `release`."""
         node = self.table.find(task.node)
         self.move(task, TaskStatus.RUNNING, node)
         self.note("unevict", task, task.node)
@@ -289,7 +289,7 @@ class Session:
     # --- what cannot be taken back ---------------------------------------------------------
 
     def dispatch_ready(self, job: JobInfo) -> None:
-        """Bind what is allocated of a job that is ready, or take it back if it cannot be."""
+        """Bind the allocated tasks of a ready job; undo the allocations that cannot be bound."""
         tasks = job.with_status(TaskStatus.ALLOCATED)
         sent = self.policy.preparations.dispatch(tasks, self.now)
         if sent.refusal is not None:
@@ -304,7 +304,7 @@ class Session:
             self.reporter.report(_placed(task, self.now))
 
     def evict(self, task: TaskInfo, why: str) -> None:
-        """Tell a released task to go (`why`: "reclaim" or "preempt")."""
+        """Delete the pod of a releasing task (`why`: "reclaim" or "preempt")."""
         self.job_table.leaving[task.id] = task.info
         self.commands.append(DeleteObject(task.ref, why=why))
         group = task.job.group
@@ -315,7 +315,7 @@ class Session:
     def tell_displacement(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Report that `victims` go for the sake of `task`, which comes to `node`."""
+        """Report that `victims` are evicted to make room for `task` on `node`."""
         self.reporter.report(
             PodPreempting(
                 pod=task.ref,
@@ -334,9 +334,9 @@ class Session:
     # --- what went wrong -------------------------------------------------------------------
 
     def note_shortfall(self, task: TaskInfo, node: NodeInfo) -> None:
-        """`task` has to wait for room on `node`: what is missing there now.
+        """Record which resources `task` lacks now on `node`, where it has to wait.
 
-        `shortfalls` has the resources for the job's last task, one entry per node and resource.
+        `shortfalls` holds them for the job's last task, one entry per node and resource.
         """
         names = self.table.resources.names
         self.shortfalls[task.job.id] = [
@@ -346,20 +346,20 @@ class Session:
         ]
 
     def note_failure(self, task: TaskInfo) -> None:
-        """`task` fits nowhere: why, for each node."""
+        """Record why `task` fits on no node."""
         if not self.defects.has(Defect.MUTE_FIT_ERROR):
             diagnosis = self.choices(task.job).either.find(task.info).diagnosis()
             self.failures[task.job.id] = fit_error(diagnosis, "")
 
     def note_bound(self, task: TaskInfo) -> None:
-        """`task` would take its queue beyond what it may have."""
+        """Record that `task` would exceed the limit of its queue."""
         if not self.defects.has(Defect.MUTE_FIT_ERROR):
             self.failures[task.job.id] = f"queue {task.job.queue} may not take more"
 
     # --- looking ---------------------------------------------------------------------------
 
     def choices(self, job: JobInfo) -> NodeChoices:
-        """Which nodes the tasks of `job` can be given."""
+        """The node choices for tasks of `job`."""
         found = self.policy.choices
         return found.whole if self._is_reserved_for(job) else found.shared
 
@@ -372,22 +372,22 @@ class Session:
 
     @property
     def fills_back(self) -> bool:
-        """Whether tasks that ask for nothing have their turn in this session."""
+        """Whether this session runs backfill, which places best-effort tasks."""
         return "backfill" in self.policy.actions
 
     @property
     def lets_in(self) -> bool:
-        """Whether groups wait outside until they are let in."""
+        """Whether groups wait for admission by the action enqueue."""
         return "enqueue" in self.policy.actions
 
     def enqueue(self, job: JobInfo) -> None:
-        """Let `job` in."""
+        """Admit `job`."""
         del self.outside[job.id]
         self.changed[job.id] = None
         self.tiers.enqueued(job)
 
     def candidates(self) -> list[JobInfo]:
-        """The jobs that are worth trying."""
+        """The jobs to schedule: admitted, without objection, in an open queue."""
         return [
             job
             for job in self.jobs.values()
@@ -397,7 +397,7 @@ class Session:
         ]
 
     def note_waiting(self) -> None:
-        """Remember since when each job has been waiting to start."""
+        """Update since when each job has been waiting to start."""
         for job in self.jobs.values():
             waits = bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
             if not waits:
@@ -406,18 +406,18 @@ class Session:
                 job.waiting_since = self.now
 
     def fits_somewhere(self, task: TaskInfo) -> bool:
-        """Whether `task` could start as things are."""
+        """Whether `task` could start now on some node."""
         return bool(len(self.choices(task.job).now.find(task.info).positions()))
 
     def tasks_on(self, node: NodeInfo) -> list[TaskInfo]:
-        """The tasks of this session's jobs on `node`, in the order in which they came there."""
+        """The tasks of this session's jobs on `node`, in the order in which they got there."""
         known, jobs = self.job_table.tasks, self.jobs
         found = (known.get(pod_id) for pod_id in node.pods)
         return [task for task in found if task is not None and task.job.id in jobs]
 
 
 def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
-    """upstream: cache.go: Evict, which tells the group, not the pod."""
+    """The event for an eviction; it is about the group, not the pod (cache.go: Evict)."""
     return RecordEvent(
         regarding=group,
         type="Normal",
@@ -429,7 +429,7 @@ def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
 
 
 def _placed(task: TaskInfo, now: Instant) -> PodPlaced:
-    """The record of a placement; a session has no attempts and knows no equals afterwards."""
+    """The record of a placement; a session has no attempts and no list of equal nodes."""
     return PodPlaced(
         pod=task.ref,
         node=task.node,

@@ -1,7 +1,7 @@
-"""Statement: several steps that are made so together, or not at all.
+"""Statement: several operations that are committed or discarded together.
 
-Each operation is done in the session at once, so that whatever is asked next already sees it.
-`discard` undoes in reverse order and leaves no trace; `commit` does what cannot be undone, in
+Each operation takes effect in the session at once, so that later decisions see it. `discard` undoes
+the operations in reverse order and leaves no trace. `commit` carries out what cannot be undone, in
 order. upstream: pkg/scheduler/framework/statement.go
 """
 
@@ -17,38 +17,38 @@ from fairlead.engine.state.node_info import NodeInfo
 
 
 class StatementOperation(Protocol):
-    """A step with its inverse."""
+    """An operation and its inverse."""
 
     def do(self, session: Session) -> None:
-        """Suppose it."""
+        """Do it in the session."""
         ...
 
     def undo(self, session: Session) -> None:
-        """Take it back exactly."""
+        """Undo `do` exactly."""
         ...
 
     def settle(self, session: Session) -> None:
-        """Make it so."""
+        """Make it final."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AllocateOperation:
-    """Give `task` idle room on `node`; it is bound once its job is ready."""
+    """Allocate idle resources on `node` to `task`; it is bound once its job is ready."""
 
     task: TaskInfo
     node: NodeInfo
 
     def do(self, session: Session) -> None:
-        """Suppose it."""
+        """Allocate."""
         session.allocate(self.task, self.node)
 
     def undo(self, session: Session) -> None:
-        """Take it back."""
+        """Deallocate."""
         session.deallocate(self.task)
 
     def settle(self, session: Session) -> None:
-        """Binding is for the job as a whole, once."""
+        """Nothing to do: `commit` binds the job as a whole."""
         waits = self.task.status is TaskStatus.ALLOCATED
         if waits and session.tiers.is_ready(self.task.job):
             session.dispatch_ready(self.task.job)
@@ -56,46 +56,46 @@ class AllocateOperation:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Promise `task` room on `node` that is becoming free; a promise is for the session only."""
+    """Promise `task` releasing resources on `node`; the promise ends with the session."""
 
     task: TaskInfo
     node: NodeInfo
 
     def do(self, session: Session) -> None:
-        """Suppose it."""
+        """Pipeline."""
         session.pipeline(self.task, self.node)
 
     def undo(self, session: Session) -> None:
-        """Take it back."""
+        """Unpipeline."""
         session.unpipeline(self.task)
 
     def settle(self, session: Session) -> None:
-        """There is nothing to tell the world."""
+        """Nothing to do: a promise sends no command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Tell `task` to go, because of `why`."""
+    """Evict `task`, with the reason `why`."""
 
     task: TaskInfo
     why: str
 
     def do(self, session: Session) -> None:
-        """Suppose it."""
+        """Release the task."""
         session.release(self.task)
 
     def undo(self, session: Session) -> None:
-        """Take it back."""
+        """Undo the release."""
         session.unevict(self.task)
 
     def settle(self, session: Session) -> None:
-        """Now it goes."""
+        """Send the deletion."""
         session.evict(self.task, self.why)
 
 
 @dataclass(frozen=True, slots=True)
 class Displace:
-    """Tell whoever listens that `victims` go for the sake of `task`, which comes to `node`."""
+    """Report that `victims` are evicted to make room for `task` on `node`."""
 
     task: TaskInfo
     node: NodeInfo
@@ -103,145 +103,145 @@ class Displace:
     why: str
 
     def do(self, session: Session) -> None:
-        """There is nothing to tell yet."""
+        """Nothing to do before the commit."""
 
     def undo(self, session: Session) -> None:
-        """Nobody was told."""
+        """Nothing to undo."""
 
     def settle(self, session: Session) -> None:
-        """Now it is so."""
+        """Report it."""
         session.tell_displacement(self.task, self.node, self.victims, self.why)
 
 
 class TaskOperations(Protocol):
-    """What `Statement` and `Outright` have in common."""
+    """The interface of `Statement` and `Outright`."""
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing can be taken back."""
+        """Whether operations cannot be undone."""
         ...
 
     @property
     def evicts(self) -> bool:
-        """Whether somebody has to go, or may have been told to."""
+        """Whether it contains an eviction, or may have sent one."""
         ...
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Give `task` idle room on `node`."""
+        """Allocate idle resources on `node` to `task`."""
         ...
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Promise `task` room on `node`."""
+        """Pipeline `task` onto `node`."""
         ...
 
     def evict(self, task: TaskInfo, why: str) -> None:
-        """Tell `task` to go."""
+        """Evict `task`."""
         ...
 
     def displace(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Tell `victims` to go, and promise `task` room on `node`."""
+        """Evict `victims`, and pipeline `task` onto `node`."""
         ...
 
     def commit(self) -> None:
-        """Make everything so."""
+        """Make all operations final."""
         ...
 
     def discard(self) -> None:
-        """Undo everything."""
+        """Undo all operations."""
         ...
 
 
 class Outright:
-    """No statement at all: every step is final, and a job is bound as soon as it is ready.
+    """No statement: every operation is final at once, and a job is bound as soon as it is ready.
 
-    This is how kube-batch allocates (partial-hold) and reclaims (reclaim-no-gang).
+    kube-batch allocates (partial-hold) and reclaims (reclaim-no-gang) like this.
     """
 
     def __init__(self, session: Session) -> None:
-        """Nothing to remember."""
+        """There is no state but the session's."""
         self._session = session
 
     @property
     def is_final(self) -> bool:
-        """Every step is."""
+        """Always true."""
         return True
 
     @property
     def evicts(self) -> bool:
-        """It is so already."""
+        """Always true: an eviction may have been sent."""
         return True
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Give `task` idle room on `node`."""
+        """Allocate, and bind the job if it is ready now."""
         self._session.allocate(task, node)
         if self._session.tiers.is_ready(task.job):
             self._session.dispatch_ready(task.job)
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Promise `task` room on `node`."""
+        """Pipeline `task` onto `node`."""
         self._session.pipeline(task, node)
 
     def evict(self, task: TaskInfo, why: str) -> None:
-        """Tell `task` to go."""
+        """Evict `task` at once."""
         self._session.evict(task, why)
         self._session.release(task)
 
     def displace(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Tell `victims` to go, and promise `task` room on `node`."""
+        """Evict `victims` at once, and pipeline `task` onto `node`."""
         for victim in victims:
             self.evict(victim, why)
         self.pipeline(task, node)
         self._session.tell_displacement(task, node, victims, why)
 
     def commit(self) -> None:
-        """It is so already."""
+        """Nothing to do: all is final already."""
 
     def discard(self) -> None:
-        """It cannot be undone."""
+        """Nothing to do: operations cannot be undone."""
 
 
 class Statement:
-    """Operations done and not yet settled."""
+    """Operations that are done in the session and not yet final."""
 
     def __init__(self, session: Session) -> None:
-        """Nothing is done."""
+        """Start without operations."""
         self._session = session
         self._done: list[StatementOperation] = []
 
     def __len__(self) -> int:
-        """How many operations are open."""
+        """The number of open operations."""
         return len(self._done)
 
     @property
     def is_final(self) -> bool:
-        """What is not committed can be discarded."""
+        """False: what is not committed can be discarded."""
         return False
 
     @property
     def evicts(self) -> bool:
-        """Whether somebody has to go."""
+        """Whether an operation is an eviction."""
         return any(isinstance(operation, Evict) for operation in self._done)
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Give `task` idle room on `node`."""
+        """Allocate idle resources on `node` to `task`."""
         self._do(AllocateOperation(task, node))
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Promise `task` room on `node`."""
+        """Pipeline `task` onto `node`."""
         self._do(Pipeline(task, node))
 
     def evict(self, task: TaskInfo, why: str) -> None:
-        """Tell `task` to go."""
+        """Evict `task` on commit."""
         self._do(Evict(task, why))
 
     def displace(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Tell `victims` to go, and promise `task` room on `node`."""
+        """Evict `victims` on commit, and pipeline `task` onto `node`."""
         for victim in victims:
             self.evict(victim, why)
         self.pipeline(task, node)
@@ -252,16 +252,16 @@ class Statement:
         self._done.append(operation)
 
     def commit(self) -> None:
-        """Make everything so."""
+        """Make all operations final."""
         for operation in self._done:
             operation.settle(self._session)
         self._done.clear()
 
     def discard(self) -> None:
-        """Undo everything."""
+        """Undo all operations."""
         self.discard_after(0)
 
     def discard_after(self, kept: int) -> None:
-        """Undo everything after the first `kept` operations."""
+        """Undo all operations after the first `kept`."""
         while len(self._done) > kept:
             self._done.pop().undo(self._session)

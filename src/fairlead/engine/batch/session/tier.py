@@ -1,12 +1,12 @@
-"""Tiers: what several plugins say together.
+"""Tiers: combines the answers of all plugins.
 
     order functions       tiers in order, plugins in order: the first that sees a difference;
-                          else who was created first, else the name
+                          ties are broken by creation time, then by name
     ready, pipelined      all must agree
-    overused              any is enough
-    valid                 the first that objects
+    overused              one is enough
+    valid                 the first objection counts
     may …                 all must agree
-    victims               each plugin that has a say is a veto (`engine.batch.victim_vote`)
+    victims               each plugin can veto (`engine.batch.session.victim_vote`)
 
 upstream: pkg/scheduler/framework/session_plugins.go
 """
@@ -47,12 +47,12 @@ RECLAIMABLE: Final = "enableReclaimable"
 QUEUE_ORDER: Final = "enableQueueOrder"
 PREDICATE: Final = "enablePredicate"
 NODE_ORDER: Final = "enableNodeOrder"
-# Volcano's, as it spells them.
+# Volcano's names, in its spelling.
 OVERUSED: Final = "enabledOverused"
 ALLOCATABLE: Final = "enabledAllocatable"
 MAY_RECLAIM: Final = "enablePreemptive"
 JOB_ENQUEUED: Final = "enableJobEnqueued"
-# Volcano's for what no plugin here has a say in.
+# Volcano's names for functions that no plugin here implements.
 WITHOUT_EFFECT: Final = (
     "enableBestNode",
     "enableHierarchy",
@@ -82,14 +82,14 @@ SWITCHES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PluginOption:
-    """One plugin of a tier; `off` are the switches (`enableJobOrder`, …) that are set to false."""
+    """One plugin of a tier; `off` are the switches (`enableJobOrder`, …) set to false."""
 
     name: str
     off: frozenset[str] = frozenset()
     arguments: Mapping[str, str] = field(default_factory=dict)
 
     def allows(self, switch: str) -> bool:
-        """Whether the plugin may take part in what `switch` is about."""
+        """Whether the plugin may do what `switch` controls."""
         return switch not in self.off
 
 
@@ -98,7 +98,7 @@ Voters = tuple[tuple[Any, ...], ...]
 
 
 class Tiers:
-    """The plugins of a configuration, by what they have a say in."""
+    """The plugins of a configuration, grouped by the functions they implement."""
 
     def __init__(self, tiers: Sequence[Tier], plugins: Mapping[str, BatchPlugin]) -> None:
         """`plugins` by name, as built for `tiers`."""
@@ -123,7 +123,7 @@ class Tiers:
         return [plugin for tier in self._voters(kind, switch) for plugin in tier]
 
     def _voters(self, kind: type[Any], switch: str | None) -> Voters:
-        """Per tier, the plugins of `kind` that are allowed to take part."""
+        """Per tier, the plugins of `kind` that are switched on."""
         return tuple(
             tuple(
                 self._by_name[option.name]
@@ -137,15 +137,15 @@ class Tiers:
     # --- order: smaller first --------------------------------------------------------------
 
     def job_key(self, job: JobInfo) -> tuple[object, ...]:
-        """By which jobs of a queue are served; changes as the session goes on."""
+        """Orders the jobs of a queue; may change during the session."""
         return (*[plugin.job_key(job) for plugin in self._job_order], job.created, job.id)
 
     def queue_key(self, queue: QueueInfo) -> tuple[object, ...]:
-        """By which queues are served; changes as the session goes on."""
+        """Orders queues; may change during the session."""
         return (*[plugin.queue_key(queue) for plugin in self._queue_order], *queue.order)
 
     def task_key(self, task: TaskInfo) -> tuple[object, ...]:
-        """By which tasks of a job are served; does not change."""
+        """Orders the tasks of a job; does not change."""
         return (*[plugin.task_key(task) for plugin in self._task_order], task.created, task.id)
 
     # --- questions -------------------------------------------------------------------------
@@ -155,11 +155,11 @@ class Tiers:
         return all(plugin.is_ready(job) for plugin in self._ready)
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Whether the job will be ready once what leaves has left."""
+        """Whether the job will be ready once releasing tasks are gone."""
         return all(plugin.is_pipelined(job) for plugin in self._pipelined)
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
-        """Why the job need not be tried, None if it is worth it."""
+        """The reason not to try the job; None to try it."""
         for plugin in self._valid:
             found = plugin.objection(job)
             if found is not None:
@@ -171,7 +171,7 @@ class Tiers:
         return any(plugin.is_overused(queue) for plugin in self._overused)
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Whether the queue stays within its bounds with `task`."""
+        """Whether the queue stays within its limits with `task`."""
         return all(plugin.may_take(queue, task) for plugin in self._allocatable)
 
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
@@ -179,10 +179,10 @@ class Tiers:
         return all(plugin.may_reclaim(queue, task) for plugin in self._may_reclaim)
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Whether there is room for one more such group."""
+        """Whether the group may be admitted."""
         return all(plugin.may_enqueue(job) for plugin in self._enqueueable)
 
     def enqueued(self, job: JobInfo) -> None:
-        """Tell everybody that `job` counts from now on."""
+        """Notify plugins that `job` was admitted."""
         for plugin in self._enqueued:
             plugin.enqueued(job)

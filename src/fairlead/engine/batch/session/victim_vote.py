@@ -1,8 +1,9 @@
-"""Which of the candidates are victims: what the plugins of all tiers say together.
+"""vote: combines the victims that the plugins of all tiers name.
 
-A plugin that has a say names those that may go. By default every plugin can veto: victims are
-those that all of them name. kube-batch lets the first tier that names any decide alone
-(tier-first-wins), and starts each tier with what the tiers before left over (tier-carry).
+Each plugin with the extension point names the candidates that may be evicted. By default every
+plugin can veto: victims are those that all plugins name. In kube-batch the first tier that names
+any decides alone (tier-first-wins), and each tier starts with what the tiers before it left over
+(tier-carry).
 upstream: framework/session_plugins.go: Preemptable, Reclaimable
 """
 
@@ -18,7 +19,7 @@ Ask = Callable[[Any], Sequence[TaskInfo]]
 
 
 def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> list[TaskInfo]:
-    """The victims, in the order of the first plugin that was asked; none if nobody was."""
+    """The victims, in the order of the first plugin that was called; none without plugins."""
     first_wins = defects.has(Defect.TIER_FIRST_WINS)
     carries = not first_wins or defects.has(Defect.TIER_CARRY)
     left: list[TaskInfo] | None = None

@@ -1,12 +1,12 @@
-"""How much of the cluster each queue deserves: water filling by weight.
+"""divide: how much of the cluster each queue deserves, by weighted water filling.
 
-    as long as anything remains and anybody is not satisfied:
-        every unsatisfied queue gets its weight's part of what remained at the start of the round
-        who has what it asked for is satisfied, and gives back the rest
+    while something remains and some queue is not satisfied:
+        every unsatisfied queue gets its weight's fraction of what remained at the round's start
+        a queue that has all it requests is satisfied, and returns the rest
 
-By default each resource is divided by itself (`engine.batch.plugins.queue_tree`). kube-batch asks
-for all resources at once (proportion-less), so that a queue that wants much of one hoards all
-others; it knows no tree. upstream: proportion.go: OnSessionOpen
+By default each resource is divided separately (`engine.batch.shares.queue_tree`). kube-batch
+divides all resources together (proportion-less): a queue that requests much of one resource also
+gets more of all others. kube-batch has no queue tree. upstream: proportion.go: OnSessionOpen
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fairlead.engine.state.shape import Amounts
 
 Quantities = dict[int, float]
 
-# Each round satisfies a queue or ends; far beyond any number of queues.
+# Each round satisfies a queue or ends; this is far more than any number of queues.
 _ROUNDS_MAX: Final = 100_000
 
 
@@ -45,7 +45,7 @@ def divide(
 def _divide_at_once(
     total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack
 ) -> dict[str, Quantities]:
-    """kube-batch's rounds, in its order of float operations."""
+    """kube-batch's rounds, with its order of float operations."""
     deserved: dict[str, Quantities] = {name: {0: 0.0, 1: 0.0} for name in claims}
     remaining: Quantities = {column: float(whole) for column, whole in total.items()}
     unmet = dict(claims)
@@ -76,7 +76,7 @@ def _note_difference(given: Quantities, after: Quantities, before: Quantities) -
 
 
 def _hold_to_bound(deserved: Quantities, bound: Amounts) -> bool:
-    """Cut what is beyond `bound`; whether anything was."""
+    """Cut what exceeds `bound`; return whether anything did."""
     beyond = [(c, limit) for c, limit in bound if deserved.get(c, 0.0) > limit]
     deserved.update((column, float(limit)) for column, limit in beyond)
     return bool(beyond)
@@ -87,7 +87,7 @@ def _is_empty(amounts: Quantities, slack: Slack) -> bool:
 
 
 def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> bool:
-    """Less in every resource (resource_info.go: Less)."""
+    """Whether every resource is less (resource_info.go: Less)."""
     scalars = [column for column in request if column > 1]
     if not scalars and any(
         amount <= slack.least_part(c) for c, amount in deserved.items() if c > 1
@@ -97,7 +97,7 @@ def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> 
 
 
 def _minimum(deserved: Quantities, request: Mapping[int, int]) -> Quantities:
-    """Resource by resource; scalars survive only if both have some (helpers.go: Min)."""
+    """The minimum per resource; scalars survive only if both have some (helpers.go: Min)."""
     scalars = any(c > 1 for c in deserved) and any(c > 1 for c in request)
     return {
         column: min(amount, float(request.get(column, 0)))

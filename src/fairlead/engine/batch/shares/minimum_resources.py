@@ -1,4 +1,4 @@
-"""What groups say they need at least (spec.minResources), for those who let them in."""
+"""What groups declare that they need at least (spec.minResources), for admission."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.engine.state.shape import Amounts
 
 
 def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """By resource column, cpu in milli; nothing for a group that says nothing."""
+    """By resource column, cpu in milli; empty for a group without minResources."""
     resources = job.group.min_resources if job.group is not None else None
     if resources is None:
         return ()
@@ -18,7 +18,7 @@ def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
 
 
 def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """What room is kept for: all that an Inqueue job needs, of a running one what it lacks."""
+    """What is still promised to the job: all of minResources if Inqueue, the rest if running."""
     needs = needs_of(job, columns)
     if job.is_inqueue:
         return needs

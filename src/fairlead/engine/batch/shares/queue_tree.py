@@ -1,13 +1,16 @@
-"""Water filling in a tree of queues, one resource at a time: each is a basin of its own.
+"""QueueTree: water filling in a tree of queues, one resource at a time.
 
     a queue wants        what its own jobs and its children want, up to its capability
-    its parent gives     1  its guarantee, whether wanted or not: nobody else may have it
-                         2  up to what it deserves by its own words (spec.deserved)
-                         3  of the rest, its weight's part of what others leave, up to its want
-    a leaf deserves      what it is given and wants
+    its parent gives     1  its guarantee, whether wanted or not: no other queue may have it
+                         2  up to its spec.deserved
+                         3  of the rest, a fraction by weight, up to what it wants
+    a leaf deserves      the smaller of what it is given and what it wants
 
-In each round nobody gets more than the round is for, and what one does not take goes to the
-others by weight. Without guarantees all that is wanted is given as long as there is any.
+In each stage no queue gets more than the stage's level, and what one does not take goes to the
+others by weight. Without guarantees, all that is wanted is given while something remains.
+
+Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
+a is satisfied first, with 2 (its fraction is 3). b gets 1/3 of the remaining 10, c gets 2/3.
 """
 
 from __future__ import annotations
@@ -18,16 +21,16 @@ from typing import Final
 
 from fairlead.engine.state.shape import Amounts
 
-# What the queues without a parent are children of.
+# The parent of queues that have none.
 ROOT: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one queue brings: `request` is that of its own jobs, by column.
+    """One queue's input: `request` is that of its own jobs, by column.
 
-    `bound` (capability), `guarantee` and `entitled` (deserved by its own words) have entries for
-    the resources that they are about.
+    `bound` (capability), `guarantee` and `entitled` (spec.deserved) have entries only for the
+    resources that the queue limits or claims.
     """
 
     weight: int
@@ -40,7 +43,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One of those who share a basin; `stages` are the levels to which it is filled in turn."""
+    """One participant of a division; `stages` are the levels to which it is filled in turn."""
 
     name: str
     weight: int
@@ -48,7 +51,7 @@ class _Part:
 
 
 class QueueTree:
-    """The claims as a tree; a parent that is not among them, or is below itself, is the root."""
+    """The claims as a tree; a parent that is missing or in a cycle counts as the root."""
 
     def __init__(self, claims: Mapping[str, Claim]) -> None:
         """`claims` by queue."""
@@ -59,7 +62,7 @@ class QueueTree:
             self._children.setdefault(parent, []).append(name)
 
     def parent_of(self, name: str) -> str:
-        """The queue above, ROOT for none."""
+        """The parent of a queue; ROOT if it has none."""
         return self._parents[name]
 
     def _found_parent(self, name: str) -> str:
@@ -116,7 +119,7 @@ class QueueTree:
         parts = [self._part(name, column, wanted[name]) for name in children]
         own = self._claims[above].request.get(column, 0) if above != ROOT else 0
         if own and children:
-            # Jobs of a queue that has children share with these as one more child would.
+            # The queue's own jobs share with its children like one more child.
             parts.append(_Part(above, self._claims[above].weight, (0.0, 0.0, float(own))))
         given = fill_in_stages(pool, parts)
         for name in children:
@@ -136,11 +139,11 @@ def _amount(amounts: Amounts, column: int, default: float) -> float:
 
 
 def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
-    """What each gets: all are filled to their first level, then to the second, then the third."""
+    """What each part gets: all are filled to their first level, then the second, then the third."""
     given = {part.name: 0.0 for part in parts}
     for stage in range(3):
         gaps = {part.name: max(part.stages[stage] - given[part.name], 0.0) for part in parts}
-        # What is guaranteed or one's own by right needs no weight; a part of the rest does.
+        # A guarantee or spec.deserved needs no weight; a fraction of the rest does.
         weights = {part.name: part.weight or (1 if stage < 2 else 0) for part in parts}
         for name, amount in _fill(pool, gaps, weights).items():
             given[name] += amount
@@ -149,7 +152,7 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
 
 
 def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
-    """One basin: in order of what satisfies them, each gets its gap or its part of the rest."""
+    """Fill gaps by weight, those that are satisfied first (gap ÷ weight) first."""
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),
         key=lambda name: (gaps[name] / weights[name], name),

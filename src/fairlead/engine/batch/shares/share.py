@@ -1,4 +1,4 @@
-"""Shares: how much of something somebody has, by the resource of which it is most."""
+"""Dominant shares: the largest fraction of any resource that a job or queue holds."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Total = tuple[tuple[int, int], ...]
 
 
 def share(held: float, whole: float) -> float:
-    """A part of nothing is all of it; nothing of nothing is none (helpers.go: Share)."""
+    """`held` ÷ `whole`; 1 if only `whole` is 0, 0 if both are (helpers.go: Share)."""
     if whole:
         return held / whole
     return 1.0 if held else 0.0
 
 
 def dominant_share(held: Sequence[int], total: Total) -> float:
-    """The largest share of `total` (by column) that `held` is; missing columns hold nothing."""
+    """The largest fraction of `total` (by column) that is held; missing columns hold nothing."""
     known = len(held)
     return max((share(held[c] if c < known else 0, whole) for c, whole in total), default=0.0)
 
 
 def cluster_total(room: Room, rules: BatchRules) -> Total:
-    """What the session's nodes offer, by counted column, if only as "0"."""
+    """The total that the session's nodes offer, by counted column, including zeros."""
     table = room.table
     counted = table.alive & ~room.is_left_out
     sums = table.allocatable[:, counted].sum(axis=1).tolist()
