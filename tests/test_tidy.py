@@ -70,7 +70,7 @@ LINK: Final = re.compile(r"\]\(([^)#\s]+)")
 DATA_SUFFIXES: Final = frozenset({".gz", ".png", ".jsonl"})
 
 # A path below src/fairlead in a table; `<kind>` stands for any name.
-SOURCE_PATH: Final = re.compile(r"`((?:engine|apiserver|worlds|whatif|cli|cel)/[\w/.]*)`")
+SOURCE_PATH: Final = re.compile(r"`((?:engine|apiserver|worlds|whatif|cli|cel)/[\w/.]*)[`<]")
 
 # Names that upstream gives to two things each.
 SHARED_CLASS_NAMES: Final = {
