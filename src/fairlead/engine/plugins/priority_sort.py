@@ -1,4 +1,4 @@
-"""PrioritySort: higher priority first, then whoever entered the queue first (plugins/queuesort)."""
+"""PrioritySort: higher priority first, then earlier queue time (plugins/queuesort)."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ class PrioritySort:
     name = "PrioritySort"
 
     def sort_key(self, pod: PodInfo, timestamp: int) -> tuple[int, ...]:
-        """Smaller is served first."""
+        """Smaller keys come first."""
         return (-pod.priority, timestamp)

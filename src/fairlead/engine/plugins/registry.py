@@ -1,7 +1,7 @@
-"""IN_TREE: every plugin of the default profile by name, and how it is built.
+"""IN_TREE: every plugin of the default profile by name, with its factory.
 
-A factory gets the handle (beliefs to read) and the plugin's arguments as decoded from pluginConfig;
-it raises ValueError naming the field when they do not make sense. DefaultPreemption asks the
+A factory gets the handle (read access to the engine) and the plugin's arguments as decoded from
+pluginConfig. It raises ValueError naming the field if they are invalid. DefaultPreemption needs the
 framework itself and is therefore built by `engine.scheduling.compose`.
 """
 
@@ -94,7 +94,7 @@ IN_TREE: Final[Mapping[str, Factory]] = {
     "DefaultBinder": _simple(DefaultBinder),
 }
 
-# The form of each plugin's arguments; the others take none.
+# The argument type of each plugin that takes arguments.
 IN_TREE_ARGS: Final[Mapping[str, type[msgspec.Struct]]] = {
     "NodeAffinity": NodeAffinityArgs,
     "NodeResourcesFit": FitArgs,

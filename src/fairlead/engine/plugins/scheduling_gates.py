@@ -14,7 +14,7 @@ class SchedulingGates:
     events = frozenset({EventKind.POD_GATES_GONE})
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Rejected while any gate is left."""
+        """Rejected while the pod has scheduling gates."""
         gates = pod.pod.spec.scheduling_gates
         if not gates:
             return None

@@ -1,7 +1,7 @@
-"""TaintToleration: taints keep pods off nodes that they do not tolerate (plugins/tainttoleration).
+"""TaintToleration: rejects nodes with untolerated taints (plugins/tainttoleration).
 
-NoSchedule and NoExecute taints reject; PreferNoSchedule ones only make a node less welcome.
-tolerationSeconds plays no part here.
+NoSchedule and NoExecute taints reject the node; PreferNoSchedule taints only lower its score.
+tolerationSeconds has no effect here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TaintToleration:
     normalization = Normalization.REVERSED
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Rejects a node with a NoSchedule or NoExecute taint that the pod does not tolerate."""
+        """Reject a node with a NoSchedule or NoExecute taint that the pod does not tolerate."""
         taints = node.node.spec.taints
         if not taints:
             return None
@@ -41,7 +41,7 @@ class TaintToleration:
         return None if untolerated is None else UNTOLERATED
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """How many PreferNoSchedule taints the pod does not tolerate; fewer is better."""
+        """Number of PreferNoSchedule taints that the pod does not tolerate; fewer is better."""
         taints = node.node.spec.taints
         if not taints:
             return 0
@@ -50,7 +50,7 @@ class TaintToleration:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`: untainted nodes pass unseen, equal taints are judged once."""
+        """`filter` over `rows`: skips untainted nodes and evaluates equal taints once."""
         codes = np.zeros(len(rows), np.int32)
         known: dict[tuple[Taint, ...], bool] = {}
         for i in np.flatnonzero(table.tainted[rows]).tolist():
@@ -62,7 +62,7 @@ class TaintToleration:
         return Verdicts(codes, (UNTOLERATED, UNTOLERATED))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """A tolerable node appeared or became so, or the pod got another toleration."""
+        """Return True if a node became tolerable, or the pod got another toleration."""
         old, new = event.old, event.new
         if not isinstance(new, Node):
             return True
@@ -76,7 +76,7 @@ class TaintToleration:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`, likewise."""
+        """`score` over `rows`: skips untainted nodes and evaluates equal taints once."""
         scores = np.zeros(len(rows), np.int64)
         known: dict[tuple[Taint, ...], int] = {}
         for i in np.flatnonzero(table.tainted[rows]).tolist():

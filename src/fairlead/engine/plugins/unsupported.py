@@ -1,7 +1,7 @@
-"""Plugins of the default profile that are not built yet, under their own names.
+"""Plugins of the default profile that are not implemented, under their own names.
 
-They take part where it shows (skips, the post-filter text) and refuse by name the pods that would
-need them, so that no answer is silently wrong.
+They take part where users see it (skips, the PostFilter text), and reject, naming the plugin, the
+pods that would need it, so that no decision is silently wrong.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from fairlead.engine.state.shape import Shape
 
 
 def never(_spec: PodSpec) -> bool:
-    """For plugins whose other half already refuses."""
+    """For plugins whose other half already rejects the pods."""
     return False
 
 
 def refusal(plugin: str) -> Status:
-    """The verdict on a pod that needs a plugin which is not there."""
+    """The rejection of a pod that needs a plugin that is not implemented."""
     return unresolvable(f"pod needs plugin {plugin}, which Fairlead does not have yet")
 
 
 class Unsupported:
-    """PreFilter and Filter of a plugin that refuses the pods that would use it."""
+    """PreFilter and Filter of a plugin; rejects the pods that would use it."""
 
     locality = Locality.NODE
 
     def __init__(self, name: str, uses: Callable[[PodSpec], bool]) -> None:
-        """`uses` tells which specs need the real plugin."""
+        """`uses` returns True for specs that need the real plugin."""
         self.name = name
         self._uses = uses
 
     def concerns(self, shape: Shape) -> bool:
-        """Whether pods of `shape` would need the real plugin."""
+        """Return True if pods of `shape` need the real plugin."""
         return self._uses(shape.spec)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """SKIP for pods that do not use it."""
+        """SKIP for pods that do not use the plugin."""
         return refusal(self.name) if self._uses(pod.shape.spec) else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -50,7 +50,7 @@ class Unsupported:
         return None
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Nothing to say about pods that do not use it."""
+        """Always SKIP."""
         return SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

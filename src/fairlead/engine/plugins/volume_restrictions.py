@@ -1,8 +1,8 @@
 """VolumeRestrictions: one pod per ReadWriteOncePod claim, one writer per node of some disks.
 
-A claim that somebody uses rejects every node, and making room helps where it removes the users; the
-count that says so starts at the number of claims in use and loses one per claim of each pod that is
-supposed gone.
+A ReadWriteOncePod claim in use rejects every node, and preemption helps where it removes the users.
+The count of conflicting uses starts at the number of claims in use and decreases by one for each
+such claim of a pod assumed removed.
 upstream: plugins/volumerestrictions/volume_restrictions.go
 """
 
@@ -39,7 +39,7 @@ _CLAIM_IN_USE: Final = 2
 
 
 class _ExclusiveUse:
-    """The pod's claims for one pod only, how many uses are in the way, and its exclusive disks."""
+    """The pod's ReadWriteOncePod claims, the number of conflicting uses, its exclusive disks."""
 
     __slots__ = ("claims", "disks", "uses")
 
@@ -49,11 +49,11 @@ class _ExclusiveUse:
         self.uses = uses
 
     def clone(self) -> _ExclusiveUse:
-        """Independent from now on."""
+        """An independent copy."""
         return _ExclusiveUse(self.claims, self.disks, self.uses)
 
     def move(self, pod: PodInfo, by: int) -> None:
-        """`pod` is supposed here or gone; upstream does not ask in which namespace it is."""
+        """Count the claims of `pod`, added or removed; as upstream, regardless of its namespace."""
         self.uses += by * sum(name in self.claims for name in named_claims(pod.pod))
 
 
@@ -67,18 +67,18 @@ class VolumeRestrictions:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Reads claims, and who uses them."""
+        """Reads claims and the pods that use them."""
         self._lookup = VolumeLookup(handle.cluster.related)
         self._use = handle.cluster.table.volume_use
 
     def concerns(self, shape: Shape) -> bool:
-        """Only pods with volumes."""
+        """False for pods without volumes."""
         return shape.has_volumes
 
     # --- filtering -------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Skipped without exclusive disks unless a claim for one pod is in use."""
+        """SKIP without exclusive disks unless a ReadWriteOncePod claim is in use."""
         claims: dict[str, None] = {}
         for name in named_claims(pod.pod):
             claim = self._lookup.claim(pod.namespace, name)
@@ -94,15 +94,15 @@ class VolumeRestrictions:
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Suppose `added` on `node`; undone by `remove_pod`."""
+        """Assume `added` on `node`; undone by `remove_pod`."""
         state.read(_ExclusiveUse).move(added, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Suppose `removed` gone from `node`."""
+        """Assume `removed` gone from `node`."""
         state.read(_ExclusiveUse).move(removed, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Disks first."""
+        """Check the disks first, then the claims."""
         found = state.read(_ExclusiveUse)
         if found.disks and any(in_conflict(found.disks, other) for other in node.pods.values()):
             return DISK_CONFLICT
@@ -111,7 +111,7 @@ class VolumeRestrictions:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`: only nodes with a disk of the same name are looked at."""
+        """`filter` over `rows`: checks only nodes with a disk of the same name."""
         found = state.read(_ExclusiveUse)
         codes = np.full(len(rows), _CLAIM_IN_USE if found.uses > 0 else 0, np.int32)
         suspects = dict.fromkeys(
@@ -125,7 +125,7 @@ class VolumeRestrictions:
     # --- waking ----------------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """A pod left that was in the way, a claim of the pod appeared, or a node did."""
+        """Return True if a conflicting pod was removed, or a claim of the pod or a node added."""
         gone, new = event.old, event.new
         if isinstance(new, PersistentVolumeClaim):
             is_ours = new.metadata.namespace == pod.namespace
@@ -140,7 +140,7 @@ class VolumeRestrictions:
 
 
 def in_conflict(disks: list[Volume], other: PodInfo) -> bool:
-    """Whether `other` mounts one of `disks` in a way that excludes the pod.
+    """Return True if `other` mounts one of `disks` in a way that excludes the pod.
 
     upstream: isVolumeConflict
     """

@@ -1,7 +1,7 @@
-"""VolumeZone: a bound volume that is labelled with zones or regions wants a node there.
+"""VolumeZone: a bound volume with zone or region labels needs a node with the same labels.
 
-Only claims that the pod names are looked at, and only nodes that have a zone or region label at
-all. Volumes made for the pod are left to their node affinity.
+Only claims that the pod names are checked, and only nodes that have a zone or region label at all.
+Volumes of generic ephemeral claims are left to their node affinity.
 upstream: plugins/volumezone/volume_zone.go
 """
 
@@ -50,14 +50,14 @@ _PRESENT_KEY: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 @dataclass(frozen=True, slots=True)
 class VolumeTopology:
-    """A label of a volume: a node must have one of `values` under `key`."""
+    """A label of a volume: the node must have one of `values` under `key`."""
 
     key: str
     values: tuple[str, ...]
 
 
 class _Topologies:
-    """What the pod's bound volumes demand; `conflicts` over all rows once it was asked for."""
+    """The labels required by the pod's bound volumes; `conflicts` is computed on first use."""
 
     __slots__ = ("conflicts", "wanted")
 
@@ -66,7 +66,7 @@ class _Topologies:
         self.conflicts: npt.NDArray[np.bool_] | None = None
 
     def in_conflict(self, table: NodeTable) -> npt.NDArray[np.bool_]:
-        """Which rows do not suit."""
+        """By row, whether the node conflicts."""
         if self.conflicts is None:
             self.conflicts = _conflicts(self.wanted, table)
         return self.conflicts
@@ -94,11 +94,11 @@ class VolumeZone:
         self._lookup = VolumeLookup(handle.cluster.related)
 
     def concerns(self, shape: Shape) -> bool:
-        """Only pods with volumes."""
+        """False for pods without volumes."""
         return shape.has_volumes
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Skipped if no volume has such a label."""
+        """SKIP if no volume has such a label."""
         wanted: list[VolumeTopology] = []
         for name in named_claims(pod.pod):
             answer = self._topologies(pod.namespace, name)
@@ -125,7 +125,7 @@ class VolumeZone:
         return topologies_of(volume)
 
     def _of_unbound(self, claim: PersistentVolumeClaim) -> list[VolumeTopology] | Status:
-        """Nothing, if the claim waits for this decision."""
+        """No requirements if the claim waits for a node; otherwise the rejection."""
         name = class_name(claim)
         if not name:
             return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
@@ -137,7 +137,7 @@ class VolumeZone:
         return unresolvable("PersistentVolume had no name")
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Each of the volumes' labels must suit."""
+        """Each of the volumes' labels must match."""
         labels = node.labels
         if not any(key in labels for key in _KEYS):
             return None
@@ -157,7 +157,7 @@ class VolumeZone:
         return Verdicts(conflicts[rows].astype(np.int32), _STATUSES)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Something that the pod's claims hang on may have changed."""
+        """Return True if an object that the pod's claims depend on may have changed."""
         old, new = event.old, event.new
         match new:
             case StorageClass():
@@ -172,7 +172,7 @@ class VolumeZone:
 
 
 def topologies_of(volume: PersistentVolume) -> list[VolumeTopology]:
-    """What the labels of `volume` demand; a label with an empty zone in it demands nothing."""
+    """The labels required by `volume`; a label with an empty zone in it requires nothing."""
     labels = volume.metadata.labels
     found = []
     for key in _KEYS:

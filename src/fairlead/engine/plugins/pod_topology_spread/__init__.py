@@ -1,6 +1,6 @@
-"""PodTopologySpread: pods that look alike are spread evenly over topology domains.
+"""PodTopologySpread: spreads matching pods evenly over topology domains.
 
-Upstream's plugins/podtopologyspread, by phase: `plugin` is what the framework asks, `constraint`
-and `default_selector` say what is to be spread, `spread_counts` counts it, `filtering` and
-`scoring` decide.
+Upstream's plugins/podtopologyspread, by phase: `plugin` has the extension points, `constraint` and
+`default_selector` determine which pods to spread, `spread_counts` counts them, and `filter` and
+`score` decide.
 """

@@ -17,8 +17,8 @@ LIST: Final = "List"
 _ACTIONS: Final = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
 _POSITIVE: Final = "not in valid range (0, inf)"
 
-# What pods without constraints get (plugin.go: systemDefaultConstraints): nodes matter less than
-# zones, and neither ever keeps a pod from running.
+# Constraints of pods without their own (plugin.go: systemDefaultConstraints). Nodes weigh less than
+# zones, and neither constraint ever rejects a node.
 SYSTEM_CONSTRAINTS: Final = (
     TopologySpreadConstraint(
         topology_key="kubernetes.io/hostname", when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=3
@@ -30,13 +30,13 @@ SYSTEM_CONSTRAINTS: Final = (
 
 
 class DefaultConstraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fields=True):
-    """One entry of defaultConstraints; the selector is deduced for each pod."""
+    """One entry of defaultConstraints; the selector is derived for each pod."""
 
 
 class PodTopologySpreadArgs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """Constraints for pods that have none: the system's, or those listed."""
+    """Constraints for pods without their own: the system's, or those listed."""
 
     default_constraints: tuple[DefaultConstraint, ...] = ()
     defaulting_type: str = SYSTEM
@@ -65,7 +65,7 @@ class PodTopologySpreadArgs(
 
     @property
     def constraints(self) -> tuple[TopologySpreadConstraint, ...]:
-        """What pods without constraints get."""
+        """The constraints of pods without their own."""
         return SYSTEM_CONSTRAINTS if self.defaulting_type == SYSTEM else self.default_constraints
 
 

@@ -22,10 +22,10 @@ HONOR: Final = "Honor"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraint:
-    """What `selector` matches is to differ by at most `max_skew` between domains of the key.
+    """Pods that match `selector` may differ by at most `max_skew` between domains of the key.
 
-    With fewer than `min_domains` domains the emptiest counts as empty. Nodes that the pod may not
-    use by its node affinity (`honors_affinity`) or their taints (`honors_taints`) do not count.
+    With fewer than `min_domains` domains the lowest count is taken as 0. Nodes excluded by the
+    pod's node affinity (`honors_affinity`) or by taints (`honors_taints`) do not count.
     """
 
     max_skew: int
@@ -37,7 +37,7 @@ class Constraint:
 
     @property
     def counts_existing(self) -> bool:
-        """Whether placed pods count: an empty selector, which matches all, counts none.
+        """True if placed pods count: an empty selector, which matches all, counts none.
 
         upstream: common.go: countPodsMatchSelector
         """
@@ -61,7 +61,7 @@ def compile_constraint(
 def own_constraints(
     constraints: Iterable[TopologySpreadConstraint], action: str, labels: Mapping[str, str]
 ) -> tuple[Constraint, ...]:
-    """Those of a pod's constraints that ask for `action`, for a pod with `labels`."""
+    """The constraints of a pod with `labels` whose whenUnsatisfiable is `action`."""
     return tuple(
         compile_constraint(one, with_label_keys(one, labels))
         for one in constraints
@@ -72,10 +72,10 @@ def own_constraints(
 def with_label_keys(
     constraint: TopologySpreadConstraint, labels: Mapping[str, str]
 ) -> LabelSelector | None:
-    """The selector that also demands the pod's own values of matchLabelKeys.
+    """The selector with the pod's own values of matchLabelKeys added.
 
-    Newer API servers store it so; saying it twice changes nothing. A selector that matches
-    nothing stays so (common.go: mergeLabelSetWithSelector).
+    Newer API servers store the merged selector already; adding the values twice changes nothing. A
+    selector that matches nothing is unchanged (common.go: mergeLabelSetWithSelector).
     """
     selector, keys = constraint.label_selector, constraint.match_label_keys
     if selector is None or not keys:

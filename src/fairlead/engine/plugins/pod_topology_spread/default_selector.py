@@ -1,8 +1,8 @@
-"""The selector of default constraints: what belongs together by Services and owner.
+"""The selector of default constraints, derived from Services and the pod's owner.
 
-All Services of the namespace that select the pod, and its controller if that is an existing
-ReplicationController, ReplicaSet or StatefulSet, must agree (plugins/helper/spread.go:
-DefaultSelector). A pod that nothing selects gets no default constraints.
+It requires what all Services of the namespace that select the pod require, and its controller if
+that is an existing ReplicationController, ReplicaSet or StatefulSet (plugins/helper/spread.go:
+DefaultSelector). A pod that none of these selects gets no default constraints.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DefaultSelector:
 
 
 class DefaultSelectors:
-    """Deduced once per namespace, labels and owner, as long as no related object changes."""
+    """Derived once per namespace, labels and owner, until a related object changes."""
 
     def __init__(self, related: RelatedObjects) -> None:
         """Reads Services and workloads in `related`."""
@@ -106,7 +106,7 @@ class DefaultSelectors:
     def _workload_requirements(
         self, namespace: str, owner: OwnerReference
     ) -> tuple[LabelSelectorRequirement, ...]:
-        """As requirements, because they may contradict what Services demand."""
+        """The workload's selector as requirements, which may contradict those of Services."""
         kind = _WORKLOADS.get((owner.api_version, owner.kind))
         found = None if kind is None else self._related.get(kind, f"{namespace}/{owner.name}")
         if found is None or found.spec.selector is None:

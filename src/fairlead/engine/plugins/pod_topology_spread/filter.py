@@ -1,8 +1,8 @@
-"""Whether a pod on a node would make the spread worse than its hard constraints allow.
+"""The Filter of PodTopologySpread.
 
-count(domain) + self - lowest count <= maxSkew, self being 1 if the pod counts itself. The
-constraints are gone through in order and the first one broken is reported; a node without the
-topology key can never do (podtopologyspread/filtering.go: Filter).
+A node fits if count(domain) + self - lowest count <= maxSkew, where self is 1 if the pod matches
+its own selector. The constraints are evaluated in order and the first violated one is reported; a
+node without the topology key never fits (podtopologyspread/filtering.go: Filter).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SKEWED: Final = 1
 LABEL_MISSING: Final = 2
 STATUSES: Final[tuple[Status, ...]] = (
     SUCCESS,
-    # Fewer pods in the domain may help,
+    # Removing pods from the domain may help,
     unschedulable(_MISMATCH).by(NAME),
-    # but no removal gives a node a label.
+    # but no removal gives a node the missing label.
     unresolvable(f"{_MISMATCH} (missing required label)").by(NAME),
 )
 
@@ -68,7 +68,7 @@ class _SupposedSpread:
         return by_domain.take(self._live.labels.take(rows))
 
     def _limit(self) -> int:
-        """The highest count of a domain that may take the pod."""
+        """The highest count of a domain that can take the pod."""
         constraint, present = self._live.constraint, self._live.present
         lowest = 0
         if len(present) >= max(constraint.min_domains, 1):
@@ -77,11 +77,11 @@ class _SupposedSpread:
 
 
 class SpreadState:
-    """What PreFilter found out about the hard constraints, and what a hypothesis changes.
+    """The data of PreFilter for the hard constraints, and the changes of a hypothesis.
 
-    Pods that are moved count by namespace and labels alone, terminating or with an empty selector
-    as they may be: upstream does not look as closely here as when it counts for the first time, so
-    that a count can fall below 0 (filtering.go: updateWithPod).
+    Pods that are moved count by namespace and labels alone, even if they are terminating or the
+    selector is empty. Upstream's initial count is stricter, so a count can fall below 0
+    (filtering.go: updateWithPod).
     """
 
     __slots__ = ("_constraints", "_known", "_namespace")
@@ -92,18 +92,18 @@ class SpreadState:
         constraints: list[_SupposedSpread],
         known: dict[PodClass, tuple[bool, ...]],
     ) -> None:
-        """Use `suppose_spread`. `known` remembers which constraints select whom."""
+        """Use `suppose_spread`. `known` caches which constraints select which pods."""
         self._namespace = namespace
         self._constraints = constraints
         self._known = known
 
     def clone(self) -> SpreadState:
-        """Independent from now on."""
+        """An independent copy."""
         constraints = [one.clone() for one in self._constraints]
         return SpreadState(self._namespace, constraints, self._known)
 
     def move(self, pods: PodClass, row: int, by: int) -> None:
-        """Suppose one of `pods` came to (1) or left (-1) `row`."""
+        """Assume one of `pods` was added to (1) or removed from (-1) `row`."""
         if pods.namespace != self._namespace:
             return
         selecting = self._known.get(pods)
@@ -115,7 +115,7 @@ class SpreadState:
                 one.move(row, by)
 
     def code(self, row: int) -> int:
-        """The verdict on one row, an index into STATUSES."""
+        """The verdict for one row, an index into STATUSES."""
         for one in self._constraints:
             code = one.code(row)
             if code != FITS:
@@ -123,7 +123,7 @@ class SpreadState:
         return FITS
 
     def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
-        """`code` of many rows."""
+        """`code` for many rows."""
         first, *others = self._constraints
         codes = first.codes(rows)
         for one in others:

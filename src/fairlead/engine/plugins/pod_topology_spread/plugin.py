@@ -1,4 +1,4 @@
-"""PodTopologySpread: what the framework asks."""
+"""PodTopologySpread: the plugin's extension points."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from fairlead.engine.state.topology_counts.counts_cache import CountsCache
 _NO_ARGS: Final = PodTopologySpreadArgs()
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _SCOPES_MAX: Final = 1 << 14
-# What tells the constraints of pods with the same spec apart: labels or default selectors.
+# Part of the cache key for pods with equal specs: their labels or default selectors.
 Variant = tuple[str | None, ...] | bytes
 
 
@@ -69,7 +69,7 @@ class PodTopologySpread:
     # --- which constraints -----------------------------------------------------------------
 
     def _counts(self, pod: PodInfo, action: str) -> SpreadCounts | None:
-        """The pod's constraints with consequence `action`, refreshed; None if there are none."""
+        """The pod's constraints with `action`, refreshed; None if there are none."""
         own = pod.shape.spec.topology_spread_constraints
         default = None
         if own:
@@ -87,10 +87,10 @@ class PodTopologySpread:
         return found.refresh()
 
     def _scope(self, shape: Shape) -> bytes:
-        """Equal for shapes with the same constraints that may use the same nodes."""
+        """A key, equal for shapes with the same constraints and the same eligible nodes."""
         found = self._scopes.get(shape.id)
         if found is None:
-            if len(self._scopes) >= _SCOPES_MAX:  # shapes come and go
+            if len(self._scopes) >= _SCOPES_MAX:  # keeps the cache bounded: shapes come and go
                 self._scopes.clear()
             spec = shape.spec
             nodes = spec.affinity.node_affinity if spec.affinity is not None else None
@@ -118,7 +118,7 @@ class PodTopologySpread:
     # --- filtering -------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Skipped without hard constraints."""
+        """SKIP without hard constraints."""
         live = self._counts(pod, DO_NOT_SCHEDULE)
         if live is None:
             return SKIP
@@ -126,17 +126,17 @@ class PodTopologySpread:
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Suppose `added` on `node`; undone by `remove_pod`."""
+        """Assume `added` on `node`; undone by `remove_pod`."""
         pods = self._table.pod_index.pod_class_of(added)
         state.read(SpreadState).move(pods, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Suppose `removed` gone from `node`."""
+        """Assume `removed` gone from `node`."""
         pods = self._table.pod_index.pod_class_of(removed)
         state.read(SpreadState).move(pods, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The first constraint that the pod would break there."""
+        """The first constraint that the pod would violate on the node."""
         code = state.read(SpreadState).code(node.row)
         return STATUSES[code] if code else None
 
@@ -149,7 +149,7 @@ class PodTopologySpread:
     # --- waiting ---------------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Whether another attempt is worth while."""
+        """Return True if `event` may make the pod schedulable."""
         live = self._counts(pod, DO_NOT_SCHEDULE)
         constraints = [one.constraint for one in live.constraints] if live is not None else []
         return is_worth_a_try(pod, constraints, event)
@@ -157,14 +157,14 @@ class PodTopologySpread:
     # --- scoring ---------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Without soft constraints."""
+        """True without soft constraints."""
         own = pod.shape.spec.topology_spread_constraints
         if own:
             return all(one.when_unsatisfiable != SCHEDULE_ANYWAY for one in own)
         return not self._defaults[SCHEDULE_ANYWAY] or self._selectors.of(pod) is None
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Skipped without soft constraints."""
+        """SKIP without soft constraints."""
         live = self._counts(pod, SCHEDULE_ANYWAY)
         if live is None:
             return SKIP
@@ -182,5 +182,5 @@ class PodTopologySpread:
         return state.read(SpreadScoreState).scores(rows)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Turn round and stretch to at most 100."""
+        """Reverse the order and scale to at most 100."""
         return state.read(SpreadScoreState).normalize(scores)

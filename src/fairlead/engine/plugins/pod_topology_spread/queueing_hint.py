@@ -1,4 +1,4 @@
-"""What may make room for a pod that PodTopologySpread rejected.
+"""QueueingHints of PodTopologySpread.
 
 upstream: podtopologyspread/plugin.go: isSchedulableAfterPodChange, isSchedulableAfterNodeChange
 """
@@ -30,7 +30,7 @@ EVENTS: Final = frozenset(
 
 
 def is_worth_a_try(pod: PodInfo, constraints: Sequence[Constraint], event: ClusterEvent) -> bool:
-    """Whether `event`, one of EVENTS, may change the verdict on `pod` with hard `constraints`."""
+    """Return True if `event`, one of EVENTS, may change the verdict for `pod`."""
     match event:
         case ClusterEvent(kind=EventKind.POD_TOLERATION):
             return any(one.honors_taints for one in constraints)
@@ -48,7 +48,7 @@ def is_worth_a_try(pod: PodInfo, constraints: Sequence[Constraint], event: Clust
 
 
 def _selecting(constraints: Sequence[Constraint], pod: PodInfo) -> list[bool]:
-    """Which constraints select a pod with such labels, terminating or not."""
+    """The constraints whose selector matches the labels of `pod`, terminating or not."""
     return [selector_matches(one.selector, pod.labels) for one in constraints]
 
 
@@ -57,7 +57,7 @@ def _has_all_keys(constraints: Sequence[Constraint], node: Node) -> bool:
 
 
 def _counts_otherwise(constraints: Sequence[Constraint], before: Node, after: Node) -> bool:
-    """Whether a node begins or ceases to count, or counts elsewhere or under other taints."""
+    """Return True if the node starts or stops to count, or changes its domain or taints."""
     if _has_all_keys(constraints, before) != _has_all_keys(constraints, after):
         return True
     old, new = before.metadata.labels, after.metadata.labels

@@ -1,10 +1,10 @@
-"""Which nodes keep the pods spread best by soft constraints.
+"""The Score of PodTopologySpread, for soft constraints.
 
-Raw score, lower is better: the sum over constraints whose key the node has of
-count(domain) × ln(domains + 2) + (maxSkew - 1), rounded. Domains are those of the feasible nodes;
-of kubernetes.io/hostname every feasible node is one, and the count is that of the node itself.
-Nodes that lack a key score 0, except that the system's default constraints make do with the other
-key (podtopologyspread/scoring.go).
+Raw score, lower is better: the rounded sum, over constraints whose key the node has, of
+count(domain) × ln(domains + 2) + (maxSkew - 1). Only domains of feasible nodes count; for
+kubernetes.io/hostname every feasible node is a domain, and the count is that of the node itself.
+Nodes that lack a key score 0, except that the system's default constraints use the remaining key
+(podtopologyspread/scoring.go).
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ Mask = npt.NDArray[np.bool_]
 
 
 class SpreadScoreState:
-    """What PreScore found out; read within the cycle that found it.
+    """The data of PreScore; valid within the cycle that computed it.
 
-    `_by_domain` holds per constraint the rows' domains and what each adds to the score, 0.0 last
-    for ABSENT. `_ignored` says which of the feasible rows lack a key, None if none does.
+    `_by_domain` holds for each constraint the rows' domains and what each domain adds to the score,
+    with 0.0 last, for ABSENT. `_ignored` says which of the feasible rows lack a key, None if none
+    does.
     """
 
     __slots__ = ("_by_domain", "_ignored")
@@ -57,7 +58,7 @@ class SpreadScoreState:
         return whole.astype(np.int64)
 
     def normalize(self, raw: Scores) -> Scores:
-        """The best of the nodes that are not ignored gets 100, the worst 100 × lowest ÷ highest."""
+        """The best node not ignored gets 100, the worst 100 × lowest ÷ highest."""
         if self._ignored is None:
             return _reverse(raw)
         scores = np.zeros_like(raw)
@@ -93,5 +94,5 @@ def _reverse(raw: Scores) -> Scores:
     lowest, highest = int(raw.min()), int(raw.max())
     if not highest:
         return np.full_like(raw, SCORE_MAX)
-    # Far below 2^53 cutting off the float quotient is exact, and much faster than integer division.
+    # Far below 2^53 truncating the float quotient is exact, and much faster than integer division.
     return (SCORE_MAX * (highest + lowest - raw) / highest).astype(np.int64)

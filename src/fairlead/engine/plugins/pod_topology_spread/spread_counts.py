@@ -1,8 +1,8 @@
-"""SpreadCounts: how the pods that a set of constraints is about are spread right now.
+"""SpreadCounts: live counts of pods per domain for a set of constraints.
 
-A node counts for a constraint if it has the topology keys of all constraints of the set (unless
-the set is the system's default one) and passes the constraint's node inclusion policies. That
-depends on Node objects only and is worked out once per change of nodes; counts follow each pod.
+A node counts for a constraint if it has the topology keys of all constraints of the set (unless the
+set is the system's default one) and passes the constraint's node inclusion policies. That depends
+on Node objects only and is recomputed only when nodes change; the counts are updated with each pod.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Mask = npt.NDArray[np.bool_]
 class ConstraintCounts:
     """One constraint and the pods it counts.
 
-    `labels` are the domains of all rows by label, ABSENT without it, and `ids` those that they
-    form; `included` is the same as `ids`, but ABSENT where pods do not count. `present` are the
-    domains with some included node, ascending. Current after `SpreadCounts.refresh`.
+    `labels` are the domains of all rows by label, ABSENT without the label, and `ids` the domains
+    used for counting; `included` equals `ids`, but ABSENT where pods do not count. `present` are
+    the domains with an included node, ascending. Valid after `SpreadCounts.refresh`.
     """
 
     __slots__ = ("constraint", "counts", "ids", "included", "labels", "present")
@@ -46,14 +46,14 @@ class ConstraintCounts:
         self.labels = self.ids = self.included = self.present = nothing
 
     def take(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
-        """Take over what nodes say now."""
+        """Store what was computed from the nodes."""
         self.labels, self.ids, self.included = labels, ids, included
         self.present = np.flatnonzero(np.bincount(included[included >= 0], minlength=size))
         return Domains(included, size)
 
 
 class SpreadCounts:
-    """The constraints with one consequence that some pods of one namespace have in common."""
+    """The constraints with one whenUnsatisfiable that some pods of one namespace share."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class SpreadCounts:
         requires_all_keys: bool,
         node_key: str = "",
     ) -> None:
-        """`pod` is any of them. Domains of `node_key` are taken to be the nodes themselves."""
+        """`pod` is any of the pods. Each node is its own domain of `node_key`."""
         self._table = table
         self._pod = pod
         self.requires_all_keys = requires_all_keys
@@ -81,13 +81,13 @@ class SpreadCounts:
         return ConstraintCounts(constraint, counts)
 
     def refresh(self) -> SpreadCounts:
-        """Bring everything up to date; returns itself."""
+        """Update everything; return self."""
         for one in self.constraints:
             one.counts.refresh()
         return self
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Count no longer."""
+        """Stop counting."""
         for one in self.constraints:
             pod_index.unwatch(one.counts)
 
@@ -103,19 +103,19 @@ class SpreadCounts:
             return one.take(labels, rows, rows, len(rows))
         ids = column.ids
         if not self.requires_all_keys:
-            # Nodes without the key make up the domain "" together with those whose value is "".
+            # Nodes without the key share the domain "" with nodes whose value is "".
             ids = np.where(ids == ABSENT, column.id_of(""), ids)
         included: Ids = np.where(self._inclusion(one.constraint), ids, ABSENT)
         return one.take(column.ids, ids, included, len(column.values))
 
     def _inclusion(self, constraint: Constraint) -> Mask:
-        """On which rows pods count for `constraint` (common.go: matchNodeInclusionPolicies)."""
+        """The rows that count for `constraint` (common.go: matchNodeInclusionPolicies)."""
         table, pod = self._table, self._pod
         rows = np.flatnonzero(table.alive)
         fits = np.ones(len(rows), np.bool_)
         if self.requires_all_keys:
             for key in self.keys:
-                # Pods with thousands of keys, which nobody's nodes have, are not worth more.
+                # Stops early for pods with thousands of keys that no node has.
                 if not fits.any():
                     break
                 fits &= table.label_column(key).ids[rows] != ABSENT

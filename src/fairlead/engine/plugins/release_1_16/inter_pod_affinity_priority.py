@@ -1,7 +1,7 @@
 """InterPodAffinityPriority: 0..10, counting only the pods on feasible nodes.
 
-1.16 walked the nodes it was given, and was given the feasible ones; today's counts all. Highest and
-lowest are never on the same side of 0 (priorities/interpod_affinity.go).
+1.16 iterates over the feasible nodes only; today's plugin counts pods on all nodes. The range of
+scores always includes 0 (priorities/interpod_affinity.go).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ class InterPodAffinityPriority:
     locality = Locality.CLUSTER
 
     def __init__(self, table: NodeTable, today: InterPodAffinity) -> None:
-        """`today` knows which terms mean whom."""
+        """`today` is today's plugin, which computes the matching terms."""
         self._table = table
         self._today = today
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """As today: no preference of the pod, and no term of a placed pod that means it."""
+        """As today: no preference of the pod, and no term of a placed pod that matches it."""
         return self._today.scores_alike(pod)
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """The weights in each node's domains, of pods on `rows`."""
+        """The sum of weights in each node's domains, of pods on `rows`."""
         counted: npt.NDArray[np.bool_] = np.zeros(table.capacity, np.bool_)
         counted[rows] = True
         total = np.zeros(len(rows), np.int64)
@@ -46,7 +46,7 @@ class InterPodAffinityPriority:
         return total
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Stretch to 0..10 in 1.16's order of float operations."""
+        """Scale to 0..10 in 1.16's order of float operations."""
         lowest, highest = min(int(scores.min()), 0), max(int(scores.max()), 0)
         if lowest == highest:
             return np.zeros_like(scores)

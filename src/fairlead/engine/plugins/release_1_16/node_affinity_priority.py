@@ -21,11 +21,11 @@ class NodeAffinityPriority:
     locality = Locality.NODE
 
     def __init__(self, today: NodeAffinity) -> None:
-        """`today` knows which preferences match."""
+        """`today` is today's plugin, which evaluates the preferences."""
         self._today = today
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Without preferences."""
+        """True without preferences."""
         affinity = pod.shape.spec.affinity
         node_affinity = affinity.node_affinity if affinity is not None else None
         return (
@@ -34,7 +34,7 @@ class NodeAffinityPriority:
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Skipped without preferences."""
+        """SKIP without preferences."""
         return self._today.pre_score(state, pod, rows)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

@@ -1,4 +1,4 @@
-"""Conditions of nodes, which 1.16 looked at directly where taints speak for them today.
+"""Filters by node condition, which 1.16 reads directly; today taints represent them.
 
 upstream: predicates.go: CheckNodeConditionPredicate, CheckNodeMemoryPressurePredicate, …
 """
@@ -26,13 +26,13 @@ _PRESSURE_REASONS: Final = {
 
 
 class CheckNodeCondition:
-    """Filter: the node is ready, has a network and is not cordoned, whatever the pod tolerates."""
+    """Filter: the node must be ready, have a network and not be cordoned; ignores tolerations."""
 
     name = "CheckNodeCondition"
     locality = Locality.NODE
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """A node without a Ready condition is ready."""
+        """A node without a Ready condition counts as ready."""
         if _is_not(node.node, "Ready", "True"):
             return NOT_READY
         if _is_not(node.node, "NetworkUnavailable", "False"):
@@ -45,19 +45,19 @@ def _is_not(node: Node, kind: str, status: str) -> bool:
 
 
 class CheckNodePressure:
-    """Filter: the node is not under one kind of pressure."""
+    """Filter: rejects nodes under one kind of pressure."""
 
     locality = Locality.NODE
 
     def __init__(self, condition: str, *, only_best_effort: bool = False) -> None:
-        """`condition` names the pressure; memory pressure only bars best-effort pods."""
+        """`condition` names the pressure; memory pressure rejects only best-effort pods."""
         self.name = f"CheckNode{condition}"
         self._condition = condition
         self._only_best_effort = only_best_effort
         self._rejection = unresolvable(_PRESSURE_REASONS[condition]).by(self.name)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """By the node's condition alone."""
+        """Depends on the node's condition alone."""
         if self._only_best_effort and not _is_best_effort(pod.shape.spec):
             return None
         found = node.node.status.conditions
@@ -67,7 +67,7 @@ class CheckNodePressure:
 
 
 def _is_best_effort(spec: PodSpec) -> bool:
-    """Whether no container asks for or is limited in cpu or memory (qos.go: GetPodQOS)."""
+    """Return True if no container has requests or limits of cpu or memory (qos.go: GetPodQOS)."""
     return not any(
         name in ("cpu", "memory") and amount not in ("0", 0)
         for container in spec.containers

@@ -1,4 +1,4 @@
-"""What stands in for, or beside, the in-tree plugins in a profile of that version."""
+"""The plugins that replace or extend the in-tree ones in a 1.16 profile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _inter_pod_affinity(handle: Handle, _args: Mapping[str, Any]) -> Plugin:
 
 
 def release_1_16(sums: Sums) -> Mapping[str, Factory]:
-    """Plugins by name; `sums` says what counts as used on a node."""
+    """Plugins by name; `sums` defines what counts as used on a node."""
     return {
         "CheckNodeCondition": lambda _h, _a: CheckNodeCondition(),
         "CheckNodeMemoryPressure": lambda _h, _a: CheckNodePressure(

@@ -1,7 +1,7 @@
-"""How full a node would be, scored 0..10: least requested, most requested, balanced.
+"""Scores by requested resources, 0..10: least requested, most requested, balanced.
 
-All three look at cpu and memory with the non-zero defaults (100m, 200 MiB) of both the incoming
-and the placed pods. Each is one function over vectors, which serves single nodes as well.
+All three read cpu and memory with the non-zero defaults (100m, 200 MiB), of both the incoming and
+the placed pods. Each is one function over vectors, which also serves single nodes.
 upstream: priorities/{resource_allocation,least_requested,most_requested,
 balanced_resource_allocation}.go
 """
@@ -26,30 +26,30 @@ Ints = npt.NDArray[np.int64]
 
 
 class Sums(Protocol):
-    """What pods ask for and nodes are used by, in (milli cpu, memory bytes) with defaults."""
+    """Requests of pods and sums on nodes, as (milli cpu, memory bytes) with defaults."""
 
     def asked(self, pod: PodInfo) -> tuple[int, int]:
-        """By the incoming pod."""
+        """Requests of the incoming pod."""
         ...
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """On one node."""
+        """Sum on one node."""
         ...
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """On the nodes at `rows`."""
+        """Sums on the nodes at `rows`."""
         ...
 
 
 class NodeSums:
-    """As nodes have them."""
+    """Sums as kept in NodeInfo."""
 
     def asked(self, pod: PodInfo) -> tuple[int, int]:
-        """With defaults for containers that ask for nothing."""
+        """Requests with defaults for containers that have none."""
         return pod.shape.nonzero_requests
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """The sums of the placed pods."""
+        """Sum of the placed pods."""
         return node.nonzero_cpu, node.nonzero_memory
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
@@ -58,7 +58,7 @@ class NodeSums:
 
 
 class Rating(Protocol):
-    """A way to score; `one` and `many` give the same answers."""
+    """A scoring rule; `one` and `many` return the same scores."""
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
         """0..10 for one node."""
@@ -70,7 +70,7 @@ class Rating(Protocol):
 
 
 class _ByMean:
-    """The mean of both resources' scores; a resource that the node does not offer scores 0."""
+    """Mean of both resources' scores; a resource that the node does not have scores 0."""
 
     def __init__(self, one: Callable[[int, int], int], many: Callable[[Ints, Ints], Ints]) -> None:
         self._one = one
@@ -104,7 +104,7 @@ def _most_many(used: Ints, offered: Ints) -> Ints:
 
 
 class _Balanced:
-    """10 where cpu and memory are used to the same fraction, 0 where either is used up."""
+    """10 if cpu and memory are used to the same fraction, 0 if either is used up."""
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
         cpu_fraction = cpu / (cpu_offered or 1)
@@ -134,7 +134,7 @@ class Requested:
     locality = Locality.ROW
 
     def __init__(self, name: str, rating: Rating, sums: Sums) -> None:
-        """`name` is that of the priority."""
+        """`name` is the name of the priority."""
         self.name = name
         self._rating = rating
         self._sums = sums

@@ -1,6 +1,6 @@
-"""VolumeBinding: a pod runs where its volumes are, or where they can be made.
+"""VolumeBinding: a pod runs where its volumes are, or where they can be provisioned.
 
-Law: what is found out about nodes only depends on claims, volumes and nodes, never on pods, so it
-is found out for all nodes at once and holds for the whole cycle, hypotheses included.
+Law: the results for nodes depend on claims, volumes and nodes, never on pods. So they are computed
+for all nodes at once and hold for the whole cycle, hypotheses included.
 upstream: plugins/volumebinding/{volume_binding,binder}.go
 """

@@ -8,9 +8,9 @@ from fairlead.api.text.field_problem import forbidden, invalid
 
 
 class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """`bind_timeout_seconds` is how long a pod waits for its volumes before it is tried again.
+    """`bind_timeout_seconds` is how long a pod waits for its volumes before it is retried.
 
-    `shape` belongs to scoring by capacity, which upstream has behind a gate that is off.
+    `shape` is for scoring by capacity, which upstream has behind a feature gate that is off.
     """
 
     bind_timeout_seconds: int = 600

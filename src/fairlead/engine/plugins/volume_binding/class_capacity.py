@@ -1,8 +1,8 @@
-"""ClassCapacities: how large a volume of a class can be made on which nodes.
+"""ClassCapacities: the largest volume of a class that can be provisioned on each node.
 
-Each CSIStorageCapacity object says it for the nodes of one topology, mostly a single node or zone.
-Those are kept as the largest limit per value of the label; the others are few. Capacities are not
-summed up, neither over objects nor over the claims of a pod.
+Each CSIStorageCapacity object covers the nodes of one topology, mostly a single node or zone. Those
+are stored as the largest limit per value of the label; the few others are kept separately.
+Capacities are not summed up, neither over objects nor over the claims of a pod.
 upstream: binder.go: hasEnoughCapacity
 """
 
@@ -24,7 +24,7 @@ _NOTHING: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """`by_value[key][id]` is the largest limit (bytes) where label `key` has the value of that id.
+    """`by_value[key][id]` is the largest limit (bytes) for nodes whose label `key` has that value.
 
     The last entry is for nodes without the label. `others` are (mask, limit).
     """
@@ -45,9 +45,9 @@ class ClassCapacities:
         self._epoch = self._position = -1
 
     def enough(self, provisioner: str, class_name: str, size: int) -> Mask | None:
-        """By row, whether a volume of `size` (bytes) can be made; None if anywhere.
+        """By row, whether a volume of `size` (bytes) can be provisioned; None if on all rows.
 
-        Only drivers that publish their capacity are asked.
+        Only drivers that publish their capacity are checked.
         """
         driver = self._related.get(CSIDriver, provisioner)
         if driver is None or not driver.spec.storage_capacity:
@@ -107,6 +107,6 @@ def _raise_to(limits: dict[str, dict[str, int]], topology: LabelSelector, limit:
 
 
 def volume_limit(one: CSIStorageCapacity) -> int | None:
-    """How large a volume can be (bytes), None if nothing is said (binder.go: volumeLimit)."""
+    """The largest size of a volume (bytes), None if not given (binder.go: volumeLimit)."""
     said = one.capacity if one.maximum_volume_size is None else one.maximum_volume_size
     return None if said is None else parse_quantity(said).whole

@@ -1,10 +1,10 @@
-"""ClassVolumes: the volumes of one storage class that are free, in the order they are tried.
+"""ClassVolumes: the free volumes of one storage class, in the order in which they are tried.
 
-Smaller volumes first, among equals by name. Volumes that just one node can reach (local disks, as a
-rule) are handled all at once; the others are grouped by the nodes that can reach them.
+Smaller volumes come first, equal sizes by name. Volumes that only one node can reach (local disks,
+as a rule) are matched all at once; the others are grouped by the nodes that can reach them.
 
     capacities[i], volumes[i]   ascending; position i names the volume
-    is_free[i]                  Available and neither bound, promised nor on its way out
+    is_free[i]                  Available and neither bound, promised nor being deleted
     home[i]                     the only row that can reach it; NO_HOME for the others
     reach                       for the others: by group, the rows (None for all) and the positions
 """
@@ -49,10 +49,10 @@ class _Reach:
 
 
 class ClassVolumes:
-    """See the module's docstring; made anew when more than `is_free` changes."""
+    """See the module's docstring; rebuilt when more than `is_free` changes."""
 
     def __init__(self, volumes: list[PersistentVolume], table: NodeTable) -> None:
-        """Of all `volumes`; which are free is told by `set_free`."""
+        """For all `volumes`; `set_free` marks those that are free."""
         keyed = sorted(((size_of(one), one.key, one) for one in volumes), key=lambda k: k[:2])
         self.capacities = [size for size, _, _ in keyed]
         self.volumes = [one for _, _, one in keyed]
@@ -63,15 +63,15 @@ class ClassVolumes:
         self._traits = _interned([traits_of(one) for one in self.volumes])
 
     def set_free(self, position: int, *, free: bool) -> None:
-        """Whether the volume at `position` may be chosen."""
+        """Update whether the volume at `position` may be chosen."""
         self.is_free[position] = free
 
     # --- choosing --------------------------------------------------------------------------
 
     def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
-        """By row, the position of the volume that suits `claim` best; NONE where none does.
+        """By row, the position of the smallest volume that fits `claim`; NONE if none does.
 
-        `taken` are earlier answers for the same pod: a volume serves one claim only.
+        `taken` are earlier results for the same pod: a volume serves one claim only.
         """
         if not self.volumes:
             return np.full(self._table.capacity, NONE, np.int64)
@@ -95,7 +95,7 @@ class ClassVolumes:
         return best
 
     def _suitable(self, claim: PersistentVolumeClaim) -> Mask:
-        """Which positions suit `claim`, wherever they are."""
+        """Positions that fit `claim`, regardless of the node."""
         suitable = self.is_free.copy()
         suitable[: bisect_left(self.capacities, size_of(claim))] = False
         index, ids = self._traits
@@ -110,7 +110,7 @@ class ClassVolumes:
     # --- where they are --------------------------------------------------------------------
 
     def _locate(self) -> None:
-        """Find out anew which rows reach which volumes if nodes changed."""
+        """Recompute which rows reach which volumes if nodes changed."""
         if self._epoch == self._table.pod_index.nodes.value:
             return
         self._epoch = self._table.pod_index.nodes.value
@@ -142,14 +142,14 @@ class ClassVolumes:
 
 
 class _RowsByLabel:
-    """Rows by the values of labels, as far as they were asked for."""
+    """Rows by label value, computed on first use."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
         self._by_key: dict[str, dict[int, list[int]]] = {}
 
     def only(self, selector: NodeSelector) -> int | None:
-        """The only row that `selector` means, if it is simple enough to tell at a glance."""
+        """The only row that matches `selector`; found only for selectors of a simple form."""
         simple = simple_values(selector)
         if simple is None or len(simple[1]) != 1:
             return None
@@ -168,13 +168,13 @@ class _RowsByLabel:
 
 
 def selector_of(volume: PersistentVolume) -> NodeSelector | None:
-    """The nodes that can reach `volume`; None for all."""
+    """The node affinity of `volume`; None for all nodes."""
     affinity = volume.spec.node_affinity
     return None if affinity is None else affinity.required
 
 
 def size_of(one: PersistentVolume | PersistentVolumeClaim) -> int:
-    """A volume's capacity, or what a claim asks for, in nano bytes; 0 where nothing is said."""
+    """Capacity of a volume, or request of a claim, in nano bytes; 0 if not set."""
     amount: QuantityText = 0
     if isinstance(one, PersistentVolume):
         amount = one.spec.capacity.get("storage", 0)
@@ -184,7 +184,7 @@ def size_of(one: PersistentVolume | PersistentVolumeClaim) -> int:
 
 
 def traits_of(volume: PersistentVolume) -> Traits:
-    """What a claim must agree with: mode, attributes class, and the access modes it may ask for."""
+    """What a claim must match: volume mode, attributes class and access modes."""
     spec = volume.spec
     return spec.volume_mode, spec.volume_attributes_class_name, frozenset(spec.access_modes)
 
@@ -195,7 +195,7 @@ def _suit(claim: PersistentVolumeClaim, traits: Traits) -> bool:
 
 
 def has_kind(claim: PersistentVolumeClaim, traits: Traits) -> bool:
-    """Whether mode and attributes class are those of `claim`."""
+    """Return True if volume mode and attributes class are those of `claim`."""
     mode, attributes_class, _ = traits
     spec = claim.spec
     return (mode, attributes_class) == (spec.volume_mode, spec.volume_attributes_class_name)

@@ -1,4 +1,4 @@
-"""find_volumes: works out `NodeVolumes`, all rows at once; see there for the four steps."""
+"""find_volumes: computes `NodeVolumes` for all rows at once; see there for the four steps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class VolumeFinder:
     """Over the nodes, claims and volumes of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Nothing is known yet."""
+        """Start with empty caches."""
         self._table = cluster.table
         self._promises = cluster.volume_promises
         self._lookup = VolumeLookup(cluster.related)
@@ -49,7 +49,7 @@ class VolumeFinder:
         self._csi_nodes = CSINodeColumns(cluster)
 
     def find_volumes(self, claims: PodClaims) -> NodeVolumes:
-        """What the nodes have for `claims`."""
+        """The volumes of all nodes for `claims`."""
         flags = self._check_bound(claims.bound)
         if not claims.delayed:
             return NodeVolumes(flags)
@@ -69,7 +69,7 @@ class VolumeFinder:
     # --- bound claims ----------------------------------------------------------------------
 
     def _check_bound(self, claims: tuple[PersistentVolumeClaim, ...]) -> Flags | None:
-        """What is wrong with the volumes of bound claims; the first that is wrong decides."""
+        """Flag rows where a bound claim's volume is missing or unreachable."""
         flags: Flags | None = None
         for claim in claims:
             volume = self._lookup.volume(claim.spec.volume_name)
@@ -86,7 +86,7 @@ class VolumeFinder:
     def _reach(self, volume: PersistentVolume) -> Mask | None:
         """By row, whether the node reaches `volume`; None if all do.
 
-        Nodes on which the volume's driver took over know it by the driver's labels.
+        On nodes with CSI migration the volume is selected by the driver's labels.
         """
         own = self._mask(selector_of(volume))
         kind = kind_of(volume.spec)
@@ -112,7 +112,7 @@ class VolumeFinder:
     # --- claims that wait for a node ---------------------------------------------------------
 
     def _where_tied(self, tied: list[PersistentVolumeClaim]) -> Mask:
-        """The rows of the one node that all claims are tied to; all if none is."""
+        """The row of the node for which all claims are being provisioned."""
         fits = np.ones(self._table.capacity, np.bool_)
         for claim in tied:
             node = self._table.find(self._promises.node_of(claim) or "")
@@ -123,7 +123,7 @@ class VolumeFinder:
         return fits
 
     def _match(self, claims: list[PersistentVolumeClaim]) -> list[VolumeMatch]:
-        """`claims` ascending by size."""
+        """Match each of `claims`, ascending by size."""
         self._free.refresh()
         matches: list[VolumeMatch] = []
         for claim in claims:
@@ -145,9 +145,10 @@ class VolumeFinder:
     def _take_reserved(
         self, reserved: list[PersistentVolume], again: list[Ints]
     ) -> tuple[Ints, Mask]:
-        """A reserved volume is taken or nothing is, unless the pod has it already.
+        """Choose the first reserved volume that the pod has not taken yet, on rows that reach it.
 
-        Returns the choices so far, and the rows where the search goes on.
+        Returns the choices, and the rows that have taken all reserved volumes: the search goes on
+        there.
         """
         chosen = np.full(self._table.capacity, NONE, np.int64)
         is_open = np.ones(self._table.capacity, np.bool_)
@@ -170,7 +171,7 @@ class VolumeFinder:
         flags: Flags,
         pending: Mask,
     ) -> None:
-        """Flag rows on which a claim cannot be made; the first that cannot decides."""
+        """Flag rows on which a claim cannot be provisioned; the first such claim decides."""
         for claim in tied:
             self._check_provision(claim, pending.copy(), pending, flags)
         for match in matches:

@@ -1,7 +1,7 @@
-"""FreeVolumes: the volumes by storage class, kept while they come, go, and are bound.
+"""FreeVolumes: live index of the free volumes by storage class.
 
-A volume that is bound once and for all is in nobody's way: it is left out of its class, so that a
-class whose volumes are made on demand stays as cheap as an empty one.
+A volume that is finally bound is removed from its class, so that a class with dynamic provisioning
+stays as cheap as an empty one.
 upstream: binder.go: pvCache; component-helpers/storage/volume/pv_helpers.go: FindMatchingVolume
 """
 
@@ -26,7 +26,7 @@ class FreeVolumes:
     """Call `refresh` before reading."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Over the volumes of `cluster`, promised ones counted as taken."""
+        """For the volumes of `cluster`; promised volumes count as taken."""
         self._table = cluster.table
         self._related = cluster.related
         self._promises = cluster.volume_promises
@@ -43,7 +43,7 @@ class FreeVolumes:
     # --- reading ---------------------------------------------------------------------------
 
     def of_class(self, name: str) -> ClassVolumes:
-        """The volumes of the storage class called `name`."""
+        """The volumes of the storage class with that name."""
         found = self._classes.get(name)
         if found is None:
             volumes = [self._known[one] for one in self._names.get(name, ())]
@@ -53,9 +53,9 @@ class FreeVolumes:
         return found
 
     def reserved_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-        """The volumes that are bound or promised to `claim` and fit it, as they are tried.
+        """Volumes reserved for `claim` that fit its class, mode and size, smallest first.
 
-        Neither phase, access modes nor the claim's selector matter then.
+        Reserved means pre-bound or promised. Phase, access modes and the claim's selector are not checked for them.
         """
         names = self._for_claim.get(claim.key, ())
         volumes = [self._known[name] for name in names]
@@ -83,7 +83,7 @@ class FreeVolumes:
     # --- keeping current -------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take in what changed since the last call."""
+        """Apply the changes since the last call."""
         log = self._related.storage_log
         changes = log.since(self._position) if self._position >= 0 else None
         self._position = log.position
@@ -142,7 +142,7 @@ class FreeVolumes:
 
 
 def _differ(old: PersistentVolume, new: PersistentVolume) -> bool:
-    """Whether the volume stands elsewhere in its class now, or in another one."""
+    """Return True if the volume's position in its class, or its class, changed."""
     return (
         class_name(old) != class_name(new)
         or old.spec.capacity != new.spec.capacity

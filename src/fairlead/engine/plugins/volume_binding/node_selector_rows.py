@@ -1,6 +1,6 @@
-"""Which nodes a selector over their labels means, for all rows at once.
+"""Evaluates node selectors for all rows at once.
 
-A volume's node affinity knows nodes by labels only: a requirement on metadata.name finds "".
+A volume's node affinity reads node labels only: a requirement on metadata.name sees "".
 upstream: component-helpers/storage/volume/helpers.go: CheckNodeAffinity
 """
 
@@ -25,7 +25,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
-    """By row, whether one of the terms holds."""
+    """By row, whether one of the terms matches."""
     rows = np.arange(table.capacity)
     found = np.zeros(table.capacity, np.bool_)
     for term in selector.node_selector_terms:
@@ -36,7 +36,7 @@ def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
 
 
 def _without_fields(term: NodeSelectorTerm) -> NodeSelectorTerm | None:
-    """What `term` says of labels, None if no node can match it."""
+    """The label requirements of `term`, None if no node can match it."""
     if is_unmatchable(term):
         return None
     if not term.match_fields:
@@ -48,7 +48,7 @@ def _without_fields(term: NodeSelectorTerm) -> NodeSelectorTerm | None:
 
 
 def simple_values(selector: NodeSelector) -> tuple[str, tuple[str, ...]] | None:
-    """(key, values) of a selector that is just `key In values`, as most volumes have it."""
+    """(key, values) if the selector is just `key In values`, as for most volumes."""
     if len(selector.node_selector_terms) != 1:
         return None
     term = selector.node_selector_terms[0]
@@ -74,7 +74,7 @@ def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
 
 
 def topology_mask(terms: tuple[TopologySelectorTerm, ...], table: NodeTable) -> Mask:
-    """By row, whether a class allows the node; no terms allow all, an empty one none.
+    """By row, whether a class allows the node; no terms allow all, an empty term none.
 
     upstream: pkg/apis/core/v1/helper/helpers.go: MatchTopologySelectorTerms
     """

@@ -1,11 +1,11 @@
-"""NodeVolumes: for every node, whether the pod's volumes are or can be there, and how.
+"""NodeVolumes: for every node, whether the pod's volumes are or can be available there, and how.
 
     1 bound claims      their volumes must be reachable
-    2 tied claims       a claim that is being made for a node fits that node only
+    2 tied claims       a claim that is being provisioned for a node fits that node only
     3 matching          each further claim, the smallest first, takes the smallest free volume
-    4 provisioning      whatever found none is made, where the class allows it and room is left
+    4 provisioning      a claim without a match is provisioned, if the class allows it and has room
 
-A claim takes what is best for it, without looking at the claims to come.
+A claim takes the volume that is best for it, without regard to later claims.
 upstream: binder.go: FindPodVolumes
 """
 
@@ -39,7 +39,7 @@ def _status(flags: int) -> Status:
     return unresolvable(*reasons).by(NAME)
 
 
-# By the sum of what is wrong with a node.
+# Bit flags of the reasons why a node does not fit.
 STATUSES: Final = (SUCCESS, *map(_status, range(1, 2 * NO_VOLUME)))
 
 
@@ -53,9 +53,10 @@ class PodVolumes:
 
 @dataclass(frozen=True, slots=True)
 class VolumeMatch:
-    """Which volume a claim takes, by row: a position in `volumes`, or NONE.
+    """The volume a claim takes, by row: a position in `volumes`, or NONE.
 
-    From RESERVED down it is one of `reserved`, which no other claim may have.
+    Values from RESERVED downwards are positions in `reserved`, volumes that no other claim may
+    take.
     """
 
     claim: PersistentVolumeClaim
@@ -78,9 +79,9 @@ RESERVED: Final = NONE - 1
 
 @dataclass(frozen=True, slots=True)
 class NodeVolumes:
-    """`flags` by row are sums of what is wrong, None if nothing is wrong anywhere.
+    """`flags` by row are the reasons why it does not fit, None if all rows fit.
 
-    `matches` in the order in which they were made; `tied` claims are being made for their node.
+    `matches` are in the order in which they were made; `tied` claims are being provisioned.
     """
 
     flags: npt.NDArray[np.int32] | None
@@ -88,7 +89,7 @@ class NodeVolumes:
     tied: tuple[PersistentVolumeClaim, ...] = ()
 
     def at(self, row: int) -> PodVolumes:
-        """What would happen on a row where nothing is wrong."""
+        """The bindings and provisions on a row that fits."""
         bindings = []
         provisions = list(self.tied)
         for match in self.matches:

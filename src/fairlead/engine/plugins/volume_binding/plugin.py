@@ -1,4 +1,4 @@
-"""VolumeBinding: what the framework asks."""
+"""VolumeBinding: the plugin's extension points."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _WAIT: Final = Status(Code.WAIT)
 
 
 class _Volumes:
-    """One pod's claims and, once they were asked for, what the nodes have for them.
+    """One pod's claims and, computed on first use, the volumes of the nodes for them.
 
-    The same for all hypotheses of a cycle, because no pod plays a part in it.
+    All hypotheses of a cycle share them, because they do not depend on pods.
     """
 
     __slots__ = ("_found", "claims", "decision", "finder")
@@ -56,21 +56,21 @@ class _Volumes:
 
     @property
     def found(self) -> NodeVolumes:
-        """What the nodes have, as of the first time this is asked."""
+        """The volumes of the nodes, computed on the first call."""
         if self._found is None:
             self._found = self.finder.find_volumes(self.claims)
         return self._found
 
 
 class VolumeBinding:
-    """PreFilter, Filter, Score (which never has a say), Reserve, PreBind."""
+    """PreFilter, Filter, Score (always skipped), Reserve, PreBind."""
 
     name = NAME
     locality = Locality.CLUSTER
     events = EVENTS
 
     def __init__(self, handle: Handle, args: VolumeBindingArgs = _NO_ARGS) -> None:
-        """Reads claims, volumes and what CSI drivers say; promises volumes."""
+        """Reads claims, volumes and CSI objects; records planned bindings."""
         self._table = handle.cluster.table
         self._lookup = VolumeLookup(handle.cluster.related)
         self._finder = VolumeFinder(handle.cluster)
@@ -78,17 +78,17 @@ class VolumeBinding:
         self._timeout = seconds(args.bind_timeout_seconds)
 
     def concerns(self, shape: Shape) -> bool:
-        """Only pods with volumes."""
+        """False for pods without volumes."""
         return shape.has_volumes
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """See `engine.plugins.volume_binding.waking`."""
+        """See `engine.plugins.volume_binding.queueing_hint`."""
         return is_woken_by(pod, event)
 
     # --- filtering -------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Skipped without claims."""
+        """SKIP without claims."""
         claims = read_claims(self._lookup, pod)
         if isinstance(claims, Status):
             return claims
@@ -98,7 +98,7 @@ class VolumeBinding:
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The pod's volumes are or can be there."""
+        """Accept nodes where the pod's volumes are or can be available."""
         flags = state.read(_Volumes).found.flags
         if flags is None or not flags[node.row]:
             return None
@@ -112,14 +112,14 @@ class VolumeBinding:
         return Verdicts(np.zeros(len(rows), np.int32) if flags is None else flags[rows], STATUSES)
 
     def volumes_on(self, state: CycleState, node: NodeInfo) -> PodVolumes:
-        """What would be bound and made on a feasible node; nothing after a skip."""
+        """What would be bound and provisioned on a feasible node; nothing after a SKIP."""
         found = state.find(_Volumes)
         return PodVolumes() if found is None else found.found.at(node.row)
 
     # --- scoring ---------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Capacity is not scored (StorageCapacityScoring is off)."""
+        """Always True: capacity is not scored (StorageCapacityScoring is off)."""
         return True
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
@@ -127,27 +127,27 @@ class VolumeBinding:
         return SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Never asked: PreScore skips."""
+        """Never called: PreScore skips."""
         return 0
 
     # --- binding ---------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Promise the volumes."""
+        """Record the planned bindings."""
         found, row = state.find(_Volumes), self._table.find(node)
         if found is not None and found.claims.delayed and row is not None:
             found.decision = self._binder.promise(found.found.at(row.row), node)
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Take the promises back as far as the API does not show them."""
+        """Drop planned bindings that the API does not show yet."""
         found = state.find(_Volumes)
         if found is not None and found.decision is not None:
             self._binder.take_back(found.decision)
             found.decision = None
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """Write the decision down and wait until the volumes are there."""
+        """Write the planned bindings and wait until the volumes are bound."""
         found = state.find(_Volumes)
         if found is None or found.decision is None:
             return None
@@ -159,7 +159,7 @@ class VolumeBinding:
         )
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Whether the volumes are there."""
+        """None once the volumes are bound."""
         decision = state.read(_Volumes).decision
         assert decision is not None
         try:

@@ -1,6 +1,6 @@
-"""PodClaims: a pod's claims by what is still to be decided about them.
+"""PodClaims: a pod's claims, split by what is still to be decided about them.
 
-A claim that is not bound keeps the whole pod back, unless its class waits for this very decision.
+An unbound claim rejects the pod, unless its class has volumeBindingMode WaitForFirstConsumer.
 upstream: volume_binding.go: podHasPVCs, PreFilter; binder.go: GetPodVolumeClaims
 """
 
@@ -72,7 +72,7 @@ def _usable_claim(
 
 
 def _is_delayed(lookup: VolumeLookup, claim: PersistentVolumeClaim) -> bool:
-    """A claim that names its volume already does not wait for a node, whatever its class says."""
+    """Return True if the claim waits for a node; False if it already names its volume."""
     found = lookup.class_of(claim)
     if found is None or claim.spec.volume_name:
         return False

@@ -1,7 +1,8 @@
-"""What is written for a decision about volumes, and when the world has done its part.
+"""The API writes for planned volume bindings, and the check that they are complete.
 
-The scheduler writes half a binding: a claimRef into a free volume, the annotation selected-node
-into a claim that must be made. Whoever controls volumes does the rest, and the pod waits for it.
+The scheduler writes half of a binding: a claimRef into a free volume, or the annotation
+selected-node into a claim to provision. The PV controller or the provisioner does the rest, and the
+pod waits for it.
 upstream: binder.go: AssumePodVolumes, bindAPIUpdate, checkBindings
 """
 
@@ -28,7 +29,7 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 @dataclass(slots=True)
 class Decision:
-    """What one pod's placement does to volumes; `volumes` and `claims` name what it promised."""
+    """The planned bindings of one pod; `volumes` and `claims` name the promised objects."""
 
     pod_volumes: PodVolumes
     volumes: list[str]
@@ -36,15 +37,15 @@ class Decision:
 
 
 class NotYetError(Exception):
-    """The world has not done its part yet."""
+    """The PV controller has not completed the binding yet."""
 
 
 class BindingFailedError(Exception):
-    """The decision came to nothing; the text says why."""
+    """The binding failed; the text says why."""
 
 
 class VolumeBinder:
-    """Makes decisions, takes them back, and follows what comes of them."""
+    """Records planned bindings, drops them, and checks their progress."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Over the claims and volumes of `cluster`."""
@@ -55,7 +56,7 @@ class VolumeBinder:
     # --- deciding --------------------------------------------------------------------------
 
     def promise(self, pod_volumes: PodVolumes, node: str) -> Decision:
-        """Let the next cycle see the decision; undone by `take_back`."""
+        """Record the planned bindings so that the next cycle sees them; undone by `take_back`."""
         decision = Decision(pod_volumes, [], [])
         for claim, volume in pod_volumes.bindings:
             if not _is_bound_to(volume, claim):
@@ -68,7 +69,7 @@ class VolumeBinder:
         return decision
 
     def take_back(self, decision: Decision) -> None:
-        """Forget what was promised and not shown by the API yet."""
+        """Drop what was recorded and is not shown by the API yet."""
         for name in decision.volumes:
             self._promises.take_back_volume(name)
         for key in decision.claims:
@@ -128,7 +129,7 @@ class VolumeBinder:
         if not shown.metadata.annotations:
             raise BindingFailedError(f'selectedNode annotation reset for PVC "{name}"')
         if shown.metadata.annotations.get(SELECTED_NODE) != node.name:
-            # How a provisioner says that it failed and somewhere else should be tried.
+            # A provisioner removes the annotation if it failed and another node should be tried.
             raise BindingFailedError(f'provisioning failed for PVC "{name}"')
         if shown.spec.volume_name:
             volume = self._lookup.volume(shown.spec.volume_name)
@@ -161,7 +162,7 @@ class VolumeBinder:
 
 
 def _is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume names exactly this claim already."""
+    """Return True if the volume's claimRef already names exactly this claim."""
     found, meta = volume.spec.claim_ref, claim.metadata
     return found is not None and (found.namespace, found.name, found.uid) == (
         meta.namespace,
@@ -181,7 +182,7 @@ def _bind(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
     }
     patch: dict[str, Any] = {"metadata": _versioned(volume), "spec": {"claimRef": reference}}
     if volume.spec.claim_ref is None:
-        # A volume that its owner meant for this claim is not marked.
+        # A volume that its creator pre-bound to this claim is not marked.
         patch["metadata"]["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
     target = ObjectRef("PersistentVolume", "", volume.key, volume.metadata.uid)
     return PatchObject(target, patch)
@@ -195,6 +196,6 @@ def _provision(claim: PersistentVolumeClaim, node: str) -> PatchObject:
 
 
 def _versioned(one: PersistentVolume | PersistentVolumeClaim) -> dict[str, Any]:
-    """Only this version is meant: whoever wrote in between may have decided otherwise."""
+    """Include the resourceVersion, so that the write fails if the object was changed meanwhile."""
     version = one.metadata.resource_version
     return {"resourceVersion": version} if version else {}

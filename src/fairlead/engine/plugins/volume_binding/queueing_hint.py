@@ -1,4 +1,4 @@
-"""What may let a pod that VolumeBinding rejected run after all.
+"""QueueingHints of VolumeBinding.
 
 upstream: volume_binding.go: isSchedulableAfter…
 """
@@ -40,7 +40,7 @@ EVENTS: Final = frozenset(
 
 
 def is_woken_by(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Any volume and any new node, class or capacity may help; of claims just the pod's own."""
+    """Return True for any volume, new node, class or capacity, and for the pod's own claims."""
     match event.old, event.new:
         case _, PersistentVolumeClaim() as claim:
             is_ours = claim.metadata.namespace == pod.namespace
@@ -64,5 +64,8 @@ def _stops_counting(old: CSIDriver, new: CSIDriver) -> bool:
 
 
 def _has_inline(pod: PodInfo, driver: str) -> bool:
-    """Upstream asks about inline volumes only, although capacity matters to claims."""
+    """Return True if the pod has an inline volume of `driver`.
+
+    Upstream checks inline volumes only, although capacity matters to claims.
+    """
     return any(one.csi is not None and one.csi.driver == driver for one in pod.pod.spec.volumes)

@@ -1,1 +1,1 @@
-"""A pod's claims, volumes and storage classes, and CSI drivers, as the volume plugins need them."""
+"""Lookups of claims, volumes, storage classes and CSI drivers, shared by the volume plugins."""

@@ -1,6 +1,6 @@
-"""CSINodeColumns: what CSINode objects say about the nodes, as columns over their rows.
+"""CSINodeColumns: the content of CSINode objects as columns over the node rows.
 
-Kept current by the logs of nodes and storage: what changed is written anew, everything else stays.
+Kept up to date by the logs of nodes and storage: only changed rows are rewritten.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class CSINodeColumns:
         self._migrated: dict[str, Bools] = {}
 
     def limits(self, driver: str) -> Ints | None:
-        """How many volumes of `driver` fit, NO_LIMIT where any number does; None if everywhere."""
+        """Limits of `driver` by row, NO_LIMIT if unlimited; None if unlimited everywhere."""
         return self._limits.get(driver)
 
     def migrated(self, plugin: str) -> Bools | None:
-        """Where the in-tree `plugin` is served by its driver; None if nowhere."""
+        """Rows on which the in-tree `plugin` is migrated to its driver; None if on no row."""
         return self._migrated.get(plugin)
 
     def refresh(self) -> None:
-        """Take in what changed since the last call."""
+        """Apply the changes since the last call."""
         nodes = self._table.node_log.since(self._nodes)
         changes = self._related.storage_log.since(self._storage)
         self._nodes = self._table.node_log.position
@@ -93,13 +93,13 @@ class CSINodeColumns:
 
 
 def migrated_plugins(node: CSINode) -> list[str]:
-    """The in-tree plugins that a node says are served by their drivers."""
+    """The in-tree plugins that a node reports as migrated."""
     listed = node.metadata.annotations.get(MIGRATED_PLUGINS, "")
     return listed.split(",") if listed else []
 
 
 def volume_limits(node: CSINode) -> dict[str, int]:
-    """How many volumes of each driver fit on a node, where that is limited."""
+    """Limits of volumes by driver on a node; drivers without a limit are left out."""
     return {
         driver.name: driver.allocatable.count
         for driver in node.spec.drivers

@@ -1,7 +1,7 @@
-"""In-tree volumes, and the CSI drivers that serve them nowadays.
+"""In-tree volumes, and the CSI drivers that serve them today.
 
-What the API server stores still names the cloud's disk; limits are counted for the driver, and on
-nodes that say so the volume's zone is read from the driver's own label.
+Stored objects still name the cloud's disk. Limits count for the driver, and on nodes with CSI
+migration the volume's zone is matched against the driver's own label.
 upstream: csi-translation-lib/plugins/*.go
 """
 
@@ -37,12 +37,12 @@ _ZONE_PARTS: Final = 3  # continent-region-zone
 
 
 class TranslationError(ValueError):
-    """An in-tree volume of which no CSI volume can be made."""
+    """An in-tree volume that cannot be translated to a CSI volume."""
 
 
 @dataclass(frozen=True, slots=True)
 class InTreeKind:
-    """An in-tree plugin, its CSI driver, and the label by which that tells zones apart."""
+    """An in-tree plugin, its CSI driver, and the driver's label for zones."""
 
     name: str
     driver: str
@@ -75,15 +75,15 @@ def kind_of(source: Volume | PersistentVolumeSpec) -> InTreeKind | None:
 
 
 def csi_of_inline(volume: Volume) -> CSISource | None:
-    """What the driver calls an inline in-tree volume, None for other volumes.
+    """Driver and handle of an inline in-tree volume, None for other volumes.
 
-    Raises TranslationError where the volume's id makes no sense.
+    Raises TranslationError if the volume's id is malformed.
     """
     return _csi_of(volume, {})
 
 
 def csi_of_volume(volume: PersistentVolume) -> CSISource | None:
-    """The volume's driver and handle, translated if it is an in-tree one; None if it has neither.
+    """The volume's driver and handle, translated for an in-tree one; None if it has neither.
 
     Raises TranslationError.
     """
@@ -110,7 +110,7 @@ def _csi_of(source: Volume | PersistentVolumeSpec, labels: dict[str, str]) -> CS
 
 
 def _aws_handle(volume_id: str) -> str:
-    """`vol-1` of `vol-1`, `aws:///vol-1` and `aws://zone/vol-1`."""
+    """`vol-1` for `vol-1`, `aws:///vol-1` and `aws://zone/vol-1`."""
     if not volume_id.startswith("aws://"):
         return volume_id
     match = _AWS_ID.fullmatch(volume_id)
@@ -134,7 +134,7 @@ def _gce_handle(disk: str, zones_label: str) -> str:
 
 
 def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
-    """The volume's node affinity in the labels of its driver; None for any node.
+    """The volume's node affinity with the labels of its driver; None for any node.
 
     upstream: plugins/in_tree_volume.go: translateTopologyFromInTreeToCSI
     """
@@ -159,7 +159,7 @@ def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def _topology_keys(terms: Iterable[NodeSelectorTerm], labels: dict[str, str]) -> tuple[str, str]:
-    """Whether the volume speaks of zones and regions by their present or their former labels."""
+    """The zone and region labels that the volume uses: the current ones or the deprecated ones."""
     keys = {one.key for term in terms for one in term.match_expressions}
     is_beta = ZONE not in keys and (
         BETA_ZONE in keys or (ZONE not in labels and BETA_ZONE in labels)
@@ -189,7 +189,7 @@ def _renamed(
 def _restricted(
     terms: tuple[NodeSelectorTerm, ...], key: str, values: list[str]
 ) -> tuple[NodeSelectorTerm, ...]:
-    """Every term with one more requirement; of no terms, one that is just it."""
+    """Add a requirement to every term; without terms, make one term of it."""
     added = NodeSelectorRequirement(key=key, operator="In", values=tuple(values))
     replace = msgspec.structs.replace
     return tuple(

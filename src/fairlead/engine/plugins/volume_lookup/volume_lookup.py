@@ -1,4 +1,4 @@
-"""VolumeLookup: a pod's claims, their classes and volumes, as the volume plugins read them."""
+"""VolumeLookup: finds a pod's claims, their classes and volumes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from fairlead.api.objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from fairlead.engine.state.related_objects import RelatedObjects
 
-# Former annotations that still win over the field they became.
+# Deprecated annotations that still override the fields that replaced them.
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
@@ -17,29 +17,29 @@ class VolumeLookup:
     """Reads `related`."""
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Nothing is kept."""
+        """Nothing is cached."""
         self._related = related
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        """The claim called `name`."""
+        """The claim with that name."""
         return self._related.get(PersistentVolumeClaim, f"{namespace}/{name}")
 
     def volume(self, name: str) -> PersistentVolume | None:
-        """The volume called `name`."""
+        """The volume with that name."""
         return self._related.get(PersistentVolume, name)
 
     def csi_node(self, name: str) -> CSINode | None:
-        """What CSI drivers say about the node called `name`."""
+        """The CSINode of the node with that name."""
         return self._related.get(CSINode, name)
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """The claim's class, None if it names none or one that is not there."""
+        """The claim's class, None if it names none or a missing one."""
         name = class_name(claim)
         return self._related.get(StorageClass, name) if name else None
 
 
 def class_name(one: PersistentVolumeClaim | PersistentVolume) -> str:
-    """The name of the storage class, "" for none.
+    """Name of the storage class, "" for none.
 
     upstream: component-helpers/storage/volume/helpers.go: GetPersistentVolumeClaimClass
     """
@@ -48,7 +48,7 @@ def class_name(one: PersistentVolumeClaim | PersistentVolume) -> str:
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the claim and its volume agreed on each other (binder.go: isPVCFullyBound)."""
+    """Return True if claim and volume are fully bound (binder.go: isPVCFullyBound)."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
@@ -68,7 +68,7 @@ def class_not_found(name: str) -> str:
 
 
 def not_made_for(namespace: str, claim: str, pod: str) -> str:
-    """Of an ephemeral volume's claim that belongs to somebody else.
+    """Message for an ephemeral volume's claim that is not owned by the pod.
 
     upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     """
