@@ -1,4 +1,4 @@
-"""Kubernetes objects as typed read-only views with their own algebra.
+"""Kubernetes objects as typed read-only views, and functions over them.
 
-Law: pure values and functions over them; nothing here knows of clusters, schedulers or worlds.
+Law: pure values and functions; nothing here depends on clusters, schedulers or worlds.
 """

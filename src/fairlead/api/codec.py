@@ -1,6 +1,6 @@
-"""JSON values in, typed views out: the border where objects are checked once.
+"""Converts between JSON values and typed views; validates types once, on decoding.
 
-Null means absent, as the API server has it; `without_nulls` removes them before decoding.
+Null means absent, as in the API server; `without_nulls` removes nulls before decoding.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class DecodeError(ValueError):
-    """An object that is not of its kind's form; carries the evidence."""
+    """An object does not have the form of its kind; has the field as evidence."""
 
     def __init__(self, *, kind: str, name: str, field: str, problem: str) -> None:
         """`field` is a path such as `spec.priority`, "" for the object as a whole."""
@@ -72,7 +72,7 @@ class DecodeError(ValueError):
 
 
 def without_nulls(value: Any) -> Any:
-    """`value` with every null member and element removed, recursively (a new value)."""
+    """A copy of `value` without null members and elements, recursively."""
     if isinstance(value, dict):
         return {
             key: without_nulls(item) if isinstance(item, _COMPOSITE) else item
@@ -85,9 +85,9 @@ def without_nulls(value: Any) -> Any:
 
 
 def decode_as(view: type[View], obj: Any) -> View:
-    """`obj`, a JSON value without nulls, as `view`, a kind or a part of one.
+    """Decode `obj`, a JSON value without nulls, as `view`, a kind or a part of one.
 
-    Raises DecodeError naming object and field when the form does not fit.
+    Raises DecodeError naming object and field if the types do not match.
     """
     try:
         return msgspec.convert(obj, view)
@@ -102,14 +102,14 @@ def decode_as(view: type[View], obj: Any) -> View:
 
 
 def decode_stored(obj: dict[str, Any]) -> objects.ApiObject:
-    """An object as a server keeps it, as the view of its kind; nulls mean nothing.
+    """Decode a stored object as the view of its kind; nulls count as absent.
 
-    Who wrote what of it (managedFields) is half of it, and no view shows that. Raises DecodeError.
+    Skips managedFields, which are half of the object and in no view. Raises DecodeError.
     """
     meta = obj.get("metadata")
     if isinstance(meta, dict) and "managedFields" in meta:
         obj = {**obj, "metadata": {key: meta[key] for key in meta if key != "managedFields"}}
-    # Looking at the text is cheaper than walking, and few parts have nulls.
+    # Searching the text is cheaper than walking the value, and few parts have nulls.
     return decode(
         {
             key: without_nulls(part) if b"null" in _encode(part) else part
@@ -120,7 +120,7 @@ def decode_stored(obj: dict[str, Any]) -> objects.ApiObject:
 
 
 def decode(obj: Any) -> objects.ApiObject:
-    """`obj`, a JSON object with apiVersion and kind, as the view of its kind.
+    """Decode `obj`, a JSON object with apiVersion and kind, as the view of its kind.
 
     Kinds without a view become `Unstructured`. Raises DecodeError.
     """
@@ -137,12 +137,12 @@ def _view_of(obj: Any) -> type[objects.ApiObject]:
 
 
 def as_json(view: msgspec.Struct) -> Any:
-    """`view`, or a part of one, as a plain JSON value; fields at their defaults are left out."""
+    """`view`, or a part of one, as a plain JSON value without fields at their defaults."""
     return msgspec.json.decode(msgspec.json.encode(view))
 
 
 def display_name(obj: Any) -> str:
-    """`namespace/name` of a JSON object as far as it has one, for messages."""
+    """`namespace/name` of a JSON object for messages; missing parts are omitted."""
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict):
         return "(unnamed)"

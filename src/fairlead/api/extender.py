@@ -1,8 +1,8 @@
-"""The extender protocol: what a scheduler and its extenders say to each other, as JSON.
+"""Messages between a scheduler and its extenders, as JSON.
 
-Field names are those of Go's structs, capitalised; pods and nodes inside are API objects as ever.
-`encode` writes a message, `decode` reads one as Go's decoder does: names without regard to case,
-null as if the field were left out, unknown fields ignored.
+Field names are those of Go's structs, capitalised; pods and nodes inside are ordinary API objects.
+`encode` writes a message. `decode` reads one as Go's decoder does: names are case-insensitive, null
+counts as absent, unknown fields are ignored.
 upstream: staging/src/k8s.io/kube-scheduler/extender/v1/types.go
 """
 
@@ -23,7 +23,7 @@ Int64 = typing.Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 
 
 class ProtocolError(ValueError):
-    """A message that is not of the form its sender should have used; says why in one line."""
+    """A message is malformed; says why in one line."""
 
 
 class NodeList(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,7 +33,7 @@ class NodeList(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FilterOrPrioritize(msgspec.Struct, frozen=True, rename="pascal"):
-    """ExtenderArgs: a pod, and the nodes it may go to: whole, or by name if the extender knows."""
+    """ExtenderArgs: a pod and its candidate nodes, as objects or (nodeCacheCapable) as names."""
 
     pod: dict[str, Any] | None = None
     nodes: NodeList | None = None
@@ -41,9 +41,9 @@ class FilterOrPrioritize(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class FilterResult(msgspec.Struct, frozen=True, rename="pascal"):
-    """ExtenderFilterResult: the nodes left, in the form asked for, and why the others are not.
+    """ExtenderFilterResult: the remaining nodes, in the form of the request, and the failed ones.
 
-    Preemption cannot help on `failed_and_unresolvable_nodes`. A non-empty `error` voids the rest.
+    Preemption cannot help on `failed_and_unresolvable_nodes`. If `error` is set, the rest is void.
     """
 
     nodes: NodeList | None = None
@@ -67,21 +67,21 @@ class MetaPod(msgspec.Struct, frozen=True):
 
 
 class MetaVictims(msgspec.Struct, frozen=True, rename="pascal"):
-    """Who would leave a node, by uid."""
+    """The victims on a node, by uid."""
 
     pods: tuple[MetaPod, ...] = ()
     num_pdb_violations: Int64 = msgspec.field(name="NumPDBViolations", default=0)
 
 
 class Victims(msgspec.Struct, frozen=True, rename="pascal"):
-    """Who would leave a node, as whole pods."""
+    """The victims on a node, as whole pods."""
 
     pods: tuple[dict[str, Any], ...] = ()
     num_pdb_violations: Int64 = msgspec.field(name="NumPDBViolations", default=0)
 
 
 class ExtenderPreemptionArgs(msgspec.Struct, frozen=True, rename="pascal"):
-    """ExtenderPreemptionArgs: a pod, and who would leave for it on each candidate node."""
+    """ExtenderPreemptionArgs: a pod, and the victims on each candidate node."""
 
     pod: dict[str, Any] | None = None
     node_name_to_victims: dict[str, Victims] | None = None
@@ -89,7 +89,7 @@ class ExtenderPreemptionArgs(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class PreemptResult(msgspec.Struct, frozen=True, rename="pascal"):
-    """ExtenderPreemptionResult: the candidates left, and who leaves there."""
+    """ExtenderPreemptionResult: the remaining candidates and their victims."""
 
     node_name_to_meta_victims: dict[str, MetaVictims] = {}
 
@@ -110,12 +110,12 @@ class BindingResult(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 def encode(message: object) -> bytes:
-    """`message` as JSON."""
+    """Encode `message` as JSON."""
     return msgspec.json.encode(message)
 
 
 def decode(body: bytes, form: type[Message]) -> Message:
-    """`body` as a message of `form`. Raises ProtocolError."""
+    """Decode `body` as a message of `form`. Raises ProtocolError."""
     try:
         value = _parsed(body)
     except RecursionError:
@@ -129,7 +129,7 @@ def decode(body: bytes, form: type[Message]) -> Message:
 
 
 def _parsed(body: bytes) -> Any:
-    """As Go does, take what is no UTF-8 for U+FFFD."""
+    """Replace invalid UTF-8 by U+FFFD, as Go does."""
     try:
         return msgspec.json.decode(body)
     except UnicodeDecodeError:
@@ -137,7 +137,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _malformed(body: bytes, cause: Exception) -> str:
-    """The words of Go's decoder where these are easily told."""
+    """The error message, in the words of Go's decoder where they are easily derived."""
     text = body.strip()
     if not text:
         return "EOF"
@@ -148,7 +148,7 @@ def _malformed(body: bytes, cause: Exception) -> str:
 
 
 def _renamed(value: Any, form: Any) -> Any:
-    """`value` with the field names of `form`, whatever their case, and without nulls."""
+    """`value` with the field names of `form` (case-insensitive) and without nulls."""
     form = _without_none(form)
     origin = typing.get_origin(form)
     if value is None:
@@ -177,7 +177,7 @@ def _renamed_fields(value: dict[str, Any], form: type[msgspec.Struct]) -> dict[s
 
 
 def _zero(form: Any, origin: Any) -> Any:
-    """What Go reads a null as, where it is not a field's."""
+    """What Go decodes a null as, outside struct fields."""
     if form is str:
         return ""
     return [] if origin in (list, tuple) else {}

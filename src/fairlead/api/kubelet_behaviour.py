@@ -1,17 +1,17 @@
-"""How a node's kubelet is told to misbehave: the annotation `fairlead.dev/kubelet` of a Node.
+"""The annotation `fairlead.dev/kubelet` of a Node: makes its simulated kubelet misbehave.
 
-    running            as it should; the same as no annotation
-    stopped            the machine is dark: no lease, no status, and nothing happens to its pods
-    paused             the kubelet is silent while its containers go on; it catches up later
-    slow 45s           renews its lease and posts its status only so often
-    flap 60s/120s      dark for 60 s, up for 120 s, again and again, beginning when it is told;
-                       neither shorter than a second
+    running            normal; the same as no annotation
+    stopped            the machine is off: no lease, no status, and its pods do not change
+    paused             the kubelet sends nothing while its containers run on; it catches up later
+    slow 45s           renews its lease and posts its status at this interval
+    flap 60s/120s      off for 60 s, on for 120 s, repeatedly, beginning when the annotation is set;
+                       both at least one second
     not-ready          posts Ready=False
     memory-pressure, disk-pressure, pid-pressure
                        posts that condition
 
-What it posts may be joined by commas, also with one of the others: `slow 45s,disk-pressure`.
-Everybody who writes or reads the annotation goes by this file.
+Conditions may be joined by commas, also with one of the other modes: `slow 45s,disk-pressure`. All
+code that writes or reads the annotation uses this module.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KUBELET: Final = "fairlead.dev/kubelet"
 
 
 class Mode(StrEnum):
-    """Whether and when a kubelet is heard of."""
+    """Whether and when a kubelet sends heartbeats."""
 
     RUNNING = "running"
     STOPPED = "stopped"
@@ -36,7 +36,7 @@ class Mode(StrEnum):
 
 
 class Report(StrEnum):
-    """What a kubelet can say about its node that it normally does not."""
+    """Conditions of its node that a kubelet can report, which it normally does not."""
 
     NOT_READY = "not-ready"
     MEMORY_PRESSURE = "memory-pressure"
@@ -46,7 +46,7 @@ class Report(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KubeletBehaviour:
-    """What the annotation says.
+    """The parsed annotation.
 
     `every` (ns) belongs to SLOW; `dark` and `up` (ns) belong to FLAP; 0 elsewhere. `reports` are
     in the order of `Report`, each once.
@@ -66,7 +66,7 @@ _WORDS: Final = ", ".join(
 
 
 def parse_kubelet_behaviour(text: str) -> KubeletBehaviour:
-    """What `text` means; `running` where it is empty. Raises ValueError."""
+    """Parse the annotation; an empty text means `running`. Raises ValueError."""
     modes: list[KubeletBehaviour] = []
     reports: list[Report] = []
     for word in (one.strip() for one in text.split(",")) if text.strip() else ():
@@ -101,7 +101,7 @@ def _positive(text: str) -> int:
 
 
 def _seconds(text: str) -> int:
-    """A second at least: every change of a flapping node is looked at, however many there are."""
+    """At least a second, because every change of a flapping node is simulated."""
     duration = _positive(text)
     if duration < NANOSECONDS_PER_SECOND:
         raise ValueError(f"{text!r} is shorter than 1s")

@@ -1,9 +1,9 @@
-"""Leases as heartbeats: when one was renewed last, also where nobody writes every renewal.
+"""Leases as heartbeats: the time of the last renewal, without a write for each renewal.
 
 A real kubelet rewrites its Lease every ten seconds. The annotation `fairlead.dev/renewed-every`
-stands for those writes: such a Lease was first renewed at spec.renewTime and every so often since,
-until further notice, so a healthy simulated node costs nothing. Whoever ends the renewals takes
-the annotation away and leaves the last renewal in spec.renewTime.
+replaces those writes: such a Lease counts as renewed at spec.renewTime and at this interval after
+it, so a healthy simulated node costs nothing. To end the renewals, the writer removes the
+annotation and sets spec.renewTime to the last renewal.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ RENEWED_EVERY: Final = "fairlead.dev/renewed-every"
 
 @dataclass(frozen=True, slots=True)
 class Renewals:
-    """Renewed at `first` and, unless `every` is 0, every so many ns since (all in ns)."""
+    """Renewed at `first` and, unless `every` is 0, at that interval afterwards (all in ns)."""
 
     first: int
     every: int = 0
 
     def last(self, now: int) -> int:
-        """The newest renewal at or before `now`; `first` when that is still to come."""
+        """The latest renewal at or before `now`; `first` if that is in the future."""
         if not self.every or now <= self.first:
             return self.first
         return now - (now - self.first) % self.every
 
 
 def renewals_of(lease: Lease) -> Renewals | None:
-    """How `lease` is renewed, None for one that never was.
+    """The renewals of `lease`, None if it was never renewed.
 
-    Raises ValueError for a renewTime that is no timestamp or an annotation that is no duration.
+    Raises ValueError for an invalid renewTime or an annotation that is not a duration.
     """
     if not lease.spec.renew_time:
         return None

@@ -1,9 +1,9 @@
-"""Which nodes a pod asks for: nodeSelector, required and preferred node affinity.
+"""Node selectors of pods: nodeSelector, required and preferred node affinity.
 
-Terms are ORed, the requirements within one are ANDed, a term without requirements matches
-nothing. A term that upstream cannot parse (the API server lets some through, such as Gt `-5`)
-never matches when required; when preferred it fails the whole scheduling attempt, so its error
-text is part of the behaviour.
+Terms are ORed, the requirements within one are ANDed, a term without requirements matches nothing.
+A term that upstream cannot parse (the API server accepts some, such as Gt `-5`) never matches if it
+is required. If it is preferred, it fails the whole scheduling attempt, so its error text is part of
+the behaviour.
 
 upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
 """
@@ -52,7 +52,7 @@ _NO_INTEGER: Final = "for 'Gt', 'Lt' operators, the value must be an integer"
 
 
 def required_node_affinity_matches(spec: PodSpec, labels: Labels, node_name: str) -> bool:
-    """Whether a node satisfies both the nodeSelector and the required node affinity."""
+    """Return True if a node matches both the nodeSelector and the required node affinity."""
     # upstream: nodeaffinity.go:RequiredNodeAffinity.Match
     if any(labels.get(key) != value for key, value in spec.node_selector.items()):
         return False
@@ -61,12 +61,12 @@ def required_node_affinity_matches(spec: PodSpec, labels: Labels, node_name: str
 
 
 def node_selector_matches(selector: NodeSelector, labels: Labels, node_name: str) -> bool:
-    """Whether one of the terms matches; a selector without terms matches nothing."""
+    """Return True if one of the terms matches; a selector without terms matches nothing."""
     return any(term_matches(term, labels, node_name) for term in selector.node_selector_terms)
 
 
 def term_matches(term: NodeSelectorTerm, labels: Labels, node_name: str) -> bool:
-    """Whether every requirement holds; never for an empty or unparsable term."""
+    """Return True if every requirement holds; False for an empty or unparsable term."""
     if is_unmatchable(term):
         return False
     return all(requirement_matches(one, labels) for one in term.match_expressions) and all(
@@ -75,15 +75,15 @@ def term_matches(term: NodeSelectorTerm, labels: Labels, node_name: str) -> bool
 
 
 def is_unmatchable(term: NodeSelectorTerm) -> bool:
-    """Whether `term` matches no node at all, because it is empty or cannot be parsed."""
+    """Return True if `term` cannot match any node, because it is empty or cannot be parsed."""
     return not (term.match_expressions or term.match_fields) or bool(_problems(term))
 
 
 def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
-    """The only node names worth looking at, sorted; None for no restriction.
+    """The only node names that can match, sorted; None for no restriction.
 
-    There is one only if every required term has a `metadata.name In`. Empty means that the
-    terms contradict themselves, so that no node can match.
+    There is a restriction only if every required term has a `metadata.name In`. Empty means that
+    the terms contradict themselves, so that no node can match.
     """
     # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
     required = _required(spec)
@@ -99,12 +99,12 @@ def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
 
 
 def preferred_term_error(index: int, term: PreferredSchedulingTerm) -> str | None:
-    """Upstream's error for the preferred term at `index`, None if it can be parsed."""
+    """Upstream's error for the preferred term at `index`, None if it is valid."""
     return _aggregate(_preferred_problems(index, term))
 
 
 def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | None:
-    """Upstream's error for all preferred terms of a pod together, None if they can be parsed."""
+    """Upstream's error for all preferred terms of a pod together, None if they are valid."""
     # upstream: nodeaffinity.go:NewPreferredSchedulingTerms
     return _aggregate(
         tuple(
@@ -116,7 +116,7 @@ def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | N
 
 
 def required_selector_error(selector: NodeSelector) -> str | None:
-    """Upstream's error for a selector that must be parsed as a whole, None if it can be."""
+    """Upstream's error for a selector that is parsed as a whole, None if it is valid."""
     # upstream: nodeaffinity.go:NewNodeSelector
     return _aggregate(
         tuple(
@@ -138,7 +138,7 @@ def _is_name_in(requirement: NodeSelectorRequirement) -> bool:
 
 
 def _field_matches(requirement: NodeSelectorRequirement, node_name: str) -> bool:
-    # upstream: apimachinery/pkg/fields/selector.go: a field that is not there reads as ""
+    # upstream: apimachinery/pkg/fields/selector.go: a missing field reads as ""
     actual = node_name if requirement.key == NAME_FIELD else ""
     return (actual == requirement.values[0]) == (requirement.operator == "In")
 
@@ -154,7 +154,7 @@ def _preferred_problems(index: int, term: PreferredSchedulingTerm) -> tuple[str,
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _problems(term: NodeSelectorTerm) -> tuple[str, ...]:
-    """Everything about `term` that upstream cannot parse, each with its path."""
+    """All parse errors of upstream for `term`, each with its path."""
     # upstream: nodeaffinity.go:newNodeSelectorTerm
     return tuple(
         f"matchExpressions[{index}]{problem}"
@@ -219,7 +219,7 @@ def _as_go_writes(value: str | tuple[str, ...]) -> str:
 
 
 def _aggregate(problems: tuple[str, ...]) -> str | None:
-    # upstream: apimachinery/pkg/util/errors/errors.go:aggregate.Error says each text once
+    # upstream: apimachinery/pkg/util/errors/errors.go:aggregate.Error lists each text once
     texts = list(dict.fromkeys(problems))
     if not texts:
         return None

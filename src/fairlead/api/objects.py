@@ -1,9 +1,9 @@
 """Typed, frozen views of the Kubernetes objects that Fairlead reads.
 
-A view holds the fields some rule looks at and ignores the rest; the full JSON stays the store's
-truth. Views are decoded once at the border (`fairlead.api.codec`) from JSON without nulls.
-Field names are upstream's in snake_case. Quantities stay as written (`fairlead.api.quantity`
-parses them), timestamps stay RFC 3339 text (`fairlead.api.timestamp`).
+A view holds the fields that some rule reads and ignores the rest; the store keeps the full JSON.
+`fairlead.api.codec` decodes views from JSON without nulls, once per object. Field names are
+upstream's in snake_case. Quantities stay text (`fairlead.api.quantity` parses them), timestamps
+stay RFC 3339 text (`fairlead.api.timestamp`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LabelSelectorRequirement(_View, frozen=True):
 
 
 class LabelSelector(_View, frozen=True):
-    """metav1.LabelSelector; an absent selector (None) and an empty one mean different things."""
+    """metav1.LabelSelector; an absent selector (None) and an empty one have different meanings."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
@@ -76,14 +76,14 @@ class NodeSelectorRequirement(_View, frozen=True):
 
 
 class NodeSelectorTerm(_View, frozen=True):
-    """Requirements that must all hold; a term without any matches nothing."""
+    """Requirements that must all hold; a term without requirements matches nothing."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
 class NodeSelector(_View, frozen=True):
-    """Terms of which one must hold."""
+    """Terms, one of which must hold."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
@@ -179,7 +179,7 @@ class ResourceRequirements(_View, frozen=True):
 
 
 class ContainerPort(_View, frozen=True):
-    """ports[] of a container; only host ports matter to scheduling, names to Services."""
+    """ports[] of a container; scheduling reads only host ports, Services the names."""
 
     name: str = ""
     container_port: int = 0
@@ -189,7 +189,7 @@ class ContainerPort(_View, frozen=True):
 
 
 class Container(_View, frozen=True):
-    """A container or init container; restart_policy "Always" makes an init one a sidecar."""
+    """A container or init container; an init container with restart_policy Always is a sidecar."""
 
     name: str = ""
     image: str = ""
@@ -212,7 +212,7 @@ class PersistentVolumeClaimSource(_View, frozen=True):
 
 
 class EphemeralVolumeSource(_View, frozen=True):
-    """volumes[].ephemeral: a claim that is made for the pod and goes with it."""
+    """volumes[].ephemeral: a claim that is created for the pod and deleted with it."""
 
     volume_claim_template: Json = {}
 
@@ -266,7 +266,7 @@ class RBDSource(_View, frozen=True):
 
 
 class Volume(_View, frozen=True):
-    """The volume sources that scheduling looks at; others only matter by their absence here."""
+    """A volume with the sources that scheduling reads; all other sources are left out."""
 
     name: str = ""
     image: ImageVolumeSource | None = None
@@ -297,13 +297,13 @@ class PodReadinessGate(_View, frozen=True):
 
 
 class SchedulingGroup(_View, frozen=True):
-    """schedulingGroup of a pod: the PodGroup of scheduling.k8s.io that it belongs to."""
+    """schedulingGroup of a pod: its PodGroup in scheduling.k8s.io."""
 
     pod_group_name: str = ""
 
 
 class PodResourceClaim(_View, frozen=True):
-    """spec.resourceClaims[]: a ResourceClaim by name, or one that is made from a template."""
+    """spec.resourceClaims[]: a ResourceClaim by name, or one created from a template."""
 
     name: str = ""
     resource_claim_name: str = ""
@@ -350,20 +350,20 @@ class PodCondition(_View, frozen=True):
 
 
 class ContainerTermination(_View, frozen=True):
-    """state.terminated of a container: how it ended."""
+    """state.terminated of a container."""
 
     exit_code: int = 0
     finished_at: str = ""
 
 
 class ContainerState(_View, frozen=True):
-    """status.containerStatuses[].state, as far as it says how the container ended."""
+    """status.containerStatuses[].state; only the termination."""
 
     terminated: ContainerTermination | None = None
 
 
 class ContainerStatus(_View, frozen=True):
-    """status.containerStatuses[]: what in-place resizing allocated, and how often it restarted."""
+    """status.containerStatuses[]: resources allocated by in-place resizing, and restarts."""
 
     name: str = ""
     restart_count: int = 0
@@ -373,14 +373,14 @@ class ContainerStatus(_View, frozen=True):
 
 
 class PodResourceClaimStatus(_View, frozen=True):
-    """status.resourceClaimStatuses[]: what was made for a template, "" if nothing needed to be."""
+    """status.resourceClaimStatuses[]: the claim created from a template, "" if none is needed."""
 
     name: str = ""
     resource_claim_name: str = ""
 
 
 class PodStatus(_View, frozen=True):
-    """status of a pod; `observed_generation` is that of the specification it is about."""
+    """status of a pod; `observed_generation` is the generation of the spec it describes."""
 
     observed_generation: int = 0
     phase: str = ""
@@ -397,7 +397,7 @@ class PodStatus(_View, frozen=True):
 
 
 class _Object(_View, frozen=True):
-    """What every API object has."""
+    """Fields of every API object."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -461,7 +461,7 @@ class LeaseSpec(_View, frozen=True):
 
 
 class Lease(_Object, frozen=True):
-    """coordination.k8s.io/v1 Lease; a node's stands in kube-node-lease under the node's name."""
+    """coordination.k8s.io/v1 Lease; a node's is in kube-node-lease under the node's name."""
 
     spec: LeaseSpec = LeaseSpec()
 
@@ -512,7 +512,7 @@ class PodDisruptionBudget(_Object, frozen=True):
 
 
 class ServicePort(_View, frozen=True):
-    """spec.ports[] of a Service; the target is a number or the name of a container's port."""
+    """spec.ports[] of a Service; the target is a number or the name of a container port."""
 
     name: str = ""
     port: int = 0
@@ -546,13 +546,13 @@ class EndpointSlice(_Object, frozen=True):
 
 
 class Endpoints(_Object, frozen=True):
-    """v1 Endpoints; the older form of EndpointSlices, one object for each Service."""
+    """v1 Endpoints, which EndpointSlices replace; one object for each Service."""
 
     subsets: tuple[Json, ...] = ()
 
 
 class ReplicationControllerSpec(_View, frozen=True):
-    """spec of a ReplicationController: its selector is a plain label map."""
+    """spec of a ReplicationController; its selector is a plain label map."""
 
     replicas: int = 1
     min_ready_seconds: int = 0
@@ -568,7 +568,7 @@ class ReplicationController(_Object, frozen=True):
 
 
 class RollingUpdate(_View, frozen=True):
-    """rollingUpdate of a Deployment, StatefulSet or DaemonSet; None leaves it to the kind."""
+    """rollingUpdate of a Deployment, StatefulSet or DaemonSet; None means the kind's default."""
 
     max_surge: IntOrString | None = None
     max_unavailable: IntOrString | None = None
@@ -598,8 +598,8 @@ class ClaimRetentionPolicy(_View, frozen=True):
 class WorkloadSpec(_View, frozen=True):
     """spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; templates stay JSON.
 
-    Only a Deployment has a strategy, a deadline and pauses; only a StatefulSet has what follows
-    its update strategy, which it shares with DaemonSets.
+    Only Deployments have a strategy, a deadline and `paused`. The fields after `update_strategy`
+    are for StatefulSets only; DaemonSets share `update_strategy`.
     """
 
     replicas: int = 1
@@ -647,7 +647,7 @@ class DaemonSet(_Object, frozen=True):
 
 
 class ControllerRevision(_Object, frozen=True):
-    """apps/v1 ControllerRevision: a template that a StatefulSet or DaemonSet had."""
+    """apps/v1 ControllerRevision: an earlier template of a StatefulSet or DaemonSet."""
 
     revision: int = 0
     data: Json = {}
@@ -677,7 +677,7 @@ class PodFailurePolicyRule(_View, frozen=True):
 
 
 class PodFailurePolicy(_View, frozen=True):
-    """spec.podFailurePolicy of a Job: the first rule that fits decides."""
+    """spec.podFailurePolicy of a Job: the first matching rule decides."""
 
     rules: tuple[PodFailurePolicyRule, ...] = ()
 
@@ -721,7 +721,7 @@ class JobCondition(PodCondition, frozen=True):
 
 
 class UncountedPods(_View, frozen=True):
-    """status.uncountedTerminatedPods of a Job: uids."""
+    """status.uncountedTerminatedPods of a Job, as uids."""
 
     succeeded: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
@@ -782,13 +782,13 @@ class ObjectReference(_View, frozen=True):
 
 
 class VolumeNodeAffinity(_View, frozen=True):
-    """nodeAffinity of a PersistentVolume: the nodes that can reach it."""
+    """nodeAffinity of a PersistentVolume: the nodes that can access it."""
 
     required: NodeSelector | None = None
 
 
 class PersistentVolumeSpec(_View, frozen=True):
-    """spec of a PersistentVolume; of its sources those that a CSI driver serves."""
+    """spec of a PersistentVolume, with those sources that a CSI driver serves."""
 
     capacity: ResourceList = {}
     access_modes: tuple[str, ...] = ()
@@ -820,7 +820,7 @@ class PersistentVolume(_Object, frozen=True):
 
 
 class PersistentVolumeClaimSpec(_View, frozen=True):
-    """spec of a PersistentVolumeClaim; no class (None) and the class "" mean different things."""
+    """spec of a PersistentVolumeClaim; no class (None) and the class "" have different meanings."""
 
     access_modes: tuple[str, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
@@ -852,7 +852,7 @@ class TopologySelectorLabelRequirement(_View, frozen=True):
 
 
 class TopologySelectorTerm(_View, frozen=True):
-    """Requirements that must all hold; a term without any matches nothing."""
+    """Requirements that must all hold; a term without requirements matches nothing."""
 
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
 
@@ -867,7 +867,7 @@ class StorageClass(_Object, frozen=True):
 
 
 class VolumeNodeResources(_View, frozen=True):
-    """How many volumes of a driver fit on a node; None for any number."""
+    """allocatable of a CSINode's driver: the volumes that fit on the node; None for no limit."""
 
     count: int | None = None
 
@@ -887,7 +887,7 @@ class CSINodeSpec(_View, frozen=True):
 
 
 class CSINode(_Object, frozen=True):
-    """storage.k8s.io/v1 CSINode; it has the name of its node."""
+    """storage.k8s.io/v1 CSINode; its name is that of the node."""
 
     spec: CSINodeSpec = CSINodeSpec()
 
@@ -905,7 +905,7 @@ class CSIDriver(_Object, frozen=True):
 
 
 class CSIStorageCapacity(_Object, frozen=True):
-    """storage.k8s.io/v1 CSIStorageCapacity: what is left of a class on nodes of a topology."""
+    """storage.k8s.io/v1 CSIStorageCapacity: free capacity of a class on the nodes of a topology."""
 
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None
@@ -937,7 +937,7 @@ class VolumeAttachment(_Object, frozen=True):
 
 
 class CELSelector(_View, frozen=True):
-    """selectors[].cel: an expression over `device` that is true or false."""
+    """selectors[].cel: a boolean expression over `device`."""
 
     expression: str = ""
 
@@ -959,7 +959,7 @@ class DeviceToleration(_View, frozen=True):
 
 
 class ExactDeviceRequest(_View, frozen=True):
-    """requests[].exactly: devices of one class; `capacity` asks for a share of a device."""
+    """requests[].exactly: devices of one class; `capacity` requests part of a device."""
 
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
@@ -985,7 +985,7 @@ class DeviceRequest(_View, frozen=True):
 
 
 class DeviceConstraint(_View, frozen=True):
-    """spec.devices.constraints[]: what the devices of some requests (all, if none) have alike."""
+    """spec.devices.constraints[]: attributes that the devices of some or all requests share."""
 
     requests: tuple[str, ...] = ()
     match_attribute: str | None = None
@@ -993,7 +993,7 @@ class DeviceConstraint(_View, frozen=True):
 
 
 class DeviceClaim(_View, frozen=True):
-    """spec.devices of a ResourceClaim; `config` is handed on to drivers."""
+    """spec.devices of a ResourceClaim; `config` is passed to drivers."""
 
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
@@ -1025,7 +1025,7 @@ class AllocatedDevices(_View, frozen=True):
 
 
 class ClaimAllocation(_View, frozen=True):
-    """status.allocation: devices, and the nodes (None for all) from which they can be used."""
+    """status.allocation: devices, and the nodes (None for all) that can access them."""
 
     devices: AllocatedDevices = AllocatedDevices()
     node_selector: NodeSelector | None = None
@@ -1056,7 +1056,7 @@ class ResourceClaim(_Object, frozen=True):
 
 
 class ResourceClaimTemplate(_Object, frozen=True):
-    """resource.k8s.io/v1 ResourceClaimTemplate; `spec` has the claim's metadata and spec."""
+    """resource.k8s.io/v1 ResourceClaimTemplate; `spec` has metadata and spec of its claims."""
 
     spec: Json = {}
 
@@ -1075,7 +1075,7 @@ class DeviceClass(_Object, frozen=True):
 
 
 class DeviceAttribute(_View, frozen=True):
-    """A device's attribute: one of these is set."""
+    """A device's attribute; one of these fields is set."""
 
     int_value: int | None = msgspec.field(name="int", default=None)
     bool_value: bool | None = msgspec.field(name="bool", default=None)
@@ -1084,7 +1084,7 @@ class DeviceAttribute(_View, frozen=True):
 
 
 class DeviceCapacity(_View, frozen=True):
-    """A device's capacity; a request policy is for devices that are shared."""
+    """A device's capacity; request policies apply to devices that can be shared."""
 
     value: QuantityText = 0
 
@@ -1113,7 +1113,7 @@ class Device(_View, frozen=True):
 
 
 class ResourcePool(_View, frozen=True):
-    """spec.pool of a ResourceSlice: whole when so many slices of one generation are there."""
+    """spec.pool of a ResourceSlice: complete once it has this many slices of one generation."""
 
     name: str = ""
     generation: int = 0
@@ -1133,7 +1133,7 @@ class ResourceSliceSpec(_View, frozen=True):
 
 
 class ResourceSlice(_Object, frozen=True):
-    """resource.k8s.io/v1 ResourceSlice: some devices that a driver has."""
+    """resource.k8s.io/v1 ResourceSlice: some of a driver's devices."""
 
     spec: ResourceSliceSpec = ResourceSliceSpec()
 
@@ -1148,14 +1148,14 @@ class GangPolicy(_View, frozen=True):
 
 
 class SchedulingPolicy(_View, frozen=True):
-    """schedulingPolicy of scheduling.k8s.io: gang, or basic, which is each pod for itself."""
+    """schedulingPolicy of scheduling.k8s.io: gang, or basic (each pod by itself)."""
 
     basic: Json | None = None
     gang: GangPolicy | None = None
 
 
 class PodGroupSpec(_View, frozen=True):
-    """spec of a PodGroup in any of its API groups; `engine.batch.group` tells them apart."""
+    """spec of a PodGroup in any of its API groups; `engine.batch.group` distinguishes them."""
 
     min_member: int = 0
     min_resources: ResourceList | None = None
@@ -1188,7 +1188,7 @@ class PodGroupStatus(_View, frozen=True):
 
 
 class PodGroup(_Object, frozen=True):
-    """A group of pods that belong together: kube-batch's, Volcano's, or upstream's own."""
+    """A group of pods to schedule together: kube-batch's, Volcano's, or upstream's own."""
 
     api_version: str = ""
     spec: PodGroupSpec = PodGroupSpec()
@@ -1202,7 +1202,7 @@ class QueueGuarantee(_View, frozen=True):
 
 
 class QueueSpec(_View, frozen=True):
-    """spec of a Queue: kube-batch's `weight`, and what Volcano added to it."""
+    """spec of a Queue: kube-batch's `weight`, and Volcano's additional fields."""
 
     weight: int | None = None
     capability: ResourceList = {}
@@ -1214,13 +1214,13 @@ class QueueSpec(_View, frozen=True):
 
 
 class QueueStatus(_View, frozen=True):
-    """status of a Queue; Volcano closes queues by its state."""
+    """status of a Queue; in Volcano the state says whether it is open or closed."""
 
     state: str = ""
 
 
 class Queue(_Object, frozen=True):
-    """A share of the cluster that jobs wait for."""
+    """A queue of kube-batch or Volcano: a share of the cluster for its jobs."""
 
     api_version: str = ""
     spec: QueueSpec = QueueSpec()
@@ -1228,7 +1228,7 @@ class Queue(_Object, frozen=True):
 
 
 class Unstructured(_Object, frozen=True):
-    """Any other kind: carried along, looked at by nobody."""
+    """An object of any other kind: stored, but not read."""
 
     api_version: str = ""
     kind: str = ""

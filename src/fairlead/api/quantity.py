@@ -2,12 +2,12 @@
 
 A quantity is a signed number with a suffix of one of three families (`Format`): decimal SI
 (`n u m "" k M G T P E`), binary SI (`Ki … Ei`) or a decimal exponent (`e3`, `E-2`). `E` alone is
-exa; followed by digits it is an exponent. What is finer than a nano is rounded up, away from
-zero: whoever asks for something gets something. Binary quantities beyond int64 are capped
-there, decimal ones are not. A text that upstream takes for canonical is kept as it is written,
-signs, zeros and fractions included (`+1`, `1.500`, `007`).
+exa; followed by digits it is an exponent. Fractions of a nano are rounded up, away from zero, so
+that a request never becomes 0. Binary quantities beyond int64 are capped, decimal ones are not. A
+text that upstream considers canonical is kept as written, including signs, zeros and fractions
+(`+1`, `1.500`, `007`).
 
-Everything is kept as a whole number of nanos, so sums are exact; `milli_value` and `whole_value`
+Amounts are stored as a whole number of nanos, so sums are exact; `milli_value` and `whole_value`
 round up only at the end, as the scheduler does.
 
 upstream: apimachinery/pkg/api/resource/{quantity,suffix,amount}.go
@@ -27,20 +27,20 @@ NANOS_PER_UNIT: Final = 10**9
 NANOS_PER_MILLI: Final = 10**6
 NANO_EXPONENT: Final = -9
 INT64_MAX: Final = 2**63 - 1
-# No real quantity comes near; the bounds keep hostile input from costing time and memory.
+# Far above real quantities; the bounds limit the cost of hostile input.
 LENGTH_MAX: Final = 256
 EXPONENT_MAX: Final = 1000
 NANO_MAX: Final = 10**200
 CACHE_SIZE: Final = 1 << 16
 
 UPSTREAM_FORM: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-# Number and fraction may both be empty: upstream reads `.5`, `5.` and even `Ki` (as zero).
+# Integer part and fraction may both be empty: upstream reads `.5`, `5.` and even `Ki` (as zero).
 _FORM: Final = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _EXPONENT: Final = re.compile(r"[eE]([-+]?[0-9]+)")
 
 
 class Format(StrEnum):
-    """The family of suffixes a quantity was written with, and is written in again."""
+    """The family of suffixes in which a quantity was written and is formatted."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -60,23 +60,23 @@ _EXA: Final = 18
 NO_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREAM_FORM}'"
 NO_SUFFIX: Final = "unable to parse quantity's suffix"
 NO_NUMBER: Final = "unable to parse numeric part of quantity"
-# Numbers of more digits are not read the fast way, which is the one that keeps texts.
+# Numbers with more digits take upstream's slow path; only the fast path keeps texts as written.
 _FAST_DIGITS: Final = 18
 _FAST_BINARY_DIGITS: Final = 14
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity; `rule` is upstream's word for why."""
+    """A text is not a quantity; `rule` is upstream's error for it."""
 
     def __init__(self, text: str, rule: str = NO_QUANTITY, why: str = "") -> None:
-        """`why` is told instead of the rule."""
+        """`why` replaces the rule in the message."""
         super().__init__(f"{text!r}: {why or rule}")
         self.rule = rule
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Quantity:
-    """An exact amount; equality and order are of the amount, whatever way it was written."""
+    """An exact amount; equality and order compare amounts, however they are written."""
 
     nano: int
     format: Format = field(default=Format.DECIMAL_SI, compare=False)
@@ -95,7 +95,7 @@ class Quantity:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def parse_quantity(text: QuantityText) -> Quantity:
-    """`text` as a quantity; a JSON number is read as it is written. Raises QuantityError."""
+    """Parse `text`; a JSON number is parsed as written. Raises QuantityError."""
     # upstream: quantity.go:UnmarshalJSON trims blanks, ParseQuantity does the rest
     written = str(text).strip()
     if len(written) > LENGTH_MAX:
@@ -139,13 +139,13 @@ def round_up(nano: int, unit: int) -> int:
 
 
 def canonical(quantity: Quantity, family: Format | None = None) -> str:
-    """`quantity` in the shortest form without fraction, in `family` (its own when None).
+    """`quantity` in the shortest form without a fraction, in `family` (None: its own).
 
-    Nothing is lost: a decimal form stands in for a binary one below 1 Ki, for fractions and
-    beyond int64.
+    The value is kept: a decimal form replaces a binary one below 1 Ki, for fractions and beyond
+    int64.
     """
     # upstream: quantity.go:CanonicalizeBytes. There a decimal beyond exa, a binary beyond exbi
-    # loses its suffix; here the number gets longer instead, so that it reads back the same.
+    # loses its suffix; here the number gets longer instead, so that parsing it gives the same.
     if quantity.written and family in (None, quantity.format):
         return quantity.written
     if quantity.nano == 0:
@@ -157,7 +157,7 @@ def canonical(quantity: Quantity, family: Format | None = None) -> str:
 
 
 def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
-    """The factor and the power of ten that `suffix` stands for, and its family."""
+    """The factor and the power of ten for `suffix`, and its family."""
     # upstream: suffix.go:interpret; the tables come first, which makes `E` exa
     if suffix in _DECIMAL_EXPONENTS:
         return 1, _DECIMAL_EXPONENTS[suffix], Format.DECIMAL_SI
@@ -173,7 +173,7 @@ def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
 
 
 def _is_kept(digits: str, fraction: str, suffix: str, exponent: int) -> bool:
-    """Whether upstream takes a text for canonical; `digits` have no zeros before them."""
+    """Return True if upstream keeps the text as written; `digits` have no leading zeros."""
     # upstream: quantity.go:ParseQuantity
     if suffix in _BINARY_EXPONENTS:
         is_fast = not fraction and len(digits) <= _binary_digits(_BINARY_EXPONENTS[suffix])
@@ -185,7 +185,7 @@ def _is_kept(digits: str, fraction: str, suffix: str, exponent: int) -> bool:
 
 
 def _is_slow(suffix: str, exponent: int) -> bool:
-    """Whether upstream reads a number without digits in the way that misses them."""
+    """Return True if upstream's slow path reads the number; that path refuses missing digits."""
     if suffix in _BINARY_EXPONENTS:
         return _binary_digits(_BINARY_EXPONENTS[suffix]) < 1
     return exponent < NANO_EXPONENT
@@ -200,7 +200,7 @@ def _has_digit(written: str) -> bool:
 
 
 def _nanos(mantissa: int, exponent: int) -> int:
-    """`mantissa` times ten to `exponent`, in nanos, rounded up."""
+    """`mantissa` × 10^`exponent`, in nanos, rounded up."""
     shift = exponent - NANO_EXPONENT
     scale: int = 10 ** abs(shift)
     return mantissa * scale if shift >= 0 else -(-mantissa // scale)

@@ -1,4 +1,4 @@
-"""Amounts of resources, as integers on the inside, in Kubernetes' words."""
+"""Formats resource amounts, kept as integers, as quantities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BINARY: Final = ("memory", "ephemeral-storage", "hugepages-")
 
 
 def amount_text(name: str, amount: int) -> str:
-    """`amount` (cpu in milli) of resource `name` as a quantity, such as 250m or 1536Mi."""
+    """`amount` of resource `name` (cpu in milli) as a quantity, such as 250m or 1536Mi."""
     if name == "cpu":
         return canonical(Quantity(nano=amount * _NANOS_PER_MILLI))
     family = Format.BINARY_SI if name.startswith(_BINARY) else Format.DECIMAL_SI

@@ -1,4 +1,4 @@
-"""Names of resources: Kubernetes' own, and those that others add.
+"""Classifies resource names as native or extended.
 
 upstream: pkg/apis/core/v1/helper/helpers.go
 """
@@ -14,12 +14,12 @@ QUOTA_PREFIX: Final = "requests."
 
 
 def is_native_resource(name: str) -> bool:
-    """Whether Kubernetes itself defines the resource."""
+    """Return True if Kubernetes itself defines the resource."""
     return "/" not in name or NATIVE_PREFIX in name
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether others may define the resource, in such a way that a quota could speak of it."""
+    """Return True if the resource is an extended one, with a name that is valid in a quota."""
     if is_native_resource(name) or name.startswith(QUOTA_PREFIX):
         return False
     return not label_key_problems(QUOTA_PREFIX + name)

@@ -1,4 +1,4 @@
-"""Label selectors: which labels they match, and kubectl's short notation for them.
+"""Label selectors: matching, and kubectl's short notation for them.
 
 An absent selector (None) matches nothing, an empty one everything.
 """
@@ -19,11 +19,11 @@ Requirement = LabelSelectorRequirement | NodeSelectorRequirement
 
 
 class SelectorError(ValueError):
-    """A text that is no label selector."""
+    """A text is not a valid label selector."""
 
 
 def selector_matches(selector: LabelSelector | None, labels: Labels) -> bool:
-    """Whether `labels` satisfy everything `selector` demands."""
+    """Return True if `labels` satisfy all of `selector`."""
     # upstream: apimachinery/pkg/apis/meta/v1/helpers.go:LabelSelectorAsSelector
     if selector is None:
         return False
@@ -33,15 +33,15 @@ def selector_matches(selector: LabelSelector | None, labels: Labels) -> bool:
 
 
 def map_selector(labels: Labels) -> LabelSelector:
-    """The selector that demands each of `labels`; of none, everything matches."""
+    """The selector that requires each of `labels`; without labels it matches everything."""
     return LabelSelector(match_labels=dict(labels))
 
 
 def requirement_matches(requirement: Requirement, labels: Labels) -> bool:
-    """Whether `labels` satisfy one requirement.
+    """Return True if `labels` satisfy one requirement.
 
-    NotIn and DoesNotExist are satisfied by a missing key, Gt and Lt compare integers. An
-    unknown operator or a number of values that does not go with it is never satisfied.
+    NotIn and DoesNotExist are satisfied by a missing key, Gt and Lt compare integers. An unknown
+    operator, or a number of values that is invalid for it, is never satisfied.
     """
     # upstream: apimachinery/pkg/labels/selector.go:NewRequirement, Requirement.Matches
     value = labels.get(requirement.key)
@@ -61,7 +61,7 @@ def requirement_matches(requirement: Requirement, labels: Labels) -> bool:
 
 
 def parse_selector(text: str) -> LabelSelector:
-    """`text` in kubectl's notation: `a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<7`.
+    """Parse kubectl's notation: `a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<7`.
 
     An empty text selects everything. Raises SelectorError.
     """
@@ -93,7 +93,7 @@ _OPERATORS: Final = {
 
 
 class _Parser:
-    """One pass over the tokens, the end marked by an empty one; refusals in upstream's words."""
+    """One pass over the tokens, terminated by an empty one; errors in upstream's words."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text), _END]
@@ -134,7 +134,7 @@ class _Parser:
         return LabelSelectorRequirement(key=key, operator=_OPERATORS[written], values=values)
 
     def _values(self) -> tuple[str, ...]:
-        """`(a,b)`; a place left empty stands for the empty value."""
+        """Read `(a,b)`; an empty position means the empty value."""
         self._expect("(", " expected: '('")
         if self._accept(")"):
             return ("",)
@@ -147,7 +147,7 @@ class _Parser:
         return tuple(sorted(values))
 
     def _more_values(self, values: dict[str, None]) -> bool:
-        """Read one value, or a comma and what it says; whether more follows."""
+        """Read one value, or a comma and the value before it; return True if more follow."""
         # upstream: labels/selector.go:parseIdentifiersList
         found = self._next()
         if found == ",":

@@ -1,4 +1,4 @@
-"""Taints and tolerations: which taint a pod shrugs off.
+"""Taints and tolerations: which taints a pod tolerates.
 
 Gt and Lt tolerations never match: their feature gate is off by default in 1.36.
 """
@@ -16,9 +16,9 @@ NO_EXECUTE: Final = "NoExecute"
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether `toleration` covers `taint`; how long (tolerationSeconds) is not looked at.
+    """Return True if `toleration` matches `taint`; tolerationSeconds is ignored.
 
-    An empty effect covers all effects, an empty key all keys, an empty operator means Equal.
+    An empty effect matches all effects, an empty key all keys, an empty operator means Equal.
     """
     # upstream: staging/src/k8s.io/api/core/v1/toleration.go:ToleratesTaint
     if toleration.effect and toleration.effect != taint.effect:
@@ -35,14 +35,14 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Whether any of `tolerations` covers `taint`."""
+    """Return True if any of `tolerations` matches `taint`."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
 def find_untolerated(
     taints: Iterable[Taint], tolerations: Collection[Toleration], effects: tuple[str, ...]
 ) -> Taint | None:
-    """The first of `taints` with one of `effects` that no toleration covers, or None."""
+    """The first of `taints` with one of `effects` that no toleration matches, or None."""
     # upstream: component-helpers/scheduling/corev1/helpers.go:FindMatchingUntoleratedTaint
     for taint in taints:
         if taint.effect in effects and not is_tolerated(taint, tolerations):
@@ -53,7 +53,7 @@ def find_untolerated(
 def count_intolerable_prefer_no_schedule(
     taints: Iterable[Taint], tolerations: Iterable[Toleration]
 ) -> int:
-    """How many PreferNoSchedule taints are not covered; each lowers the node's score."""
+    """Number of PreferNoSchedule taints not tolerated; each lowers the node's score."""
     # upstream: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go:
     # getAllTolerationPreferNoSchedule, countIntolerableTaintsPreferNoSchedule
     considered = [one for one in tolerations if one.effect in ("", PREFER_NO_SCHEDULE)]

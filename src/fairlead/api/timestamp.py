@@ -1,7 +1,7 @@
-"""Texts for instants and durations: RFC 3339 as objects carry it, Go's durations as flags do.
+"""Parses and formats timestamps (RFC 3339) and durations (Go's syntax).
 
-Both become whole nanoseconds (`engine.core.instant` has the types; `api` stands below it and
-only shares the meaning). Fractions finer than a nanosecond are cut off, as Go does.
+Both become whole nanoseconds (`engine.core.instant` has the types; `api` is a lower layer and uses
+plain integers of the same meaning). Fractions of a nanosecond are truncated, as Go does.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from fairlead.api.text.text_cache import text_cache
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 NANOSECONDS_PER_MICROSECOND: Final = 1_000
 INT64_MAX: Final = 2**63 - 1
-LENGTH_MAX: Final = 200  # far beyond any duration that fits
+LENGTH_MAX: Final = 200  # far above any duration that fits
 CACHE_SIZE: Final = 1 << 14
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ONE_SECOND: Final = timedelta(seconds=1)
-# Of the calendar, since 1970.
+# First and last second of the calendar, since 1970.
 _FIRST_SECOND: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _ONE_SECOND
 _LAST_SECOND: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _ONE_SECOND
 _RFC_3339: Final = re.compile(
@@ -31,7 +31,7 @@ _UNITS_NS: Final = {
     "ns": 1,
     "us": 1_000,
     "\u00b5s": 1_000,  # the micro sign
-    "\u03bcs": 1_000,  # the Greek letter, which looks the same
+    "\u03bcs": 1_000,  # the Greek letter, which looks identical
     "ms": 1_000_000,
     "s": NANOSECONDS_PER_SECOND,
     "m": 60 * NANOSECONDS_PER_SECOND,
@@ -44,7 +44,7 @@ _TERM: Final = re.compile(
 
 @text_cache(maxsize=CACHE_SIZE)
 def parse_timestamp(text: str) -> int:
-    """`text` (RFC 3339, such as `2026-01-01T00:00:00Z`) in ns since 1970.
+    """Parse `text` (RFC 3339, such as `2026-01-01T00:00:00Z`) to ns since 1970.
 
     Raises ValueError for anything else.
     """
@@ -63,21 +63,21 @@ def parse_timestamp(text: str) -> int:
 
 
 def format_timestamp(instant: int) -> str:
-    """`instant` (ns) as metav1.Time is written: whole seconds in UTC, the rest cut off.
+    """Format `instant` (ns) as metav1.Time: whole seconds in UTC, truncated.
 
-    Raises ValueError beyond the year 9999, which has no such text.
+    Raises ValueError beyond the year 9999, which cannot be formatted.
     """
     return f"{_utc_second(instant)}Z"
 
 
 def format_micro_time(instant: int) -> str:
-    """`instant` (ns) as metav1.MicroTime is written: six decimals in UTC, the rest cut off."""
+    """Format `instant` (ns) as metav1.MicroTime: six decimals in UTC, truncated."""
     micros = instant % NANOSECONDS_PER_SECOND // NANOSECONDS_PER_MICROSECOND
     return f"{_utc_second(instant)}.{micros:06}Z"
 
 
 def parse_duration(text: str) -> int:
-    """`text` as Go reads durations (`1h30m`, `20m`, `1.5s`, `-500ms`, `0`), in ns.
+    """Parse a Go duration (`1h30m`, `20m`, `1.5s`, `-500ms`, `0`) to ns.
 
     Raises ValueError.
     """
@@ -101,7 +101,7 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(duration: int) -> str:
-    """`duration` (ns) as Go writes it: `1h30m0s`, `1.5s`, `500ms`, `0s`."""
+    """Format `duration` (ns) as Go does: `1h30m0s`, `1.5s`, `500ms`, `0s`."""
     magnitude = abs(duration)
     sign = "-" if duration < 0 else ""
     if magnitude == 0:
@@ -126,7 +126,7 @@ def _utc_second(instant: int) -> str:
 
 
 def _decimal(amount: int, unit: int) -> str:
-    """`amount` in `unit`s (a power of ten) with as many decimals as it needs."""
+    """`amount` in `unit`s (a power of ten) with as many decimals as needed."""
     whole, rest = divmod(amount, unit)
     decimals = f"{rest:0{len(str(unit)) - 1}}".rstrip("0") if rest else ""
     return f"{whole}.{decimals}" if decimals else str(whole)

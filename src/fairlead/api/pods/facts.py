@@ -1,4 +1,4 @@
-"""Small facts derived from a pod, named once so that every rule means the same by them."""
+"""Small predicates and lookups on pods, defined once so that every rule uses the same one."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ SOURCE_API: Final = "api"
 
 
 def pod_priority(pod: Pod) -> int:
-    """The pod's priority; 0 when admission has not set one."""
+    """The pod's priority; 0 if admission has not set one."""
     # upstream: component-helpers/scheduling/corev1/helpers.go:PodPriority
     return pod.spec.priority or 0
 
 
 def preempts_lower(pod: Pod) -> bool:
-    """Whether the pod may push out pods of lower priority."""
+    """Return True if the pod may preempt pods of lower priority."""
     return pod.spec.preemption_policy != "Never"
 
 
 def is_terminal(pod: Pod) -> bool:
-    """Whether the pod has ended for good and uses nothing any more."""
+    """Return True if the pod has succeeded or failed and uses no resources any more."""
     return pod.status.phase in ("Succeeded", "Failed")
 
 
 def is_terminating(pod: Pod) -> bool:
-    """Whether deletion has begun; such a pod still uses what it had."""
+    """Return True if the pod is being deleted; until then it uses its resources."""
     return pod.metadata.deletion_timestamp != ""
 
 
@@ -39,7 +39,7 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 
 
 def workload(pod: Pod) -> str:
-    """Whose pod this is, for telling successors from strangers.
+    """The workload a pod belongs to; the replacement of a pod has the same one.
 
     `Kind/namespace/name` of its controller, `Pod/namespace/name` for a pod without one.
     """
@@ -51,13 +51,13 @@ def workload(pod: Pod) -> str:
 
 
 def is_daemon_pod(pod: Pod) -> bool:
-    """Whether a DaemonSet manages the pod, so that it belongs to its one node."""
+    """Return True if a DaemonSet manages the pod, so that it cannot move to another node."""
     controller = controller_of(pod.metadata)
     return controller is not None and controller.kind == "DaemonSet"
 
 
 def is_static(pod: Pod) -> bool:
-    """Whether the pod comes from its node's own files, so that only its node can end it."""
+    """Return True if the pod is static or a mirror pod, so that only its node can end it."""
     # upstream: pkg/kubelet/types/pod_update.go:IsMirrorPod, IsStaticPod; mirror pods are owned by
     # their Node object (pkg/kubelet/pod/mirror_client.go:CreateMirrorPod)
     annotations = pod.metadata.annotations
@@ -69,7 +69,7 @@ def is_static(pod: Pod) -> bool:
 
 
 def is_sidecar(container: Container) -> bool:
-    """Whether an init container keeps running beside the containers that start after it."""
+    """Return True if an init container keeps running beside the containers."""
     return container.restart_policy == "Always"
 
 

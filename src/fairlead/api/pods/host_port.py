@@ -1,4 +1,4 @@
-"""Host ports: what a pod claims on its node's addresses, and when two claims collide."""
+"""Host ports of a pod, and conflicts between them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HostPort = tuple[str, str, int]
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     """The host ports of containers and sidecars, each once, in order of appearance.
 
-    Ordinary init containers claim none: they are gone before anybody else could use the port.
+    Ordinary init containers have none: they end before another pod could use the port.
     """
     # upstream: pkg/scheduler/util/utils.go:GetHostPorts
     return tuple(
@@ -30,7 +30,7 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 def ports_conflict(a: HostPort, b: HostPort) -> bool:
-    """Whether `a` and `b` cannot both be claimed on one node."""
+    """Return True if `a` and `b` cannot both be used on one node."""
     # upstream: kube-scheduler/framework/types.go:HostPortInfo.CheckConflict
     if a[1:] != b[1:]:
         return False

@@ -1,4 +1,4 @@
-"""Image names as image locality compares them."""
+"""Image names in the form that ImageLocality compares."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from fairlead.api.objects import PodSpec
 
 
 def normalized_image_name(name: str) -> str:
-    """`name` with `:latest` appended when it has neither tag nor digest.
+    """`name` with `:latest` appended if it has neither tag nor digest.
 
-    Registries are not filled in: `nginx` and `docker.io/library/nginx` stay different.
+    Registries are not added: `nginx` and `docker.io/library/nginx` stay different.
     """
     # upstream: plugins/imagelocality/image_locality.go:normalizedImageName. A colon before the
-    # last slash belongs to the registry's port; one after it starts a tag or stands in a digest.
+    # last slash belongs to the registry's port; one after it starts a tag or is in a digest.
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 
 def pod_images(spec: PodSpec) -> tuple[str, ...]:
     """Normalized names of all images of a pod: containers, init containers, image volumes.
 
-    An image used twice stands here twice, because it counts twice.
+    An image used twice is listed twice, because it counts twice.
     """
     names = [container.image for container in (*spec.containers, *spec.init_containers)]
     names += [volume.image.reference for volume in spec.volumes if volume.image is not None]

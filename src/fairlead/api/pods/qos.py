@@ -1,7 +1,7 @@
-"""status.qosClass: how a pod is treated when its node runs short.
+"""status.qosClass of a pod.
 
-Guaranteed if every container limits CPU and memory and requests just that; BestEffort if none asks
-for either; Burstable otherwise. Resources of the pod as a whole, where it has some, decide alone.
+Guaranteed if every container limits CPU and memory and requests the same amounts; BestEffort if no
+container has either; Burstable otherwise. Pod-level resources, if set, decide alone.
 
 upstream: pkg/apis/core/helper/qos/qos.go:ComputePodQOS
 """
@@ -45,7 +45,7 @@ def _resources(spec: Json) -> Iterator[Json]:
 
 
 def _amounts(resources: Json, of: str) -> dict[str, int]:
-    """What is asked for of the decisive resources, in nanos; asking for nothing is not asking."""
+    """Amounts of cpu and memory, in nanos; a request of 0 counts as none."""
     amounts = resources.get(of) or {}
     found = {name: parse_quantity(amounts[name]).nano for name in _DECISIVE if name in amounts}
     return {name: nano for name, nano in found.items() if nano > 0}

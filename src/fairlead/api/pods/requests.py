@@ -1,13 +1,13 @@
-"""What a pod asks of its node: the effective requests that scheduling counts with.
+"""The effective resource requests of a pod, as the scheduler counts them.
 
     containers and sidecars run together            -> their sum
     init containers run one by one before them      -> each plus the sidecars started earlier
     the pod needs the larger of the two, per resource;
-    pod-level requests replace cpu, memory and hugepages of that; overhead comes on top.
+    pod-level requests replace cpu, memory and hugepages of that; overhead is added.
 
-Requests defaulted from limits are already in stored objects. A pod that is being resized in
-place counts with the largest of what it wants, what it was granted and what it has. Sums are
-exact (whole nanos) and rounded up once, at the end: cpu to milli, everything else to units.
+Stored objects already have requests defaulted from limits. A pod that is being resized in place
+counts with the largest of the desired, allocated and actual resources. Sums are exact (whole nanos)
+and rounded up once, at the end: cpu to milli, everything else to units.
 
 upstream: component-helpers/resource/helpers.go:PodRequests
 """
@@ -42,20 +42,20 @@ _NO_DEFAULTS: Final[Nanos] = {}
 def pod_requests(pod: Pod, *, existing: bool = False) -> dict[str, int]:
     """Effective requests: cpu in milli, every other resource in whole units, rounded up.
 
-    `existing` pods (bound ones) count with their status while they are resized in place.
-    A resource requested as 0 is in the result, one not requested is not.
+    `existing` pods (bound ones) count with their status while they are resized in place. The result
+    contains resources requested as 0, but not those without a request.
     """
     return _rounded(_effective(pod, _NO_DEFAULTS, existing=existing, pod_level=True))
 
 
 def pod_nonzero_requests(pod: Pod, *, existing: bool) -> tuple[int, int]:
-    """Cpu in milli and memory in bytes, as scores count them.
+    """Cpu in milli and memory in bytes, with the defaults that scoring uses.
 
-    A container that leaves one of them out counts with 100m or 200 MiB; an explicit 0 stays 0.
+    A container without one of these requests counts with 100m or 200 MiB; an explicit 0 stays 0.
     """
-    # For an existing pod with pod-level requests the defaults only fill what the whole pod
-    # leaves out (framework/types.go:getNonMissingContainerRequests). For the pod being
-    # scheduled pod-level requests are ignored: NodeResourcesFit's scorer is built without
+    # For an existing pod with pod-level requests the defaults only fill what the pod level
+    # omits (framework/types.go:getNonMissingContainerRequests). For the pod being
+    # scheduled, pod-level requests are ignored: NodeResourcesFit's scorer is built without
     # them (plugins/noderesources/resource_allocation.go:calculatePodResourceRequest).
     defaults = _DEFAULTS
     if existing and _pod_level_requests(pod):
@@ -75,7 +75,7 @@ def _effective(pod: Pod, defaults: Nanos, *, existing: bool, pod_level: bool) ->
 
 
 def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults: Nanos) -> Nanos:
-    """The larger of the running phase and the most demanding moment of the init phase."""
+    """The larger of the running phase and the maximum over the init phase."""
     running: Nanos = {}
     for container in pod.spec.containers:
         _add(running, defaults | requests_of(container))
@@ -89,7 +89,7 @@ def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults
             _add(running, requests)
             _add(sidecars, requests)
             _raise_to(starting, sidecars)
-        else:  # has ended before anybody could resize it, so only its spec counts
+        else:  # an init container ends before it could be resized, so only its spec counts
             requests = defaults | _spec_requests(container)
             _add(requests, sidecars)
             _raise_to(starting, requests)
@@ -98,7 +98,7 @@ def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults
 
 
 def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
-    """How to look up a container's requests where its status has a say in them."""
+    """A function that returns a container's requests, which may depend on its status."""
     reported = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     statuses = {status.name: status for status in reported}
     if not statuses:
@@ -116,14 +116,14 @@ def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
 
 
 def _is_resize_infeasible(pod: Pod) -> bool:
-    """Whether what the pod wants cannot come true, so that it is not counted."""
+    """Return True if the desired resources are infeasible and so do not count."""
     # upstream: helpers.go:IsPodResizeInfeasible
     pending = condition(pod, "PodResizePending")
     return pending is not None and pending.reason == "Infeasible"
 
 
 def _resized_pod_level(pod: Pod) -> Nanos:
-    """The pod-level requests where the pod's status has a say in them."""
+    """The pod-level requests, which may depend on the pod's status."""
     # upstream: helpers.go:PodRequests with InPlacePodLevelResourcesVerticalScaling, on in 1.36
     requests = _pod_level_requests(pod)
     if not requests or pod.status.resources is None:
@@ -134,7 +134,7 @@ def _resized_pod_level(pod: Pod) -> Nanos:
 
 
 def _pod_level_requests(pod: Pod) -> Nanos:
-    """Those of spec.resources.requests that count for the pod as a whole."""
+    """The entries of spec.resources.requests that apply at pod level."""
     if pod.spec.resources is None:
         return {}
     return {
@@ -165,7 +165,7 @@ def _largest(wanted: Nanos, actual: ResourceList, allocated: ResourceList) -> Na
 
 
 def _raise_to(total: Nanos, other: Mapping[str, int]) -> None:
-    """Make every resource of `total` at least that of `other`."""
+    """Raise every resource of `total` to at least that of `other`."""
     for name, nano in other.items():
         if name not in total or total[name] < nano:
             total[name] = nano

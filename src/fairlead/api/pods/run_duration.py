@@ -1,4 +1,4 @@
-"""How long a pod says that it runs: the annotation `fairlead.dev/run-duration`, as Go writes it."""
+"""The annotation `fairlead.dev/run-duration`: how long a pod runs, as a Go duration."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ RUN_DURATION: Final = "fairlead.dev/run-duration"
 
 
 def run_duration(pod: Pod) -> int | None:
-    """Nanoseconds from its start until it succeeds; None where nothing, or nonsense, is said."""
+    """Nanoseconds from start to success; None if the annotation is missing or invalid."""
     text = pod.metadata.annotations.get(RUN_DURATION)
     if text is None:
         return None
     try:
         duration = parse_duration(text)
     except ValueError:
-        return None  # the simulated kubelets say what is wrong with it
+        return None  # the simulated kubelets report what is wrong with it
     return duration if duration >= 0 else None

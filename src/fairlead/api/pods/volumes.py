@@ -1,4 +1,4 @@
-"""What a pod's volumes are: claims, disks that one node holds, or nothing that ties it down."""
+"""Classifies a pod's volumes: claims, exclusive disks, migratable in-tree volumes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fairlead.api.objects import PersistentVolumeClaim, Pod, Volume
 
 
 def is_claimed(volume: Volume) -> bool:
-    """Whether the volume comes through a PersistentVolumeClaim, its own or one made for the pod."""
+    """Return True if the volume uses a PersistentVolumeClaim, named or ephemeral."""
     return volume.persistent_volume_claim is not None or volume.ephemeral is not None
 
 
 def is_exclusive(volume: Volume) -> bool:
-    """Whether the volume is a disk that pods on one node may not freely share."""
+    """Return True if the volume is a disk that pods on one node cannot freely share."""
     # upstream: plugins/volumerestrictions/volume_restrictions.go: needsRestrictionsCheck
     return (
         volume.gce_persistent_disk is not None
@@ -24,7 +24,7 @@ def is_exclusive(volume: Volume) -> bool:
 
 
 def is_migratable(volume: Volume) -> bool:
-    """Whether the volume is of an in-tree kind that a CSI driver serves nowadays."""
+    """Return True if the volume is of an in-tree kind that a CSI driver serves today."""
     # upstream: csi-translation-lib/translate.go: IsInlineMigratable
     return (
         volume.gce_persistent_disk is not None
@@ -38,12 +38,12 @@ def is_migratable(volume: Volume) -> bool:
 
 
 def is_placed(volume: Volume) -> bool:
-    """Whether the volume may have a say in where the pod runs."""
+    """Return True if the volume may restrict where the pod runs."""
     return is_claimed(volume) or is_exclusive(volume) or is_migratable(volume)
 
 
 def claim_name(pod: Pod, volume: Volume) -> str:
-    """The name of the claim behind a volume that `is_claimed`; "" for a claim without a name."""
+    """Name of the claim of a volume that `is_claimed`; "" for a claim without a name."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeClaimName
@@ -51,7 +51,7 @@ def claim_name(pod: Pod, volume: Volume) -> str:
 
 
 def named_claims(pod: Pod) -> Iterator[str]:
-    """Names of the claims that the pod itself names, in order; not those made for it."""
+    """Names of the claims that the pod's spec names, in order; without ephemeral ones."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield volume.persistent_volume_claim.claim_name
@@ -65,7 +65,7 @@ def all_claims(pod: Pod) -> Iterator[str]:
 
 
 def is_made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
-    """Whether an ephemeral volume's claim belongs to the pod and not to somebody of its name."""
+    """Return True if an ephemeral volume's claim is owned by this pod, not by a namesake."""
     # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     owners = claim.metadata.owner_references
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)

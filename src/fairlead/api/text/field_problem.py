@@ -1,4 +1,4 @@
-"""What can be wrong with a field, in upstream's words; the field's path stands elsewhere.
+"""Messages for invalid fields, in upstream's words; without the field's path.
 
 upstream: apimachinery/pkg/util/validation/field/errors.go
 """
@@ -12,7 +12,7 @@ import msgspec
 
 
 def invalid(value: Any, why: str = "") -> str:
-    """The value breaks a rule."""
+    """The value violates a rule."""
     stated = f"Invalid value: {shown(value)}"
     return f"{stated}: {why}" if why else stated
 
@@ -23,33 +23,33 @@ def required(why: str = "") -> str:
 
 
 def not_supported(value: Any, supported: Iterable[str]) -> str:
-    """The value is none of those there are."""
+    """The value is not one of `supported`."""
     known = ", ".join(map(shown, supported))
     return f"Unsupported value: {shown(value)}: supported values: {known}"
 
 
 def duplicate(value: Any) -> str:
-    """The value is there already."""
+    """The value occurs more than once."""
     return f"Duplicate value: {shown(value)}"
 
 
 def forbidden(why: str) -> str:
-    """There may be no such value here."""
+    """The field must not be set."""
     return f"Forbidden: {why}"
 
 
 def shown(value: Any) -> str:
-    """Text in quotes, numbers bare, everything else as JSON."""
+    """Format a value: text in quotes, numbers bare, everything else as JSON."""
     if isinstance(value, str):
         return quoted(value)
     text = msgspec.json.encode(value).decode()
-    for character in "<>&":  # upstream's JSON may stand in pages
+    for character in "<>&":  # upstream's JSON is safe to embed in HTML
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
 def quoted(text: str) -> str:
-    """`text` in double quotes; what is not printable is escaped."""
+    """`text` in double quotes, with unprintable characters escaped."""
     # upstream: strconv/quote.go:Quote
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'

@@ -1,4 +1,4 @@
-"""Integers as Go reads them, and of as many digits as somebody likes to write."""
+"""Parses integers as Go does, with any number of digits."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from typing import Final
 
 _DECIMAL: Final = re.compile(r"[+-]?[0-9]+")
-_LENGTH_MAX: Final = 4000  # beyond it Python refuses to convert; only zeros could make it fit
+_LENGTH_MAX: Final = 4000  # Python refuses longer ones, which fit only with zeros
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 
 
 def parse_int64(text: str) -> int | None:
-    """`text` in decimal, None when it is no integer or does not fit into 64 bits.
+    """Parse decimal `text`, None if it is not an integer or does not fit into 64 bits.
 
-    Leading zeros and a sign are fine, blanks and underscores are not.
+    Leading zeros and a sign are accepted, blanks and underscores are not.
     """
     # upstream: Go's strconv.ParseInt with base 10 and 64 bits
     if len(text) > _LENGTH_MAX or not _DECIMAL.fullmatch(text):
@@ -24,7 +24,7 @@ def parse_int64(text: str) -> int | None:
 
 
 def capped_integer(digits: str, most: int) -> int:
-    """The number that decimal `digits` say, at most `most`; Python refuses thousands of digits."""
+    """The value of decimal `digits`, capped at `most`; Python refuses thousands of digits."""
     significant = digits.lstrip("0")
     if len(significant) > len(str(most)):
         return most

@@ -1,4 +1,4 @@
-"""How deeply values may be nested: so that whoever walks through one need not mind the stack.
+"""Limits how deeply values may be nested, so that recursive code cannot overflow the stack.
 
 upstream: encoding/json allows 10,000 levels, gopkg.in/yaml.v2 as many; no real object has fifty
 """
@@ -14,14 +14,14 @@ TOO_DEEP: Final = "exceeded max depth"  # upstream: encoding/json scanner.go:pus
 
 
 def items_of(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    """What stands in an object or a list."""
+    """The members of an object or a list."""
     return outer.values() if isinstance(outer, dict) else outer
 
 
 def is_too_deep(
     value: Any, items: Callable[[Any], Iterable[Any]] = items_of, depth_max: int = DEPTH_MAX
 ) -> bool:
-    """Whether more than `depth_max` objects and lists of a JSON value stand in one another."""
+    """Return True if objects and lists of a JSON value are nested deeper than `depth_max`."""
     level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(depth_max):
         if not level:

@@ -1,8 +1,7 @@
-"""Patterns: regular expressions that users write, read by RE2.
+"""Regular expressions from users, matched by RE2.
 
-A pattern takes time in proportion to the text, whatever it says; Python's own `re` needs a minute
-for `(a+)+$` and thirty letters. It is also what upstream reads them with: a pattern that one takes
-the other takes.
+RE2 takes time linear in the text for any pattern; Python's own `re` needs a minute for `(a+)+$` and
+thirty letters. Upstream uses the same syntax, so both accept the same patterns.
 
 upstream: Go's regexp, which has RE2's syntax
 """
@@ -18,9 +17,9 @@ _QUIET.log_errors = False
 
 
 def compiled_pattern(expression: str) -> Any:
-    """A pattern with the `search` and `finditer` of `re`. Raises ValueError if it is none.
+    """A pattern with the `search` and `finditer` of `re`. Raises ValueError if it is invalid.
 
-    `programsize` says of how many states it is: for thousands, RE2 may try all at each letter.
+    `programsize` is its number of states: with thousands, RE2 may try all of them at each letter.
     """
     try:
         return re2.compile(expression, _QUIET)

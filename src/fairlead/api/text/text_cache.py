@@ -1,7 +1,7 @@
-"""text_cache: `lru_cache` for what users write, which may be long.
+"""text_cache: an `lru_cache` for functions of users' texts, which may be long.
 
-A cache of a thousand answers is small while texts are as long as they usually are. Nobody shall
-fill it with a thousand texts of three megabytes: longer ones are read anew each time.
+A cache of a thousand results is small while texts have their usual length. So that a thousand texts
+of three megabytes cannot fill the memory, longer texts are not cached.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Answer = TypeVar("Answer")
 def text_cache(
     maxsize: int, characters_max: int = CHARACTERS_MAX
 ) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
-    """Remember `maxsize` answers of a function, but none to a text beyond `characters_max`.
+    """Cache `maxsize` results of a function, except for texts longer than `characters_max`.
 
-    Texts are looked for among the positional arguments.
+    All positional arguments that are texts count.
     """
 
     def remembering(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
@@ -32,7 +32,7 @@ def text_cache(
             for given in args:
                 if isinstance(given, str) and len(given) > characters_max:
                     return function(*args, **kwargs)
-            return remembered(*args, **kwargs)  # type: ignore[arg-type] # hashable, if it is ours
+            return remembered(*args, **kwargs)  # type: ignore[arg-type] # our arguments are hashable
 
         return answer
 

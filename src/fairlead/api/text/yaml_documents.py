@@ -1,11 +1,11 @@
-"""YAML text to JSON values, the way Kubernetes reads YAML.
+"""Converts YAML text to JSON values, as Kubernetes reads YAML.
 
-PyYAML's C parser delivers events; this module builds plain values from them. Building them here
-instead of with PyYAML's constructors settles what a dump of a cluster needs: timestamps and
-sexagesimal-looking text stay strings, keys are always strings, a key given twice is refused or
-told, NaN and infinity are refused (JSON has neither), aliases may not blow up, nesting is bounded
-(PyYAML's constructor would break the process's stack), and it takes half the time. YAML 1.1's
-yes/no/on/off are booleans, as kubectl takes them.
+PyYAML's C parser delivers events; this module builds plain values from them. PyYAML's own
+constructors are not used because a dump of a cluster needs different rules: timestamps and
+sexagesimal-looking text stay strings, keys are always strings, duplicate keys are refused or
+reported, NaN and infinity are refused (JSON has neither), the expansion of aliases is limited, and
+nesting is bounded (PyYAML's constructor would overflow the stack). It also takes half the time.
+YAML 1.1's yes/no/on/off are booleans, as in kubectl.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from fairlead.api.text.nesting import DEPTH_MAX
 from fairlead.api.text.yaml_scalar import ScalarError, key_text, plain_scalar, tagged_scalar
 
 ALIASED_VALUES_MAX: Final = 1_000_000
-_CHARACTERS_PER_VALUE: Final = 64  # a long text weighs as much as several short ones
+_CHARACTERS_PER_VALUE: Final = 64  # a long text counts as several short ones
 
 _STANDARD_TAG: Final = "tag:yaml.org,2002:"
 _COLLECTION_TAGS: Final = (None, "!", f"{_STANDARD_TAG}map", f"{_STANDARD_TAG}seq")
 
 
-# Told of a key that its mapping has already, and of its value's line, counted from 1, once that
-# value has been read.
+# Called with a duplicate key and the line of its value, counted from 1, once that value has been
+# read.
 OnRepeat = Callable[[str, int], object]
 
 
 class YamlError(ValueError):
-    """YAML that cannot be read; `line` counts from 1, 0 when unknown.
+    """YAML that cannot be read; `line` counts from 1, 0 if unknown.
 
-    `context` says in the middle of what the problem was met, "" when that is unknown.
+    `context` is the construct in which the problem occurred, "" if unknown.
     """
 
     def __init__(self, problem: str, line: int, context: str = "", upstream: str = "") -> None:
-        """Keep the evidence; `upstream` are the words of the language that upstream uses."""
+        """`upstream` is the message of upstream's Go library."""
         told = f"{context} {problem}" if context else problem
         super().__init__(f"line {line}: {told}" if line else told)
         self.problem = problem
@@ -61,10 +61,10 @@ class YamlError(ValueError):
 
 
 def documents(text: str | bytes, on_repeat: OnRepeat | None = None) -> Iterator[Any]:
-    """The documents of `text` one after the other; an empty one is None. Raises YamlError.
+    """Yield the documents of `text`; an empty one is None. Raises YamlError.
 
-    A key that is given twice is told to `on_repeat`, and its last value counts; without
-    `on_repeat` it is refused.
+    A duplicate key is reported to `on_repeat`, and its last value counts; without `on_repeat` it is
+    refused.
     """
     try:
         parser = yaml.CSafeLoader(text)  # only its event interface is used
@@ -103,9 +103,9 @@ def _told(problem: str, line: int) -> str:
 
 
 class _Open:
-    """A collection being filled: its value, the key that waits for a value, its anchor.
+    """An open collection: its value, the key whose value comes next, its anchor.
 
-    `is_repeated`: that key is there already; `line` is where the collection begins.
+    `is_repeated`: that key is a duplicate; `line` is where the collection begins.
     """
 
     __slots__ = ("anchor", "count_before", "is_repeated", "key", "line", "merges", "value")
@@ -123,10 +123,10 @@ class _Open:
 
 
 class _Builder:
-    """Builds one document; `document` is its only entrance.
+    """Builds one document; `document` is its only entry point.
 
     `_stack` holds the open collections, innermost last; `_count` counts the values built, those
-    that an alias repeats included, so that a document of nested aliases is refused early.
+    repeated by aliases included, so that a document of nested aliases is refused early.
     """
 
     def __init__(self, parser: Any, on_repeat: OnRepeat | None) -> None:
@@ -140,7 +140,7 @@ class _Builder:
         self._result: Any = None
 
     def document(self) -> Any:
-        """The value up to the document's end."""
+        """Read events up to the document's end; return its value."""
         while True:
             event = self._parser.get_event()
             match event:
@@ -192,7 +192,7 @@ class _Builder:
         return self._plain(event) if event.implicit[0] else text
 
     def _plain(self, event: ScalarEvent) -> Any:
-        """The value of unquoted text; equal texts share one value."""
+        """The value of an unquoted scalar; equal texts share one value."""
         text = event.value
         if text not in self._scalars:
             try:
@@ -252,7 +252,7 @@ class _Builder:
         self._put(value, event)
 
     def _put(self, value: Any, event: Any, line: int = 0) -> None:
-        """Store what was read; `line` is where it begins if `event` does not begin it."""
+        """Store a value; `line` is where it begins if `event` does not begin it."""
         if not self._stack:
             self._result = value
             return
@@ -282,6 +282,6 @@ def _refusal(event: Any, problem: str, upstream: str = "") -> YamlError:
 
 
 def _line(event: Any) -> int:
-    """Where an event begins, counted from 1."""
+    """The line where an event begins, counted from 1."""
     line: int = event.start_mark.line
     return line + 1

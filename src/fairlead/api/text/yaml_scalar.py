@@ -1,8 +1,7 @@
-"""What an unquoted text of YAML stands for, the way Kubernetes reads YAML.
+"""Values of unquoted YAML scalars, as Kubernetes reads YAML.
 
-YAML 1.1's booleans count, one letter ones included; numbers may be of any base and have
-underscores; what looks like an instant stays a text. A number that JSON cannot carry, or not as a
-number, is refused.
+YAML 1.1's booleans are accepted, including one-letter ones; numbers may have any base and
+underscores; timestamps stay text. Numbers that JSON cannot represent, or only as text, are refused.
 
 upstream: sigs.k8s.io/yaml/goyaml.v2/resolve.go, sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
 """
@@ -26,7 +25,7 @@ _MAY_BE_A_NUMBER: Final = frozenset("0123456789+-.")
 _DECIMAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _OTHER_BASE: Final = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]+)|[bB]([01]+)|[oO]?([0-7]+))")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-# Where only a point begins it, underscores may stand between digits and nowhere else.
+# If it begins with a point, underscores may be between digits only.
 _POINTED: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+)?")
 _NOT_JSON: Final = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), "+Inf"),
@@ -36,22 +35,22 @@ _NOT_JSON: Final = {
 _UINT64: Final = 1 << 64
 _INT64: Final = 1 << 63
 _TEN: Final = 10
-# Longer ones are no 64-bit numbers; Python takes long over them.
+# Longer texts are not 64-bit numbers, and converting them is slow.
 _DIGITS_MAX: Final = 400
 _KINDS: Final = {bool: "bool", int: "int", float: "float", str: "str", type(None): "null"}
 
 
 class ScalarError(ValueError):
-    """A text that JSON cannot carry; `upstream` are the words of upstream's language."""
+    """A scalar that JSON cannot represent; `upstream` is the message of upstream's Go library."""
 
     def __init__(self, problem: str, upstream: str = "") -> None:
-        """Keep both ways to say it; upstream takes some for texts, and has no words for them."""
+        """`upstream` is "" where upstream accepts the scalar as text and has no message."""
         super().__init__(problem)
         self.upstream = upstream
 
 
 def plain_scalar(text: str) -> Any:
-    """The value of an unquoted scalar. Raises ScalarError for what JSON cannot carry."""
+    """The value of an unquoted scalar. Raises ScalarError if JSON cannot represent it."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] not in _MAY_BE_A_NUMBER:
@@ -65,7 +64,7 @@ def plain_scalar(text: str) -> Any:
 
 
 def tagged_scalar(tag: str, text: str) -> Any:
-    """The value of a scalar said to be an `int`, `float`, `bool` or `null`. Raises ScalarError."""
+    """The value of a scalar tagged `int`, `float`, `bool` or `null`. Raises ScalarError."""
     value = plain_scalar(text)
     found = _KINDS[type(value)]
     if found == tag:
@@ -77,7 +76,7 @@ def tagged_scalar(tag: str, text: str) -> Any:
 
 
 def key_text(text: str) -> str:
-    """An unquoted key as JSON has it. Raises ScalarError for what is none."""
+    """An unquoted key as JSON has it. Raises ScalarError for invalid keys."""
     if text not in _CONSTANTS and text[0] not in _MAY_BE_A_NUMBER:
         return text
     match plain_scalar(text):
@@ -125,5 +124,5 @@ def _float(plain: str, text: str) -> float:
 
 
 def _float_key(number: float) -> str:
-    # upstream writes it as if it had 32 bits; few such keys need more digits than that
+    # upstream formats it as a 32-bit float; few such keys need more digits
     return str(int(number)) if number.is_integer() and abs(number) < 1 << 63 else f"{number:g}"

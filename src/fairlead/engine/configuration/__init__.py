@@ -1,5 +1,5 @@
-"""KubeSchedulerConfiguration, from decoded forms to what a scheduler is built from.
+"""KubeSchedulerConfiguration: from the decoded file to a SchedulerConfig.
 
-Law: pure; files are read where files may be read, so every world can use this.
+Law: pure; files are read elsewhere, so every world can use this package.
 upstream: pkg/scheduler/apis/config
 """

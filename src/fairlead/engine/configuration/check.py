@@ -1,4 +1,4 @@
-"""refuse_unserved: whether a scheduler could be built from a configuration, tried out.
+"""refuse_unserved: checks a configuration by building its profiles.
 
 upstream: pkg/scheduler/profile/profile.go: NewMap
 """
@@ -20,7 +20,7 @@ _SAME: Final = "must be the same for all profiles"
 
 
 def refuse_unserved(config: SchedulerConfig, *, only_profile: bool = False) -> None:
-    """Raise ConfigurationError for a profile that cannot be served."""
+    """Raise ConfigurationError for a profile that cannot be built."""
     first: Served | None = None
     for number, profile in enumerate(config.profiles):
         where = "" if only_profile else f"profiles[{number}]"
@@ -41,7 +41,7 @@ def _serve(where: str, profile: Profile, config: SchedulerConfig) -> Served:
 def _refuse_other_order(
     where: str, first: Profile, first_served: Served, other: Profile, served: Served
 ) -> None:
-    """There is one queue, so there is one order."""
+    """All profiles must have the same QueueSort plugin and arguments: they share one queue."""
     name, before = served.framework.queue_sort.name, first_served.framework.queue_sort.name
     if name != before:
         raise ConfigurationError(at(where, "plugins.queueSort"), invalid(name, _SAME))

@@ -1,4 +1,4 @@
-"""Which plugins a profile has: the default ones, as the configuration changes them.
+"""PluginChoice: the plugins of a profile, which are the defaults as changed by the file.
 
 upstream: pkg/scheduler/apis/config/v1/default_plugins.go: mergePluginSet;
 pkg/scheduler/apis/config/validation/validation.go: validatePluginSetForInvalidPlugins
@@ -21,8 +21,8 @@ from fairlead.engine.framework.upstream_points import UPSTREAM_POINTS
 
 WEIGHT_MAX: Final = (1 << 31) - 1
 VERSION: Final = "kubescheduler.config.k8s.io/v1"
-# Plugins that upstream once had, or has behind gates: whoever has none of them loses nothing by
-# switching them off.
+# Plugins that upstream removed or has behind feature gates: disabling them has no effect, so a
+# configuration may do so.
 _REMOVED: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 _ABSENT: Final = (
     *_REMOVED,
@@ -42,13 +42,13 @@ UsualWeight = Callable[[str], int | None]
 
 @dataclass(frozen=True, slots=True)
 class PluginChoice:
-    """Reads the plugins of one profile; `usual_weight` knows users' plugins (None: no such)."""
+    """Reads the plugins of one profile; `usual_weight` knows users' plugins (None: unknown)."""
 
     where: str
     usual_weight: UsualWeight
 
     def everywhere(self, form: PluginSetForm) -> tuple[tuple[str, int], ...]:
-        """The plugins that are asked wherever they take part. Raises ConfigurationError."""
+        """Plugins enabled at every point that they implement. Raises ConfigurationError."""
         field = f"{self.where}.multiPoint"
         disabled = self._disabled(field, form)
         chosen: dict[str, int] = {}
@@ -64,7 +64,7 @@ class PluginChoice:
         return *in_place, *((name, w) for name, w in chosen.items() if name not in named)
 
     def at_points(self, form: PluginsForm) -> dict[str, PointPlugins]:
-        """What is different at single extension points. Raises ConfigurationError."""
+        """Overrides at single extension points. Raises ConfigurationError."""
         points = {}
         for name, field in _named_fields():
             one: PluginSetForm = getattr(form, name)
@@ -91,7 +91,7 @@ class PluginChoice:
         return tuple(entry.name for entry in form.disabled)
 
     def _weight(self, field: str, entry: PluginForm) -> int:
-        """A weight left out is 1, except where users say otherwise, and for who does not score."""
+        """The weight, by default the user plugin's own or 1; 0 for plugins without Score."""
         if not 0 <= entry.weight <= WEIGHT_MAX:
             problem = invalid(entry.weight, f"not in valid range [0, {WEIGHT_MAX}]")
             raise ConfigurationError(f"{field}.weight", problem)
@@ -115,7 +115,7 @@ class PluginChoice:
 
 
 def _named_fields() -> Iterator[tuple[str, str]]:
-    """The extension points of the form, as attributes and as users write them."""
+    """The extension points of the form: attribute and name in the file."""
     fields = zip(PluginsForm.__struct_fields__, PluginsForm.__struct_encode_fields__, strict=True)
     for name, field in fields:
         if field in _FIELDS:

@@ -1,4 +1,4 @@
-"""ConfigurationError: what a configuration says cannot be done."""
+"""ConfigurationError: an invalid field of a configuration."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ class ConfigurationError(ValueError):
     """`field` is a path in the file, such as `profiles[0].schedulerName`."""
 
     def __init__(self, field: str, problem: str) -> None:
-        """Keep the evidence."""
+        """Store field and problem."""
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
 
 
 def at(where: str, field: str) -> str:
-    """The path of `field` within `where`, which is "" for the file itself."""
+    """The path of `field` within `where`, which is "" for the top level."""
     return f"{where}.{field}" if where else field

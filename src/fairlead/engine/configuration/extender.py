@@ -1,4 +1,4 @@
-"""Extenders as configured, checked as upstream checks them.
+"""Reads and validates the extenders of a configuration.
 
 upstream: pkg/scheduler/apis/config/validation/validation.go: validateExtenders;
 pkg/scheduler/scheduler.go: buildExtenders
@@ -23,7 +23,7 @@ _URL: Final = re.compile(r"(?P<scheme>https?)://[^/?#\s]+[^?#\s]*")
 
 
 def extenders_of(forms: Sequence[ExtenderForm]) -> tuple[Extender, ...]:
-    """The extenders in the order in which they are asked: ignorable ones last.
+    """The extenders in the order in which they are called: ignorable ones last.
 
     Raises ConfigurationError.
     """
@@ -39,7 +39,7 @@ def extenders_of(forms: Sequence[ExtenderForm]) -> tuple[Extender, ...]:
 
 
 def extender_of(where: str, form: ExtenderForm) -> Extender:
-    """The extender that `form`, which stands at `where`, describes. Raises ConfigurationError."""
+    """The extender for `form`, found at path `where`. Raises ConfigurationError."""
     _check_address(where, form)
     if form.prioritize_verb and form.weight <= 0:
         problem = invalid(form.weight, "must have a positive weight applied to it")
@@ -61,7 +61,7 @@ def extender_of(where: str, form: ExtenderForm) -> Extender:
 
 
 def ignored_resources(forms: Sequence[ExtenderForm]) -> tuple[str, ...]:
-    """The resources that extenders count in place of the scheduler."""
+    """The resources that extenders manage and the scheduler ignores."""
     return tuple(
         resource.name
         for form in forms

@@ -1,4 +1,4 @@
-"""Feature gates: those that the engine can do without, and those that it cannot.
+"""Feature gates: which values a configuration may set.
 
 upstream: pkg/features/kube_features.go
 """
@@ -13,7 +13,7 @@ from fairlead.engine.configuration.error import ConfigurationError
 
 POP_FROM_BACKOFF: Final = "SchedulerPopFromBackoffQ"
 _FREE: Final = (POP_FROM_BACKOFF,)
-# What the engine does, as upstream's defaults have it.
+# The behaviour of the engine, which is upstream's default.
 _FIXED: Final[Mapping[str, bool]] = {
     "DynamicResourceAllocation": True,
     "GangScheduling": False,
@@ -32,12 +32,12 @@ _FIXED: Final[Mapping[str, bool]] = {
 
 
 def is_on(gates: Mapping[str, bool], gate: str) -> bool:
-    """Whether `gate`, one of those that are on by default, is on."""
+    """Return True if `gate`, one of those on by default, is on."""
     return gates.get(gate, True)
 
 
 def refuse_others(gates: Mapping[str, bool]) -> None:
-    """Raise ConfigurationError for a gate that is unknown, or cannot be set so."""
+    """Raise ConfigurationError for a gate that is unknown, or that cannot have the given value."""
     for name, value in gates.items():
         fixed = _FIXED.get(name)
         if name in _FREE or value is fixed:

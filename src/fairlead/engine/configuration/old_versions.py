@@ -1,11 +1,11 @@
-"""The forms that came before v1, and what they say in its terms.
+"""Versions of KubeSchedulerConfiguration before v1, and their conversion to v1.
 
-An old form is read for the settings it makes. What it leaves open is today's default, not that of
-its time: weights and plugins of other releases are another question than how a file is written.
+Only the settings in the file are converted. Unset fields get today's defaults, not those of the old
+release: default weights and plugins of other releases are a separate question.
 
-    v1beta3, v1beta2   as v1, with addresses that change nothing
-    v1beta1, v1alpha2  three plugins that scored by one strategy each; disablePreemption
-    v1alpha1           one profile, without the word; algorithmSource; disablePreemption
+    v1beta3, v1beta2   as v1, with addresses that have no effect
+    v1beta1, v1alpha2  three separate plugins for the scoring strategies; disablePreemption
+    v1alpha1           one profile, without `profiles`; algorithmSource; disablePreemption
 
 upstream: staging/src/k8s.io/kube-scheduler/config/{v1alpha1,v1alpha2,v1beta1,v1beta2}/types.go
 """
@@ -33,7 +33,7 @@ from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 
 FIT: Final = "NodeResourcesFit"
 LEAST_ALLOCATED: Final = "NodeResourcesLeastAllocated"
-# Plugins that became strategies of NodeResourcesFit.
+# Plugins that became scoring strategies of NodeResourcesFit.
 STRATEGIES: Final = {
     LEAST_ALLOCATED: "LeastAllocated",
     "NodeResourcesMostAllocated": "MostAllocated",
@@ -50,7 +50,7 @@ _replace = msgspec.structs.replace
 
 
 class OldPluginsForm(PluginsForm, frozen=True, kw_only=True):
-    """With the extension point that became a part of Reserve."""
+    """Includes the extension point unreserve, which became part of Reserve."""
 
     unreserve: PluginSetForm = PluginSetForm()
 
@@ -62,7 +62,7 @@ class OldProfileForm(ProfileForm, frozen=True, kw_only=True):
 
 
 class BetaForm(ConfigurationForm, frozen=True, kw_only=True):
-    """v1alpha2 to v1beta3, all their fields together."""
+    """v1alpha2 to v1beta3, the union of their fields."""
 
     healthz_bind_address: Any = None
     metrics_bind_address: Any = None
@@ -72,7 +72,7 @@ class BetaForm(ConfigurationForm, frozen=True, kw_only=True):
 
 
 class AlgorithmSource(V1Form, frozen=True, kw_only=True):
-    """Where the algorithm came from: a provider by name, or a Policy."""
+    """Source of the scheduling algorithm: a provider by name, or a Policy."""
 
     provider: str | None = None
     policy: Any = None
@@ -103,7 +103,7 @@ class AlphaForm(V1Form, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What an old form says beside its profiles; `by_plugins` where strategies were plugins."""
+    """Settings of an old form outside its profiles; `by_plugins` if strategies were plugins."""
 
     no_preemption: bool
     bind_timeout_s: int | None
@@ -111,7 +111,7 @@ class _Past:
 
 
 def beta_as_v1(form: BetaForm) -> ConfigurationForm:
-    """`form` in the terms of v1. Raises ConfigurationError."""
+    """`form` converted to v1. Raises ConfigurationError."""
     by_plugins = form.api_version.endswith(_BY_PLUGINS)
     past = _Past(form.disable_preemption, form.bind_timeout_seconds, by_plugins)
     profiles = [
@@ -123,7 +123,7 @@ def beta_as_v1(form: BetaForm) -> ConfigurationForm:
 
 
 def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
-    """`form` in the terms of v1, with one profile. Raises ConfigurationError."""
+    """`form` converted to v1, with one profile. Raises ConfigurationError."""
     args = list(form.plugin_config)
     weight = form.hard_pod_affinity_symmetric_weight
     if weight is not None:
@@ -146,7 +146,7 @@ def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
 
 
 def _provided(source: AlgorithmSource) -> dict[str, Any] | None:
-    """The arguments that tell the provider's NodeResourcesFit from today's default."""
+    """The provider's arguments of NodeResourcesFit where they differ from today's default."""
     if source.policy is not None:
         raise ConfigurationError("algorithmSource.policy", _NO_POLICY)
     provider = "DefaultProvider" if source.provider is None else source.provider
@@ -187,7 +187,7 @@ def _without_preemption(form: PluginSetForm) -> PluginSetForm:
 
 
 def _strategy(field: str, form: PluginSetForm) -> str:
-    """The old plugin that scores by resources; LEAST_ALLOCATED unless it is switched off."""
+    """The enabled strategy plugin; LEAST_ALLOCATED unless it is disabled."""
     disabled = {one.name for one in form.disabled}
     chosen = [one.name for one in form.enabled if one.name in STRATEGIES]
     if not {LEAST_ALLOCATED, ALL} & disabled and LEAST_ALLOCATED not in chosen:
@@ -200,7 +200,7 @@ def _strategy(field: str, form: PluginSetForm) -> str:
 
 
 def _modern_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
-    """`form` with NodeResourcesFit in place of the old plugins; untouched where it names none."""
+    """`form` with NodeResourcesFit instead of the strategy plugins; unchanged if it names none."""
     named = {one.name for one in (*form.enabled, *form.disabled)}
     if not named & STRATEGIES.keys():
         return form
@@ -214,7 +214,7 @@ def _modern_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
 
 
 def _modern_args(configs: Sequence[PluginConfigForm], strategy: str) -> Iterator[PluginConfigForm]:
-    """Arguments of the strategy that scores are NodeResourcesFit's; of the others, nobody's."""
+    """Merge the arguments of `strategy` into NodeResourcesFit's; drop those of other strategies."""
     fit: dict[str, Any] = {}
     is_given = False
     for config in configs:

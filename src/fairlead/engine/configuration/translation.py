@@ -1,7 +1,7 @@
-"""scheduler_config: what a scheduler is built from, as a KubeSchedulerConfiguration says.
+"""scheduler_config: converts a KubeSchedulerConfiguration to a SchedulerConfig.
 
-Settings are refused as upstream refuses them, in its words, and by the path of their field. What
-changes no decision is accepted and has no effect.
+Invalid settings are refused in upstream's words, with the path of their field. Settings that do not
+influence decisions are accepted and have no effect.
 upstream: pkg/scheduler/apis/config/{v1/defaults.go,validation/validation.go}
 """
 
@@ -27,7 +27,7 @@ from fairlead.engine.scheduling.node_sample import ADAPTIVE
 from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig
 
-# The form of each plugin's arguments; Fairlead's other plugins take none.
+# The argument type of each plugin; Fairlead's other plugins take none.
 ARGS: Final[Mapping[str, type[msgspec.Struct]]] = {
     **IN_TREE_ARGS,
     "DefaultPreemption": DefaultPreemptionArgs,
@@ -42,10 +42,10 @@ CheckArgs = Callable[[str, str, Args], None]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the reader of a file knows beside it.
+    """What the caller knows about users' plugins.
 
-    `usual_weight` is that of a user's plugin (None: no such plugin), `check_args(field, plugin,
-    args)` refuses arguments that are not of the plugin's form, `factories` make users' plugins.
+    `usual_weight` returns a user plugin's weight (None: no such plugin), `check_args(field, plugin,
+    args)` refuses invalid arguments, `factories` returns the factories of users' plugins.
     """
 
     usual_weight: UsualWeight
@@ -56,9 +56,9 @@ class Surroundings:
 def scheduler_config(
     form: ConfigurationForm, surroundings: Surroundings, *, only_profile: bool = False
 ) -> SchedulerConfig:
-    """The configuration that `form` describes. Raises ConfigurationError.
+    """The SchedulerConfig for `form`. Raises ConfigurationError.
 
-    `only_profile` where the file describes its one profile without the word `profiles`.
+    Set `only_profile` if the file describes its one profile without the field `profiles`.
     """
     refuse_others(form.feature_gates)
     if form.parallelism is not None and form.parallelism <= 0:
@@ -71,8 +71,8 @@ def scheduler_config(
     for number, each in enumerate(form.profiles or (ProfileForm(),)):
         where = "" if only_profile else f"profiles[{number}]"
         reading = _Reading(where, each, surroundings)
-        # Where nothing is said every node is looked at, also where 0 says so for all profiles:
-        # that is how upstream writes its default down.
+        # If not set, all nodes are examined. A global 0 means the same, because upstream writes
+        # its default as 0.
         profiles.append(reading.profile(percentage or None, ignored))
     named = _named(form.profiles or (ProfileForm(),), profiles)
     return SchedulerConfig(
@@ -82,7 +82,7 @@ def scheduler_config(
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Reads the profile that stands at `where`."""
+    """Reads the profile at path `where`."""
 
     where: str
     form: ProfileForm
@@ -92,7 +92,7 @@ class _Reading:
         choice = PluginChoice(at(self.where, "plugins"), self.surroundings.usual_weight)
         args = dict(self._args())
         if ignored:
-            # Takes precedence over what the arguments say (scheduler.go: buildExtenders).
+            # Takes precedence over the arguments (scheduler.go: buildExtenders).
             args[FIT] = {**args.get(FIT, {}), "ignoredResources": list(ignored)}
         own = self.form.percentage_of_nodes_to_score
         if own is not None:
@@ -142,7 +142,7 @@ def _percentage(field: str, given: int | None) -> int | None:
 
 
 def _named(forms: Sequence[ProfileForm], profiles: Sequence[Profile]) -> tuple[Profile, ...]:
-    """`profiles` with distinct names; only a single one may leave its name out."""
+    """`profiles` with distinct names; only a single profile may omit its name."""
     if len(forms) == 1 and forms[0].scheduler_name is None:
         return (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER),)
     names = [profile.scheduler_name for profile in profiles]
@@ -173,5 +173,5 @@ def _backoff(form: ConfigurationForm) -> BackoffConfig:
 
 
 def _bounded(given_s: int) -> int:
-    """Ten years are as good as for ever."""
+    """Cap at ten years, which is as good as unlimited."""
     return min(given_s, SECONDS_MAX)

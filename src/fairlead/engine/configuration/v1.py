@@ -1,6 +1,6 @@
-"""The form of a KubeSchedulerConfiguration v1, field by field.
+"""KubeSchedulerConfiguration v1, field by field.
 
-Fields of type Any change no decision of the scheduler and are not looked at.
+Fields of type Any do not influence decisions and are not read.
 upstream: staging/src/k8s.io/kube-scheduler/config/v1/types.go
 """
 
@@ -23,7 +23,7 @@ class PluginForm(V1Form, frozen=True, kw_only=True):
 
 
 class PluginSetForm(V1Form, frozen=True, kw_only=True):
-    """What is switched on and off at one extension point."""
+    """Plugins enabled and disabled at one extension point."""
 
     enabled: tuple[PluginForm, ...] = ()
     disabled: tuple[PluginForm, ...] = ()
@@ -64,7 +64,7 @@ class ProfileForm(V1Form, frozen=True, kw_only=True):
 
 
 class ManagedResourceForm(V1Form, frozen=True, kw_only=True):
-    """A resource that an extender counts."""
+    """A resource managed by an extender."""
 
     name: str
     ignored_by_scheduler: bool = False
@@ -101,7 +101,7 @@ class ExtenderForm(V1Form, frozen=True, kw_only=True):
 
 
 class ConfigurationForm(V1Form, frozen=True, kw_only=True):
-    """The file. `feature_gates` stand here because there is no command line to give them on."""
+    """The whole file. `feature_gates` is here because there is no command line flag for them."""
 
     api_version: str = ""
     kind: str = ""

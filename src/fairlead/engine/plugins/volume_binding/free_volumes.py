@@ -55,7 +55,8 @@ class FreeVolumes:
     def reserved_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         """Volumes reserved for `claim` that fit its class, mode and size, smallest first.
 
-        Reserved means pre-bound or promised. Phase, access modes and the claim's selector are not checked for them.
+        Reserved means pre-bound or promised. Phase, access modes and the claim's selector are not
+        checked for them.
         """
         names = self._for_claim.get(claim.key, ())
         volumes = [self._known[name] for name in names]
