@@ -1,5 +1,5 @@
-"""One pod at a time: the queue, the scheduling and binding cycle, preemption.
+"""kube-scheduler: the scheduling queue, scheduling and binding cycles, and preemption.
 
-Law: sans-IO; `Scheduler.handle` and `handle_deadline` are the only entrances, commands the only
-way out.
+Law: sans-IO. `Scheduler.handle` and `handle_deadline` are the only entry points, and commands the
+only output.
 """

@@ -1,13 +1,12 @@
-"""BindingCycles: from a decision to a bound pod, or back.
+"""BindingCycles: binds placed pods, or undoes their placement.
 
     reserve ──▶ permit ──▶ (waiting) ──▶ pre-bind ──▶ (preparing) ──▶ Bind sent ──▶ bound
        │           │           │             │             │              │     post-bind
        └───────────┴───────────┴── refused ──┴─────────────┴──────────────┘  unreserve, forget
 
-The pod is assumed on its node from the start, so that the next scheduling cycle sees it there. An
-extender that binds is asked (`CallExtender`) where else a Bind is sent. Where the way will take
-time, status.nominatedNodeName tells everybody where it leads (feature
-NominatedNodeNameForExpectation).
+The pod is assumed on its node from the start, so that the next scheduling cycle sees it there. If
+an extender binds the pod, a `CallExtender` is sent in place of the Bind. If binding will take time,
+status.nominatedNodeName is set first (feature NominatedNodeNameForExpectation).
 upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
 """
 
@@ -43,7 +42,7 @@ NOT_PREPARING: Final = error("a plugin that wants to prepare must have is_prepar
 
 
 class PodBinding(Struct, frozen=True):
-    """One placed pod on its way."""
+    """One placed pod that is not bound yet."""
 
     queued: QueuedPod
     pod: PodInfo
@@ -56,10 +55,10 @@ class PodBinding(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class BindingRefused:
-    """The binding came to nothing; everything `begin` did is undone.
+    """The binding failed; everything that `begin` did is undone.
 
-    `in_cycle` where this happened within the scheduling cycle, before anybody else could see the
-    room that the pod took.
+    `in_cycle` if it failed within the scheduling cycle, before anything else could see the room
+    that the pod took.
     """
 
     binding: PodBinding
@@ -68,25 +67,25 @@ class BindingRefused:
 
 
 class BindingCycles:
-    """All placed pods that the world has not confirmed yet."""
+    """All placed pods whose binding is not confirmed yet."""
 
     def __init__(
         self, cluster: Cluster, waiting: WaitingPods, extenders: Sequence[Extender] = ()
     ) -> None:
-        """Nothing is on its way; one of the `extenders` may bind in place of the plugins."""
+        """Start without bindings; one of the `extenders` may bind instead of the plugins."""
         self._cluster = cluster
         self._extenders = extenders
-        self._asked: dict[str, CallExtender] = {}  # by pod, whom an extender is to bind
+        self._asked: dict[str, CallExtender] = {}  # by pod that an extender binds
         self._waiting = waiting
         self._preparing = PreparingPods()
         self._by_pod: dict[str, PodBinding] = {}
 
     def is_binding(self, pod: PodInfo) -> bool:
-        """Whether `pod` is on its way."""
+        """Whether `pod` is placed and not yet bound."""
         return pod.id in self._by_pod
 
     def begin(self, binding: PodBinding, now: Instant) -> list[Command] | BindingRefused:
-        """Assume, reserve, permit; the commands that bind, none while a Permit plugin waits."""
+        """Assume, reserve, permit; return the binding commands, none while Permit waits."""
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
         refusal = self._reserve(binding)
@@ -124,7 +123,7 @@ class BindingCycles:
     def _pre_bind(
         self, binding: PodBinding, now: Instant, *, is_expected: bool = False
     ) -> list[Command] | BindingRefused:
-        """Prepare if there is something to prepare, after telling where it leads; else bind."""
+        """Nominate the node and prepare if there is something to prepare; otherwise bind."""
         state, pod, node = binding.state, binding.pod, binding.node
         works: list[Preparing] = []
         for plugin in binding.framework.pre_bind:
@@ -141,7 +140,7 @@ class BindingCycles:
         return self._bind(binding)
 
     def _bind(self, binding: PodBinding) -> list[Command] | BindingRefused:
-        """Leave it to the extender that binds, if there is one, else to the plugins."""
+        """Call the extender that binds the pod, if there is one, otherwise the Bind plugins."""
         for asker in askers(self._extenders, binding.pod):
             if asker.extender.bind_verb:
                 call = asker.bind(binding.node)
@@ -150,7 +149,7 @@ class BindingCycles:
         return self._bind_by_plugin(binding)
 
     def _bind_by_plugin(self, binding: PodBinding) -> list[Command] | BindingRefused:
-        """Leave it to the first Bind plugin that takes the pod."""
+        """Bind with the first Bind plugin that does not skip the pod."""
         for plugin in binding.framework.bind:
             answer = attempt(plugin, partial(plugin.bind, binding.pod, binding.node))
             if isinstance(answer, Status):
@@ -160,7 +159,7 @@ class BindingCycles:
         return self._undo(binding, error("no Bind plugin took the pod"))
 
     def next_deadline(self) -> Instant | None:
-        """When the first wait is over or a preparation is looked at again."""
+        """When the first wait ends or a preparation must be checked again."""
         waiting = self._waiting.next_deadline() if self._waiting else None
         check = self._preparing.next_check() if self._preparing.works else None
         if waiting is None or check is None:
@@ -170,7 +169,7 @@ class BindingCycles:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> list[Command] | BindingRefused | None:
-        """Go on with the pod whose preparation the world's answer ends, if it does."""
+        """Continue with the pod whose preparation `outcome` completes, if there is one."""
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
 
@@ -181,7 +180,7 @@ class BindingCycles:
         return self._bind(binding)
 
     def resume(self, now: Instant) -> Iterator[tuple[PodBinding, list[Command] | BindingRefused]]:
-        """Go on with every pod whose wait is over."""
+        """Continue with every pod whose wait is over."""
         for prepared in self._preparing.check(now):
             binding = self._by_pod[prepared.pod.id]
             yield binding, self._prepared(prepared)
@@ -194,7 +193,7 @@ class BindingCycles:
                 yield binding, self._pre_bind(binding, now, is_expected=True)
 
     def bound(self, bind: Bind | CallExtender) -> PodBinding | None:
-        """The world bound the pod; None if it was not ours."""
+        """The binding that `bind` completed; None if it belongs to another scheduler."""
         binding = self._by_pod.pop(_id_of(bind), None)
         if binding is not None:
             for plugin in binding.framework.post_bind:
@@ -202,7 +201,7 @@ class BindingCycles:
         return binding
 
     def failed(self, bind: Bind, message: str) -> BindingRefused | None:
-        """The world refused to bind the pod; None if it was not ours."""
+        """Undo the binding that `bind` was for; None if it belongs to another scheduler."""
         binding = self._by_pod.get(_id_of(bind))
         if binding is None:
             return None
@@ -212,9 +211,10 @@ class BindingCycles:
     def extender_answered(
         self, call: CallExtender, answer: Answer
     ) -> PodBinding | list[Command] | BindingRefused | None:
-        """What comes of asking an extender to bind: a bound pod, or how to go on.
+        """Handle an extender's answer: the bound pod, or the refusal.
 
-        None if it was nobody of ours, or not any more. upstream: schedule_one.go: extendersBinding
+        None if the pod is unknown, or no longer being bound. upstream: schedule_one.go:
+        extendersBinding
         """
         binding = self._by_pod.get(_id_of(call))
         if binding is None or self._asked.get(binding.pod.id) is not call:
@@ -248,7 +248,7 @@ def _bind_refusal(plugin: str, status: Status) -> Status:
 
 
 def _expect(binding: PodBinding) -> list[Command]:
-    """Tell where the pod is going to be; nothing if that is known already."""
+    """Set status.nominatedNodeName to the chosen node, unless it is set already."""
     if binding.pod.pod.status.nominated_node_name == binding.node:
         return []
     return [PatchStatus(binding.pod.ref, fields={"nominatedNodeName": binding.node})]

@@ -1,9 +1,9 @@
-"""From profiles to what serves them: the one place where plugins are put together.
+"""compose: builds the plugins, framework and preemption of each profile.
 
 build    every plugin of the profile, in its order, from its arguments
-check    that a user's plugin can be asked at all, and guard it against its own failures
-meter    if anybody wants to know how long plugins take
-wire     framework, plans, preemption under the policy that the plugins make
+check    that a user's plugin has valid methods, and catch its exceptions
+meter    measure plugin durations, if a meter is given
+wire     framework, plans, and preemption with the policy that the plugins define
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class ProfileError(ValueError):
-    """A profile that cannot be served; says which plugin and why."""
+    """A profile is invalid; the message names the plugin and the reason."""
 
 
 @dataclass(slots=True)
 class Beliefs:
-    """What plugins may read (`engine.framework.runtime.Handle`).
+    """What plugins may read (implements `engine.framework.runtime.Handle`).
 
-    `reporter` hears of plugins that fail; `framework` stands once all plugins are built.
+    `reporter` gets the failures of plugins; `framework` is set once all plugins are built.
     """
 
     cluster: Cluster
@@ -60,7 +60,7 @@ class Beliefs:
     framework: Framework | None = None
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Suppose pods moved (`engine.framework.trial`); not while plugins are being built."""
+        """Suppose pods were moved (`engine.framework.trial`); fails while plugins are built."""
         assert self.framework is not None, "a trial asks plugins, and they are not built yet"
         return self.framework.trial(state, pod)
 
@@ -78,13 +78,13 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all profiles of a scheduler have in common."""
+    """What all profiles of a scheduler share."""
 
     extenders: tuple[Extender, ...] = ()
     rotation: NodeRotation | None = None
 
     def sampling(self, profile: Profile) -> Callable[[Feasibility], None] | None:
-        """How `profile` ends the search for nodes early, None if it looks at all."""
+        """How `profile` limits the search for nodes; None if it evaluates all nodes."""
         if profile.node_percentage is None or self.rotation is None:
             return None
         return partial(self.rotation.narrow, percentage=profile.node_percentage)
@@ -98,12 +98,12 @@ def serve(
     meter: Meter | None = None,
     shared: Shared | None = None,
 ) -> Served:
-    """Build the plugins of `profile`; `meter` counts how long they take.
+    """Build the plugins of `profile`; `meter` measures their durations.
 
-    Raises ProfileError for unknown names, bad arguments and plugins that cannot be asked.
+    Raises ProfileError for unknown names, bad arguments and invalid plugins.
     """
     shared = shared or Shared()
-    handle = replace(beliefs)  # each profile's plugins hold trials among themselves
+    handle = replace(beliefs)  # each profile runs its own trials
     making = _Making(profile, handle, out_of_tree or {}, meter)
     plugins = [
         (making.plugin(name), weight)
@@ -121,7 +121,7 @@ def serve(
 
 @dataclass(frozen=True, slots=True)
 class _Making:
-    """Makes the plugins of one profile."""
+    """Builds the plugins of one profile."""
 
     profile: Profile
     handle: Beliefs
@@ -129,7 +129,7 @@ class _Making:
     meter: Meter | None
 
     def plugin(self, name: str) -> Plugin:
-        """The plugin called `name`, ready to be asked."""
+        """Build and check the plugin called `name`."""
         plugin = self._built(name)
         if name not in self.out_of_tree:
             return self.metered(plugin)
@@ -153,7 +153,7 @@ class _Making:
     def preemption(
         self, plans: PlanCache, tie_break: TieBreak, policy: PreemptionPolicy, shared: Shared
     ) -> DefaultPreemption | None:
-        """DefaultPreemption in its place in the framework, None if it is not asked after all."""
+        """Add DefaultPreemption to the framework; None if the framework does not call it."""
         framework, name = plans.framework, DefaultPreemption.name
         try:
             args = msgspec.convert(dict(self.profile.args.get(name, {})), DefaultPreemptionArgs)
@@ -165,11 +165,11 @@ class _Making:
         return made if any(plugin.name == name for plugin in framework.post_filters) else None
 
     def metered(self, plugin: Kind) -> Kind:
-        """`plugin`, whose time is taken if anybody wants to know."""
+        """`plugin`, wrapped to measure its durations if a meter is given."""
         return plugin if self.meter is None else self.meter.measured(plugin)
 
     def framework(self, plugins: list[tuple[Plugin, int]]) -> Framework:
-        """The framework that asks `plugins`."""
+        """The framework with `plugins`."""
         try:
             found = Framework(self.profile, plugins, self.handle)
         except PointError as cause:
@@ -179,7 +179,7 @@ class _Making:
         return found
 
     def policy(self, plugins: list[Plugin]) -> PreemptionPolicy:
-        """How preemption chooses, as `plugins` want it."""
+        """The preemption policy that `plugins` define."""
         try:
             return policy_of(plugins)
         except PluginFault as fault:

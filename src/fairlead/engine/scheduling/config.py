@@ -1,4 +1,4 @@
-"""SchedulerConfig: what a scheduler is configured with, beside its plugins' arguments."""
+"""SchedulerConfig: a scheduler's configuration, with profiles, extenders and queue settings."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fairlead.engine.scheduling.queue.backoff import BackoffConfig
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """`profiles` have distinct scheduler names; pods that name another one are not ours.
+    """`profiles` have distinct scheduler names; pods that name another one are ignored.
 
-    `cycle_time` is how long a scheduling cycle takes (ns): its decision is acted on that much later
-    than it is taken, and the next pod's turn comes no sooner. `out_of_tree` are plugins that
-    profiles may name beside Fairlead's own, or in place of them. `extenders` serve all profiles, in
-    the order in which they are asked. `meter` counts how long plugins take; it changes no decision.
+    `cycle_time` is how long a scheduling cycle takes (ns): its decision takes effect that much
+    later, and the next cycle starts no earlier. `out_of_tree` are plugins that profiles may use in
+    addition to Fairlead's own, or instead of them. `extenders` serve all profiles and are called in
+    order. `meter` measures plugin durations and changes no decision.
     """
 
     profiles: tuple[Profile, ...] = (Profile(),)

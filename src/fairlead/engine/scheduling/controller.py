@@ -1,10 +1,10 @@
 """Scheduler: the controller that schedules one pod at a time.
 
-    stimulus ──▶ handle: what changed moves pods in the queue; answers settle what was sent
-    deadline ──▶ handle_deadline: one pod's turn: schedule_one, then place it or fail it
+    stimulus ──▶ handle: changes move pods in the queue; outcomes complete earlier commands
+    deadline ──▶ handle_deadline: pop one pod, run schedule_one, then place it or fail it
 
-A cycle that asks extenders is suspended until they have answered. The next pod's turn comes when
-the cycle before has ended and the status patch that a failed cycle sent has been answered
+A cycle that calls extenders is suspended until they have answered. The next cycle starts when the
+previous one has ended and, if it failed, its status patch has been answered
 (upstream's loop waits for it, schedule_one.go: handleSchedulingFailure).
 """
 
@@ -54,7 +54,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(slots=True)
 class _Cycle:
-    """A scheduling cycle: begun at `started`, acted on at `ends`, None while it is not decided."""
+    """A scheduling cycle, begun at `started`; `ends` is None until it has decided."""
 
     queued: QueuedPod
     pod: PodInfo
@@ -65,7 +65,7 @@ class _Cycle:
 
 
 class Scheduler:
-    """See the module's docstring. `handle` and `handle_deadline` are the only entrances."""
+    """The scheduler. `handle` and `handle_deadline` are its only entry points."""
 
     issuer: ClassVar[Issuer] = SCHEDULER
 
@@ -77,7 +77,7 @@ class Scheduler:
         tie_break: TieBreak,
         start: Instant,
     ) -> None:
-        """`cluster` has applied a stimulus before it is handed to `handle`."""
+        """`cluster` must have applied a stimulus before `handle` gets it."""
         self._config = config
         self._cluster = cluster
         self._reporter = reporter
@@ -110,7 +110,7 @@ class Scheduler:
     # --- what happened ---------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Move pods in the queue; settle what was decided."""
+        """Move pods in the queue, and complete earlier commands."""
         match stimulus:
             case CommandSucceeded(command=Bind() as bind):
                 return self._bound(bind)
@@ -145,7 +145,7 @@ class Scheduler:
     # --- one pod's turn --------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """At once while a pod can be tried; else when a wait, a backoff or a flush is over."""
+        """Now if a pod can be tried; otherwise when the next wait, backoff or flush is over."""
         waiting = self._bindings.next_deadline()
         turn = self._next_turn()
         if waiting is None or turn is None:
@@ -153,13 +153,13 @@ class Scheduler:
         return min(waiting, turn)
 
     def _next_turn(self) -> Instant | None:
-        """None while the cycle in progress waits for extenders, or for its patch."""
+        """None while the current cycle waits for extenders or for its status patch."""
         if self._cycle is not None:
             return self._cycle.ends
         return None if self._blocked_by is not None else self.queue.next_deadline()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Go on with whoever waited; else end the cycle in progress, or begin one."""
+        """Continue a binding whose wait is over; otherwise end the current cycle, or begin one."""
         waiting = self._bindings.next_deadline()
         if waiting is not None and waiting <= now:
             commands = self._resume(now)
@@ -184,14 +184,14 @@ class Scheduler:
         return self._went_on(self._cycle, deliberation.begin(), now)
 
     def _went_on(self, cycle: _Cycle, questions: Sequence[Command], now: Instant) -> list[Command]:
-        """Ask on, or end the cycle when its time is over."""
+        """Send further extender calls, or end the cycle if its time is over."""
         if cycle.deliberation.decision is None:
             return list(questions)
         cycle.ends = now + self._config.cycle_time
         return self._end_cycle(now) if cycle.ends <= now else []
 
     def _extender_answered(self, call: CallExtender, answer: Answer, now: Instant) -> list[Command]:
-        """Go on with the cycle or the binding that asked."""
+        """Continue the cycle or the binding that called the extender."""
         if call.verb is ExtenderVerb.BIND:
             answered = self._bindings.extender_answered(call, answer)
             if isinstance(answered, PodBinding):
@@ -211,15 +211,15 @@ class Scheduler:
             return self._place(cycle, decision, now)
         assert decision is not None
         failure = self._as_of_now(cycle.pod, decision)
-        # The preemption is registered before the pod is queued again, which keeps it from being
-        # tried meanwhile; what it sends comes after (default_preemption.go: PostFilter).
+        # The preemption starts before the pod is queued again, so that PreEnqueue keeps it out of
+        # the active queue; its commands follow (default_preemption.go: PostFilter).
         making_room = [] if failure.room is None else self._make_room(cycle.pod, failure.room, now)
         commands = self._fail(cycle.queued, cycle.pod, failure, cycle.started, now)
         self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
         return [*failure.commands, *commands, *making_room]
 
     def _as_of_now(self, pod: PodInfo, failure: Failure) -> Failure:
-        """`failure`, without making room for a pod that is gone or bound since its turn came."""
+        """`failure`, without preemption if the pod was deleted or bound during its cycle."""
         known = self._cluster.pods.get(pod.key)
         if known is None:
             return vanished(pod, failure)
@@ -231,7 +231,7 @@ class Scheduler:
         attempt = cycle.queued.attempts
         known = self._cluster.pods.get(pod.key)
         if known is not None and known.id == pod.id and known.pod.spec.node_name:
-            self.queue.settle(cycle.queued)  # bound by somebody else while its cycle went on
+            self.queue.settle(cycle.queued)  # bound by another scheduler during its cycle
             return []
         self.nominator.withdraw(pod.uid)
         binding = PodBinding(
@@ -258,7 +258,7 @@ class Scheduler:
         return answer
 
     def _resume(self, now: Instant) -> list[Command] | None:
-        """Act on every wait that is over; None if there is none."""
+        """Continue every binding whose wait is over; None if there is none."""
         commands: list[Command] | None = None
         for binding, answer in self._bindings.resume(now):
             if not isinstance(answer, BindingRefused):
@@ -272,10 +272,10 @@ class Scheduler:
     # --- failures --------------------------------------------------------------------------
 
     def _refused(self, refused: BindingRefused, now: Instant) -> list[Command]:
-        """A placement came to nothing; the room it took wakes whoever waits for some.
+        """Fail a placement that was refused; wake the pods that wait for the room it took.
 
-        Not the pod itself, unless it met with an error: what refused it would refuse it again
-        (schedule_one.go: handleBindingCycleError).
+        The pod itself is not woken, except after an error, because the same plugin would refuse it
+        again (schedule_one.go: handleBindingCycleError).
         """
         binding, status = refused.binding, refused.status
         event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, binding.pod, None)
@@ -298,11 +298,11 @@ class Scheduler:
         *,
         is_binding: bool = False,
     ) -> list[Command]:
-        """Put the pod back, and say why (schedule_one.go: handleSchedulingFailure)."""
+        """Requeue the pod and report why (schedule_one.go: handleSchedulingFailure)."""
         self._report_failure(queued, tried, failure, started, now, is_binding=is_binding)
         known = self._cluster.pods.get(tried.key)
         if known is not None and (known.id != tried.id or known.pod.spec.node_name):
-            self.queue.settle(queued)  # bound by somebody else, or another pod by now
+            self.queue.settle(queued)  # bound by another scheduler, or replaced
             return []
         pod = known or tried
         if known is None:
@@ -341,7 +341,7 @@ class Scheduler:
         )
 
     def _nominate(self, pod: PodInfo, node: str | None) -> None:
-        """None keeps an earlier nomination, as the most recent one of its node."""
+        """Nominate `node`; None renews the earlier nomination as its node's most recent."""
         wanted = nomination_of(pod) if node is None else node
         if wanted:
             self.nominator.nominate(pod, wanted)

@@ -1,16 +1,16 @@
 """schedule_one: one pod's scheduling cycle, up to the decision.
 
-    1 snapshot    the columns as they are; nothing changes while a cycle decides
+    1 snapshot    the node columns; they do not change while a cycle decides
     2 filter      find_nodes_that_fit
-    3 nominated   a node promised to the pod is taken without looking at the others
-    4 sample      no more nodes than configuration asks for
-    5 extenders   what they leave of the nodes that fit
+    3 nominated   if the pod's nominated node fits, take it without evaluating the others
+    4 sample      limit the number of nodes, if configured
+    5 extenders   remove the nodes that extenders reject
     6 score       best_positions, unless one node is left
-    7 select      the tie-break picks among equals
-    8 post-filter where no node fits: make room
+    7 select      the tie-break picks among the best
+    8 post-filter if no node fits: try preemption
 
-Where extenders have a say the cycle is suspended until they have answered (`Consultation`). What
-happens meanwhile is not seen by it, except that a node which is gone cannot be chosen.
+The cycle is suspended while extenders answer (`Consultation`). It does not see changes that arrive
+meanwhile, except that a deleted node cannot be chosen.
 upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
 """
 
@@ -44,7 +44,7 @@ NODES_GONE: Final = "the nodes that fit were gone before the extenders had answe
 
 
 class Placement(Struct, frozen=True):
-    """The pod goes to `node`, chosen `via` "nominated", "single" or "score" among `equals`."""
+    """`node` was chosen; `via` is "nominated", "single", or "score" among `equals`."""
 
     node: NodeInfo
     state: CycleState
@@ -55,10 +55,11 @@ class Placement(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The pod goes nowhere; `rejections` is the part of the message that counts the nodes.
+    """No node was chosen; `rejections` is the part of the message that counts the nodes.
 
-    `plugins` rejected it. `room` is what a PostFilter found: its victims and nomination.
-    `is_error` tells a failure of ours from a verdict on the pod. `commands` are a PostFilter's.
+    `plugins` rejected the pod. `room` is what a PostFilter found: victims and a nomination.
+    `is_error` marks an internal error, as opposed to an unschedulable pod. `commands` are the
+    PostFilter's.
     """
 
     message: str
@@ -74,7 +75,7 @@ Decision = Placement | Failure
 
 
 def vanished(pod: PodInfo, failure: Failure) -> Failure:
-    """`failure`, where the pod was deleted while its cycle went on: preemption does not find it.
+    """`failure` of a pod that was deleted during its cycle, which makes preemption fail.
 
     upstream: framework/preemption/preemption.go: Preempt
     """
@@ -85,14 +86,14 @@ def vanished(pod: PodInfo, failure: Failure) -> Failure:
 
 
 def refusal(status: Status) -> Failure:
-    """A placement that a plugin refused: to users, that one node did not take the pod."""
+    """The failure after a plugin refused a placement; the message counts one rejected node."""
     if not status.is_rejected:
         return Failure(status.message, is_error=True)
     return Failure(f"0/1 nodes are available:{histogram(iter([(status, 1)]))}", (status.plugin,))
 
 
 def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Consultation[Decision]:
-    """Decide about `pod`; changes nothing but what `served` and `tie_break` count."""
+    """Decide about `pod`; changes only the counters of `served` and `tie_break`."""
     if not served.framework.cluster.table.count:
         return Failure(NO_NODES)
     found = find_nodes_that_fit(served.plans, pod)
@@ -139,7 +140,7 @@ def _select(
     asked: list[ExtenderCalls],
     tie_break: TieBreak,
 ) -> Consultation[Decision]:
-    """Choose among the `feasible` nodes that are left."""
+    """Choose among the remaining `feasible` nodes."""
     plan = found.plan
     if feasible == 1:
         best, via = found.positions(), "single"

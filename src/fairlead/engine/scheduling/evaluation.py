@@ -1,8 +1,7 @@
-"""Evaluation: one pod against the whole cluster, with every verdict spelled out.
+"""evaluate: evaluates one pod on every node, and keeps every verdict and score.
 
-The same functions as the scheduling cycle, asked for everything: what `fairlead explain` shows and
-`fairlead conformance` compares. Nothing is decided here and nothing changes. All nodes are looked
-at, whether or not the configuration wants that.
+It calls the same functions as the scheduling cycle, without limits on the number of nodes, for
+`fairlead explain` and `fairlead conformance`. It decides nothing and changes nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LEFT_OUT = unschedulable("left out without a reason").by(REJECTOR)
 
 @dataclass(slots=True)
 class PreemptionEvaluation:
-    """What preemption would do. `nominated` are the nodes that no rule tells apart."""
+    """What preemption would do. `nominated` are the nodes that all rules rate equal."""
 
     ineligible: str = ""
     potential_nodes: list[str] = field(default_factory=list)
@@ -55,13 +54,13 @@ class RoomEvaluation:
 
 @dataclass(slots=True)
 class Evaluation:
-    """Everything about one pod in one cluster.
+    """Every verdict about one pod in one cluster.
 
-    `verdicts` has an entry per node, None where the pod fits; `score_error` is set where a plugin
-    or an extender failed and the cycle with it. `scores` are normalised (0..100,
-    before the weight) and cover the feasible nodes, as `totals` and `best` do. `via` says how the
-    node would be chosen among `choices`: "nominated", "single" or "score". `room` is set
-    where no node fits and a PostFilter would make room.
+    `verdicts` has an entry per node, None if the pod fits; `score_error` is set if a plugin or an
+    extender failed, which fails the cycle. `scores`, `totals` and `best` cover the feasible nodes;
+    scores are normalised (0..100, before the weight). `via` says how the node would be chosen among
+    `choices`: "nominated", "single" or "score". `room` is set if no node fits and a PostFilter
+    would make room.
     """
 
     gated: Status | None = None
@@ -85,14 +84,14 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class _Advice:
-    """The extenders to be asked about the pod, and how they are reached."""
+    """The extenders to call for the pod, and the function that calls them."""
 
     asked: Sequence[ExtenderCalls] = ()
     ask: Ask | None = None
 
 
 def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation:
-    """Evaluate `pod` as if its turn had come now; extenders are left alone without `ask`."""
+    """Evaluate `pod` as if it were scheduled now; without `ask` no extender is called."""
     result = Evaluation()
     table = served.framework.cluster.table
     result.gated = served.framework.run_pre_enqueue(pod)
@@ -114,7 +113,7 @@ def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation
 
 
 def _judge(result: Evaluation, found: Feasibility, advice: _Advice) -> Status | None:
-    """Plugins have spoken, extenders are asked now; the ERROR of one of all these."""
+    """Add the extenders' verdicts to those of the plugins; return the ERROR of any of them."""
     broken = found.error()
     if broken is not None:
         _fill_verdicts(result, found)

@@ -1,7 +1,7 @@
-"""What is written about a failed attempt.
+"""The event and status patch after a failed attempt.
 
-upstream: schedule_one.go: handleSchedulingFailure. The event is recorded on every attempt, the
-status is patched only where something in it changes.
+upstream: schedule_one.go: handleSchedulingFailure. Every attempt records the event; the status is
+patched only if it changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SCHEDULER_ERROR: Final = "SchedulerError"
 
 
 def failure_event(pod: PodInfo, message: str) -> RecordEvent:
-    """FailedScheduling."""
+    """The event FailedScheduling."""
     return RecordEvent(
         regarding=pod.ref,
         type="Warning",
@@ -32,7 +32,7 @@ def failure_event(pod: PodInfo, message: str) -> RecordEvent:
 def failure_patch(
     pod: PodInfo, reason: str, message: str, nominated_node: str | None
 ) -> list[Command]:
-    """The status patch, or nothing if it would change nothing.
+    """The status patch, or nothing if the status would not change.
 
     `nominated_node` None leaves nominatedNodeName as it is, "" removes it.
     """
@@ -52,7 +52,7 @@ def failure_patch(
 
 
 def bound_event(pod: PodInfo, node: str) -> RecordEvent:
-    """Scheduled."""
+    """The event Scheduled."""
     return RecordEvent(
         regarding=pod.ref,
         type="Normal",

@@ -1,6 +1,6 @@
 """find_nodes_that_fit: which nodes can take the pod, and why the others cannot.
 
-upstream: pkg/scheduler/schedule_one.go: findNodesThatFitPod. Every node is looked at.
+upstream: pkg/scheduler/schedule_one.go: findNodesThatFitPod. All nodes are evaluated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
-    """All verdicts for `pod`, beside those who were promised a node."""
+    """All verdicts for `pod`, with nominated pods counted on their nodes."""
     found = ask_about_nodes(plans, pod)
     if found.rejected is None:
         found.codes = count_promised_room(plans, pod, found.plan, found.state, found.codes)
@@ -22,7 +22,7 @@ def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
 
 
 def _blame_for_nominated(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
-    """Name whoever rejects the pod's nominated node among those who exclude the other nodes.
+    """Add the plugin that rejects the pod's nominated node to those that exclude the other nodes.
 
     Upstream tries that node first and shares the set of plugins between the two texts
     (schedule_one.go: evaluateNominatedNode).

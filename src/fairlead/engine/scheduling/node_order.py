@@ -1,8 +1,7 @@
-"""NodeOrder: the order in which upstream looks at nodes: zone by zone in turns.
+"""NodeOrder: upstream's node order, round-robin over the zones.
 
-Zones stand in the order in which their first node came, the nodes of each in the order in which
-they came there; then one of each zone after the other, so that any stretch of the list is spread
-over the zones.
+Zones are ordered by when their first node was added, the nodes of a zone by when they were added.
+The list takes one node of each zone in turn, so that any stretch of it is spread over the zones.
 upstream: pkg/scheduler/backend/cache/node_tree.go
 """
 
@@ -25,10 +24,10 @@ Zone = tuple[str, str]
 
 
 class NodeOrder:
-    """Follows `table`; built on first use."""
+    """The node order of `table`; built on first use."""
 
     def __init__(self, table: NodeTable) -> None:
-        """Nothing is read yet."""
+        """Start without reading `table`."""
         self._table = table
         self._position = -1
         self._zones: dict[Zone, dict[str, int]] = {}
@@ -51,7 +50,7 @@ class NodeOrder:
         return self._rows
 
     def _move(self, row: int) -> bool:
-        """Put the node in `row` where it belongs; whether anything changed."""
+        """Update the zone and position of the node in `row`; return whether anything changed."""
         now = self._identity(row)
         before = self._placed.get(row)
         if now == before:

@@ -1,9 +1,8 @@
-"""NodeRotation: looking at enough nodes instead of all, where configuration asks for that.
+"""NodeRotation: limits the search for feasible nodes (percentageOfNodesToScore).
 
-Upstream stops looking once it has found enough nodes that fit, and starts the next pod's search
-where this one ended. Fairlead looks at every node unless percentageOfNodesToScore is set, and then
-does as upstream with `parallelism: 1` (what upstream's threads look at beyond that depends on how
-they race).
+Upstream stops once it has found enough feasible nodes, and starts the next pod's search where this
+one ended. Fairlead evaluates every node unless percentageOfNodesToScore is set; then it does as
+upstream with `parallelism: 1`. (How many more nodes upstream's threads evaluate depends on a race.)
 upstream: pkg/scheduler/schedule_one.go: findNodesThatPassFilters, numFeasibleNodesToFind
 """
 
@@ -24,7 +23,7 @@ _PERCENTAGE_MIN: Final = 5
 
 
 def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
-    """How many nodes that fit are enough among `nodes`; ADAPTIVE: the more, the fewer percent."""
+    """How many feasible nodes are enough; with ADAPTIVE the percentage falls with `nodes`."""
     if nodes < _NODES_MIN:
         return nodes
     if percentage == ADAPTIVE:
@@ -33,7 +32,7 @@ def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
 
 
 class NodeRotation:
-    """Where the next search starts; one for all profiles of a scheduler."""
+    """The start of the next search, shared by all profiles of a scheduler."""
 
     def __init__(self, table: NodeTable) -> None:
         """Start with the first node."""
@@ -42,7 +41,7 @@ class NodeRotation:
         self._start = 0
 
     def narrow(self, found: Feasibility, percentage: int) -> None:
-        """Leave enough feasible nodes in `found`, and go on from there next time."""
+        """Reduce `found` to enough feasible nodes, and move the start of the next search."""
         positions = self._positions(found)
         if not len(positions):
             return
@@ -51,13 +50,13 @@ class NodeRotation:
         fitting = np.flatnonzero(found.codes[turned] == 0)
         looked_at = len(positions)
         if len(fitting) > wanted:
-            # Upstream notices that it has enough when it finds one more.
+            # Upstream notices that it has enough only when it finds one more.
             looked_at = int(fitting[wanted])
             found.keep(turned[fitting[:wanted]])
         self._start = (self._start + looked_at) % max(self._table.count, 1)
 
     def _positions(self, found: Feasibility) -> Rows:
-        """Where in the plan the nodes stand that are looked at, in upstream's order."""
+        """The plan positions of the nodes to evaluate, in upstream's order."""
         rows = self._order.rows()
         if found.plan.node_names is not None:
             at = {row: position for position, row in enumerate(found.plan.rows.tolist())}

@@ -1,11 +1,10 @@
-"""Room promised to others: on such nodes a pod must fit beside whoever was nominated there.
+"""Verdicts on nodes with nominated pods, beside which a pod must fit.
 
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes at once.
 
-The verdict on a promised node depends on the pod's shape and priority, the node, and who is
-nominated there; it is kept until one of these changes, as long as no Filter looks beyond the node.
-The node promised to the pod itself is judged anew each time, since the pod does not count as its
-own rival.
+The verdict depends on the pod's shape and priority, the node, and the pods nominated to it. It is
+cached until one of these changes, unless a Filter looks beyond the node. The pod's own nominated
+node is evaluated every time, because the pod does not count against itself.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ _NOT_PROMISED: Final = -2
 class PromisedVerdicts:
     """The verdicts for one shape and priority: codes of the plan by position.
 
-    `codes` has an entry per position, _NOT_PROMISED where the verdict is anybody's.
+    `codes` has an entry per position; _NOT_PROMISED where no pod is nominated.
     """
 
     def __init__(self, plan: ShapePlan) -> None:
-        """Nothing is known yet; good for as long as `plan` is."""
+        """Start without verdicts; valid as long as `plan` is."""
         self.plan = plan
         self.codes = _nothing_promised(plan)
         self._dirty: dict[str, None] = {}
         self._nominations = self._pods = self._nodes = -1
 
     def refresh(self, plans: PlanCache, pod: PodInfo, state: CycleState) -> None:
-        """Judge anew every promised node about which something changed."""
+        """Evaluate again every nominated node that changed."""
         for name in self._changed(plans):
             self._dirty[name] = None
         own = plans.framework.nominator.node_of(pod.uid)
@@ -81,7 +80,7 @@ class PromisedVerdicts:
 def judge(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, name: str
 ) -> int | None:
-    """The code of the node called `name` for `pod`; None where nobody else was promised it."""
+    """The code of the node `name` for `pod`; None if no other pod is nominated to it."""
     node = plan.table.find(name)
     framework = plans.framework
     if node is None or not framework.nominator.rivals_on(name, pod):
@@ -93,7 +92,7 @@ def judge(
 def count_promised_room(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
 ) -> Codes:
-    """`codes` with the verdicts on promised nodes put in; the same array if none is promised."""
+    """`codes` with the verdicts on nominated nodes; the same array if there are none."""
     nominator = plans.framework.nominator
     if not nominator:
         return codes
@@ -108,7 +107,7 @@ def count_promised_room(
         if own is not None:
             promised = promised.copy()
             _judge_all(plans, pod, plan, state, [own.name], promised)
-    # A row without a node, or that PreFilter left out, stays what it is.
+    # Rows without a node, and rows that PreFilter excluded, keep their code.
     return np.where((promised == _NOT_PROMISED) | (codes < 0), codes, promised)
 
 
@@ -124,7 +123,7 @@ def _judge_all(
     names: Iterable[str],
     promised: Codes,
 ) -> None:
-    """Write the verdicts on the nodes called `names` into `promised`."""
+    """Write the verdicts on the nodes `names` into `promised`."""
     for name in names:
         node = plan.table.find(name)
         at = plan.position(node.row) if node is not None else None

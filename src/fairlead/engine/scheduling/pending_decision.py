@@ -1,9 +1,9 @@
-"""Deliberation: a scheduling cycle's decision in the making.
+"""Deliberation: runs a scheduling cycle's generator until it has decided.
 
-    begin ──▶ asking ──all answered──▶ asking again ──▶ … ──▶ decided
-       └────────────────────────────────────────────────────────┘
+    begin ──▶ calling ──all answered──▶ calling again ──▶ … ──▶ decided
+       └──────────────────────────────────────────────────────────┘
 
-A cycle that asks nobody is decided at once.
+A cycle that calls no extender is decided at once.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from fairlead.engine.scheduling.extender.consultation import Answer, Consultatio
 
 
 class Deliberation:
-    """`decision` is None while extenders are being asked."""
+    """`decision` is None while extender calls are open."""
 
     def __init__(self, consultation: Consultation[Decision]) -> None:
-        """Nothing has happened yet."""
+        """Start before the first step of `consultation`."""
         self._consultation = consultation
         self._asked: tuple[CallExtender, ...] = ()
-        self._answers: dict[int, Answer] = {}  # by place among the questions
+        self._answers: dict[int, Answer] = {}  # by index among the calls
         self.decision: Decision | None = None
 
     def begin(self) -> Sequence[Command]:
-        """Decide as far as possible without asking; the questions."""
+        """Run to the first extender calls and return them; none if it has decided."""
         try:
             self._asked = next(self._consultation)
         except StopIteration as end:
@@ -35,9 +35,9 @@ class Deliberation:
         return self._asked
 
     def answer(self, answer: Answer) -> Sequence[Command] | None:
-        """Go on once all questions are answered; None if the answer is to nothing asked here.
+        """Continue once all calls are answered; None if `answer` is not to one of them.
 
-        Two cycles may ask the same, so answers are told apart by the command itself.
+        Two cycles may send equal calls, so answers are matched by the identity of the command.
         """
         place = next((i for i, call in enumerate(self._asked) if call is answer.command), None)
         if place is None:

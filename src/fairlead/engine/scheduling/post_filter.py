@@ -1,4 +1,4 @@
-"""Running the PostFilter plugins when no node fits; extenders look through what they find.
+"""Runs the PostFilter plugins if no node fits, and the extenders' preempt verb on the result.
 
 upstream: framework/runtime/framework.go: RunPostFilterPlugins
 """
@@ -23,9 +23,9 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class PostFilterOutcome:
-    """`result` is the answer that counts; `message` goes into the text when nothing was found.
+    """`result` is the answer that counts; `message` is the text if nothing was found.
 
-    `commands` are those of all that were asked.
+    `commands` are those of all plugins that ran.
     """
 
     status: Status
@@ -41,9 +41,9 @@ def run_post_filters(
     diagnosis: Diagnosis,
     asked: Sequence[ExtenderCalls] = (),
 ) -> Consultation[PostFilterOutcome]:
-    """Ask in order; reasons are joined.
+    """Run the plugins in order, and join their reasons.
 
-    A success ends it, an error does, and so does a plugin that is sure that nothing will help.
+    Stops at a success, at an error, and at a plugin that returns UnschedulableAndUnresolvable.
     """
     found.state.write(found)
     reasons: list[str] = []

@@ -22,7 +22,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(slots=True)
 class Prioritization:
-    """Totals of the feasible nodes at `positions` of the plan, and what they are made of."""
+    """Totals of the feasible nodes at `positions` of the plan, with the scores they are made of."""
 
     positions: Rows
     totals: Scores
@@ -39,7 +39,7 @@ class Prioritization:
 def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows | Status:
     """The positions of the best nodes; an ERROR status if a plugin failed.
 
-    Where only cached scores make a difference, the plan's totals are searched as they are.
+    If only cached scores differ, the plan's totals are searched directly.
     """
     plan = found.plan
     failure = _broken(found)
@@ -53,10 +53,11 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows |
 
 
 def _highest(totals: Scores, found: Feasibility) -> Rows:
-    """Where the highest of `totals` is among the feasible nodes; there is at least one.
+    """The positions of the highest of `totals` among the feasible nodes, at least one.
 
-    The nodes that are best of all are mostly feasible, so they are tried first. (There is less
-    around `reduce` and `nonzero` than `max` and `flatnonzero` have, which shows at this place.)
+    The nodes with the highest totals of all are usually feasible, so they are tried first.
+    (`reduce` and `nonzero` have less overhead than `max` and `flatnonzero`, which is measurable
+    here.)
     """
     is_best = totals == np.maximum.reduce(totals)
     if not found.is_cached:
@@ -70,7 +71,7 @@ def _highest(totals: Scores, found: Feasibility) -> Rows:
 
 
 def prioritize(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
-    """The feasible nodes with their scores, as far as these differ."""
+    """The feasible nodes with their scores, without plugins that score all nodes alike."""
     failure = _broken(found)
     if failure is not None:
         return Prioritization(found.positions(), np.zeros(0, np.int64), failure)
@@ -82,14 +83,14 @@ def _broken(found: Feasibility) -> Status | None:
 
 
 def _asked(found: Feasibility, pod: PodInfo) -> list[ScorePoint]:
-    """The plugins whose scores are not kept and may make a difference."""
+    """The plugins whose scores are not cached and may differ between nodes."""
     return [point for point in found.plan.split.cluster_scorers if not point.scores_alike(pod)]
 
 
 def _prioritize(
     plans: PlanCache, pod: PodInfo, found: Feasibility, asked: list[ScorePoint]
 ) -> Prioritization:
-    """Score the feasible nodes, as far as the scores differ."""
+    """Score the feasible nodes with the plugins `asked` and the cached scores."""
     plan = found.plan
     positions = found.positions()
     result = Prioritization(positions, plan.total[positions])

@@ -1,6 +1,6 @@
-"""Extenders: servers that have a say in filtering, scoring, preemption and binding.
+"""Extenders: HTTP servers that take part in filtering, scoring, preemption and binding.
 
-Law: nothing here waits. A question leaves as a `CallExtender`; whoever asked is suspended (a
-`Consultation`) and goes on with the answer.
+Law: nothing here blocks. A call leaves as a `CallExtender` command; the calling generator (a
+`Consultation`) is suspended and continues with the answer.
 upstream: pkg/scheduler/extender.go
 """

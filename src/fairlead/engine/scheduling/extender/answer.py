@@ -1,4 +1,4 @@
-"""What an extender's answer says, or why it says nothing.
+"""read_answer: decodes an extender's answer, or says why the call failed.
 
 upstream: pkg/scheduler/extender.go: send, Filter, Prioritize, convertToVictims
 """
@@ -17,11 +17,11 @@ Message = TypeVar("Message")
 
 
 class ExtenderError(Exception):
-    """An extender failed; `str()` is what the pod's message says about it."""
+    """An extender failed; `str()` is the text for the pod's message."""
 
 
 def read_answer(asker: ExtenderCalls, answer: Answer, form: type[Message]) -> Message:
-    """The message in what `asker` was answered. Raises ExtenderError."""
+    """Decode `answer` to a call of `asker`. Raises ExtenderError."""
     if isinstance(answer, CommandFailed):
         raise ExtenderError(answer.message)
     url = answer.command.url

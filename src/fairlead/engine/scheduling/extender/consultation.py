@@ -1,7 +1,7 @@
-"""Consultation: a decision that may stop to ask extenders.
+"""Consultation: a generator that decides and may call extenders on the way.
 
-A generator: it yields questions that may be asked side by side, is sent their answers in the same
-order, and returns what it came to.
+It yields calls that may run in parallel, receives their answers in the same order, and returns its
+result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Consultation = Generator[Questions, Answers, Result]
 def settle(
     consultation: Consultation[Result], ask: Callable[[CallExtender], Answer] | None = None
 ) -> Result:
-    """What `consultation` comes to when `ask` answers at once; without it, nothing may be asked."""
+    """Run `consultation` with `ask`, which answers at once; without `ask` it must make no calls."""
     try:
         questions = next(consultation)
         while True:

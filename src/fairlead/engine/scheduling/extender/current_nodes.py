@@ -1,7 +1,7 @@
-"""still_there: a consultation that does not lose the ground under its feet.
+"""still_there: removes nodes that are deleted while extenders answer.
 
-While extenders think, nodes may go, and others take over their rows. A decision goes on with the
-nodes that it began with, as far as they are still there; those that come it does not see.
+While a cycle is suspended, nodes may be deleted and others may take over their rows. The decision
+continues with those of its nodes that still exist; it ignores new ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fairlead.engine.state.node_info import NodeInfo
 
 
 def still_there(consultation: Consultation[Result], found: Feasibility) -> Consultation[Result]:
-    """`consultation`, with whoever has gone taken out of `found` after every question."""
+    """Run `consultation`; after every answer, remove deleted nodes from `found`."""
     table = found.plan.table
     present = {node.row: node for node in table.nodes()}
     seen = table.node_log.position

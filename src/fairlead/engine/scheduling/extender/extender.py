@@ -1,4 +1,4 @@
-"""Extender: one configured extender, and the questions that can be put to it.
+"""Extender: the configuration of an extender, and the calls that can be made to it.
 
 upstream: pkg/scheduler/apis/config/types.go: Extender; pkg/scheduler/extender.go: HTTPExtender
 """
@@ -20,7 +20,7 @@ TIMEOUT_DEFAULT: Final = seconds(5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtenderTls:
-    """How an extender proves who it is, and the scheduler to it; PEM, as data or in files."""
+    """Certificates and keys between scheduler and extender; PEM, as data or in files."""
 
     insecure: bool = False
     server_name: str = ""
@@ -34,11 +34,11 @@ class ExtenderTls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extender:
-    """`url_prefix` and a verb make an address; without the verb it has no say in the matter.
+    """`url_prefix` and a verb form an address; an extender without a verb is not called for it.
 
-    `timeout` (ns) is for a whole call. A `node_cache_capable` extender is told names only. With
-    `managed_resources` it is asked only about pods that want one of them. An `ignorable` one that
-    fails is passed over.
+    `timeout` (ns) is for a whole call. A `node_cache_capable` extender receives only node names.
+    One with `managed_resources` is called only for pods that request one of them. Failures of an
+    `ignorable` extender are ignored.
     """
 
     url_prefix: str
@@ -55,7 +55,7 @@ class Extender:
     tls: ExtenderTls | None = None
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """Whether the extender is asked about `pod`."""
+        """Whether the extender is called for `pod`."""
         if not self.managed_resources:
             return True
         spec = pod.pod.spec
@@ -72,26 +72,26 @@ class Extender:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderCalls:
-    """Puts questions about one pod to the extender at `place` of the configuration."""
+    """Builds the calls about one pod to the extender at index `place` of the configuration."""
 
     place: int
     extender: Extender
     pod: PodInfo
 
     def filter(self, nodes: Sequence[str]) -> CallExtender:
-        """Which of `nodes` are fit?"""
+        """Which of `nodes` pass the filter?"""
         return self._about_nodes(ExtenderVerb.FILTER, self.extender.filter_verb, nodes)
 
     def prioritize(self, nodes: Sequence[str]) -> CallExtender:
-        """How good are `nodes`?"""
+        """What are the scores of `nodes`?"""
         return self._about_nodes(ExtenderVerb.PRIORITIZE, self.extender.prioritize_verb, nodes)
 
     def bind(self, node: str) -> CallExtender:
-        """Would you bind the pod to `node`?"""
+        """Bind the pod to `node`."""
         return self._about_nodes(ExtenderVerb.BIND, self.extender.bind_verb, (node,))
 
     def preempt(self, candidates: Sequence[Candidate]) -> CallExtender:
-        """On which of `candidates` may whom be preempted?"""
+        """Which of `candidates` are acceptable, and with which victims?"""
         return CallExtender(
             extender=self.place,
             verb=ExtenderVerb.PREEMPT,
@@ -118,7 +118,7 @@ def _victims(candidate: Candidate) -> NodeVictims:
 
 
 def askers(extenders: Sequence[Extender], pod: PodInfo) -> list[ExtenderCalls]:
-    """Who is asked about `pod`, in order."""
+    """The extenders to call for `pod`, in order."""
     return [
         ExtenderCalls(place, extender, pod)
         for place, extender in enumerate(extenders)

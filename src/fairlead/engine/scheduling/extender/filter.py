@@ -1,7 +1,7 @@
-"""Which of the nodes that fit the extenders leave.
+"""Extender filters: which of the feasible nodes the extenders accept.
 
-They are asked one after the other, each about what the one before has left. A node that is not
-left has the reason that the extender gives, or none.
+They are called one after the other, each with the nodes that the previous one accepted. A rejected
+node has the reason that the extender gives, or none.
 upstream: pkg/scheduler/schedule_one.go: findNodesThatPassExtenders; extender.go: Filter
 """
 
@@ -20,7 +20,7 @@ from fairlead.engine.scheduling.extender.consultation import Answer, Consultatio
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls
 from fairlead.engine.state.node_info import NodeInfo
 
-# What wakes a pod that extenders rejected: everything, since they cannot say.
+# Every event wakes a pod that extenders rejected, because extenders register no events.
 # upstream: framework/types.go: ExtenderName
 REJECTOR: Final = "Extender"
 
@@ -30,7 +30,7 @@ Verdicts = dict[str, Status]
 def pass_extenders(
     asked: Sequence[ExtenderCalls], found: Feasibility
 ) -> Consultation[Status | None]:
-    """Take out of `found` what the extenders reject; the ERROR of one that fails."""
+    """Remove from `found` what the extenders reject; return the ERROR of one that fails."""
     if not asked:
         return None
     nodes = found.nodes()
@@ -39,7 +39,7 @@ def pass_extenders(
         return outcome
     left, verdicts = outcome
     plan, table = found.plan, found.plan.table
-    # A node may have gone while the extender thought.
+    # a node may have been deleted during the call
     there = (node for node in left if table.find(node.name) is node)
     positions = [plan.position(node.row) for node in there]
     judged = {}
@@ -57,7 +57,7 @@ def pass_extenders(
 def passes_extenders(
     asked: Sequence[ExtenderCalls], node: NodeInfo, found: Feasibility
 ) -> Consultation[bool]:
-    """Whether all extenders leave the one `node`; not if one of them fails.
+    """Whether all extenders accept the one `node`; False if one of them fails.
 
     upstream: schedule_one.go: evaluateNominatedNode
     """
@@ -107,7 +107,7 @@ def _read(
 
 
 def _names(asker: ExtenderCalls, result: FilterResult) -> Iterator[str]:
-    """The nodes that are left, in whichever form they are given."""
+    """The names of the accepted nodes, whichever form the answer has."""
     if asker.extender.node_cache_capable and result.node_names is not None:
         yield from result.node_names
     elif result.nodes is not None:

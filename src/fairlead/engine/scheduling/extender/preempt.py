@@ -1,8 +1,8 @@
-"""Which candidates for preemption the extenders leave, and with which victims.
+"""Extender preemption: which candidates the extenders accept, and with which victims.
 
-They are asked one after the other, each about what the one before has left. An extender may give
-up other pods than those proposed, as long as they are on the node and less important than the
-preemptor.
+They are called one after the other, each with the candidates that the previous one accepted. An
+extender may return other victims than those proposed, as long as they are on the node and have a
+lower priority than the preemptor.
 upstream: framework/preemption/preemption.go: callExtenders; extender.go: ProcessPreemption
 """
 
@@ -60,7 +60,7 @@ def _candidate(node: NodeInfo, pods: list[PodInfo], victims: MetaVictims) -> Can
 
 
 def _victim(asker: ExtenderCalls, node: NodeInfo, uid: str) -> PodInfo:
-    """The pod with `uid` on `node`, which an extender wants to give up."""
+    """The pod with `uid` on `node`, which an extender returned as a victim."""
     claim = f"extender: {asker.extender.url_prefix} claims to preempt pod (UID: {uid})"
     found = next((pod for pod in node.pods.values() if pod.uid == uid), None)
     if found is None:

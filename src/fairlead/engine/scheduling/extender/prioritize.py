@@ -1,7 +1,7 @@
-"""What the extenders think of the nodes that are left.
+"""Extender scores: adds the extenders' scores to those of the plugins.
 
-All are asked at once. Their scores of 0..10 count ten times their weight beside the plugins'; one
-that fails gives none.
+All extenders are called in parallel. Their scores of 0..10 count ten times their weight; one that
+fails adds nothing.
 upstream: pkg/scheduler/schedule_one.go: prioritizeNodes; extender.go: Prioritize
 """
 
@@ -39,7 +39,7 @@ def best_with_extenders(
     names = [node.name for node in nodes]
     given = yield from ask_for_scores(asked, names)
     totals = with_extenders(dict(zip(names, ranked.totals.tolist(), strict=True)), given)
-    there = [table.find(node.name) is node for node in nodes]  # some may be gone by now
+    there = [table.find(node.name) is node for node in nodes]  # some may be deleted by now
     ranked.positions = ranked.positions[there]
     ranked.totals = np.array([totals[name] for name in names], np.int64)[there]
     return ranked.best if len(ranked.positions) else ranked.positions
@@ -48,7 +48,7 @@ def best_with_extenders(
 def ask_for_scores(
     asked: Sequence[ExtenderCalls], names: Sequence[str]
 ) -> Consultation[list[tuple[ExtenderCalls, dict[str, int]]]]:
-    """What each extender that scores gives the nodes `names`, on the plugins' scale of 0..100."""
+    """The scores of each scoring extender for the nodes `names`, scaled to 0..100."""
     scorers = [asker for asker in asked if asker.extender.prioritize_verb]
     if not scorers:
         return []
@@ -73,7 +73,7 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 def with_extenders(
     totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
-    """`totals` by node, and what the extenders add to them; 64 bits, whatever they may claim."""
+    """`totals` by node plus the extenders' scores, in 64 bits whatever they return."""
     totals = dict(totals)
     for asker, scores in given:
         for name in totals:

@@ -1,4 +1,4 @@
-"""Making room: which pods of lower priority give way to a pod that fits nowhere.
+"""Preemption: evicts pods of lower priority for a pod that fits nowhere.
 
     eligibility → candidates (dry run on every node where it might help) → pick_one_node → execution
 

@@ -19,10 +19,10 @@ _BOTH_ZERO: Final = "cannot be zero at the same time as minCandidateNodesAbsolut
 class DefaultPreemptionArgs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """Where neither is set, every node is tried, and the best of all is taken.
+    """If neither is set, every node is evaluated, and the best of all is taken.
 
-    Upstream tries until it has `min_candidate_nodes_percentage` of the nodes, or
-    `min_candidate_nodes_absolute` if that is more, because trying costs time.
+    Upstream stops at `min_candidate_nodes_percentage` of the nodes, or at
+    `min_candidate_nodes_absolute` if that is more, to save time.
     """
 
     min_candidate_nodes_percentage: int | None = None
@@ -42,13 +42,13 @@ class DefaultPreemptionArgs(
 
     @property
     def are_set(self) -> bool:
-        """Whether the search may end before every node was tried."""
+        """Whether the search may end before every node was evaluated."""
         limits = (self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute)
         return any(limit is not None for limit in limits)
 
     @property
     def _limits(self) -> tuple[int, int]:
-        """Percentage and absolute number, as upstream defaults them."""
+        """Percentage and absolute number, with upstream's defaults."""
         percentage, number = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
         return (
             _PERCENTAGE_DEFAULT if percentage is None else percentage,

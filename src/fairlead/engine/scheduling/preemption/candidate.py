@@ -1,4 +1,4 @@
-"""The order in which upstream gives pods up."""
+"""importance: the order in which pods are kept, the least important pod being evicted first."""
 
 from __future__ import annotations
 

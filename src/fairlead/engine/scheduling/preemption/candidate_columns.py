@@ -1,4 +1,4 @@
-"""CandidateColumns: what the ordered rules compare, by row."""
+"""CandidateColumns: the costs of all candidates, by rule and row."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Ints = npt.NDArray[np.int64]
 
 
 class CandidateColumns:
-    """`unknown[row]` where the node has not been asked since it changed.
+    """`unknown[row]` is set if the node was not evaluated since it changed.
 
-    `costs[i, row]` is what rule i makes of the candidate; it means something only where
-    `is_candidate`. `statuses[refusals[row]]` is why the node makes none; 0 where it does.
+    `costs[i, row]` is the candidate's cost by rule i, valid only where `is_candidate`.
+    `statuses[refusals[row]]` is why the node is no candidate; 0 if it is one.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
-        """Nothing is known of any of `capacity` rows."""
+        """Start with `capacity` unknown rows."""
         self.rules = rules
         self.unknown: npt.NDArray[np.bool_] = np.ones(capacity, np.bool_)
         self.is_candidate: npt.NDArray[np.bool_] = np.zeros(capacity, np.bool_)
@@ -33,7 +33,7 @@ class CandidateColumns:
         self._refusal_of: dict[Status, int] = {}
 
     def put(self, row: int, answer: Candidate | Status) -> None:
-        """Take in what the dry run on `row` found."""
+        """Store the result of the dry run on `row`."""
         self.unknown[row] = False
         self.answers[row] = answer
         self.is_candidate[row] = isinstance(answer, Candidate)
@@ -51,14 +51,14 @@ class CandidateColumns:
         return code
 
     def refusal_counts(self, among: Rows) -> Iterator[tuple[Status, int]]:
-        """Why those of `among` that are no candidates are none, and how many for each reason."""
+        """Why nodes in `among` are no candidates, with the number of nodes for each reason."""
         tally = np.bincount(self.refusals[among], minlength=len(self.statuses))
         tally[0] = 0
         for code in np.flatnonzero(tally).tolist():
             yield self.statuses[code], int(tally[code])
 
     def rows(self, among: Rows) -> list[int]:
-        """Which of `among` are candidates."""
+        """The candidates in `among`."""
         found: list[int] = among[self.is_candidate[among]].tolist()
         return found
 

@@ -1,4 +1,4 @@
-"""DefaultPreemption: the PostFilter that makes room by removing pods of lower priority.
+"""DefaultPreemption: the PostFilter plugin that evicts pods of lower priority.
 
 upstream: framework/preemption/preemption.go: Evaluator.Preempt
 """
@@ -36,7 +36,7 @@ NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 @dataclass(frozen=True, slots=True)
 class PreemptionSearch:
-    """Everything a preemption attempt found out, for the decision and for explaining it."""
+    """The result of a preemption attempt, for the decision and for explanations."""
 
     potential: tuple[int, ...] = ()
     dry_run: DryRun | None = None
@@ -59,9 +59,9 @@ class DefaultPreemption:
         *,
         consults: bool = False,
     ) -> None:
-        """`tie_break` settles what the ordered rules of `policy` leave open.
+        """`tie_break` chooses among candidates that the ordered rules of `policy` rate equal.
 
-        It `consults` where extenders look through the candidates first.
+        With `consults`, extenders narrow the candidates first.
         """
         self._policy = policy or PreemptionPolicy()
         self._dry_runs = DryRuns(plans, self._policy)
@@ -76,7 +76,7 @@ class DefaultPreemption:
         diagnosis: Diagnosis,
         sample: CandidateSample | None = None,
     ) -> PreemptionSearch:
-        """Find all candidates and what is left after the ordered rules; changes nothing."""
+        """Find all candidates, and those that remain after the ordered rules; changes nothing."""
         nominated = pod.pod.status.nominated_node_name
         reason = ineligibility(pod, nominated, diagnosis, self._policy)
         if reason:
@@ -90,7 +90,7 @@ class DefaultPreemption:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Nominate the pick; without candidates take an earlier nomination back."""
+        """Nominate the pick; without candidates remove an earlier nomination."""
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:
             return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
@@ -103,7 +103,7 @@ class DefaultPreemption:
         return self._nominate(search.dry_run, search.pick)
 
     def _sample(self, diagnosis: Diagnosis) -> CandidateSample | None:
-        """Where the search starts and how soon it ends, if configuration wants that."""
+        """Where the search starts and how soon it may end; None if every node is evaluated."""
         potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._args.are_set else 0
         if not potential:
             return None
@@ -132,7 +132,7 @@ class DefaultPreemption:
     def rank(
         self, candidates: Sequence[Candidate], diagnosis: Diagnosis
     ) -> tuple[DryRun, Pick | None]:
-        """`candidates` as if dry runs had found them, and which of them is picked."""
+        """Rate `candidates` as if dry runs had found them, and pick one."""
         columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
         for candidate in candidates:
             victims = tuple(sorted(candidate.victims, key=self._policy.order))
@@ -143,27 +143,27 @@ class DefaultPreemption:
 
 @dataclass(frozen=True, slots=True)
 class CandidateShortlist:
-    """What extenders may choose among before DefaultPreemption does."""
+    """The candidates that extenders may narrow before DefaultPreemption picks one."""
 
     candidates: tuple[Candidate, ...]
     preemption: DefaultPreemption
     diagnosis: Diagnosis
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """The decision, or the failure of an extender."""
+        """The decision, or an extender's failure."""
         if isinstance(candidates, Status):
             return PostFilterResult(error(f"preemption: {candidates.message}"))
         return self.preemption.choose(candidates, self.diagnosis)
 
 
 def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
-    """The victims as they are now; a kept answer may hold them with an older status."""
+    """The victims in their current version; a cached answer may hold an older status."""
     pods = chosen.node.pods
     return tuple(pods.get(victim.id, victim) for victim in chosen.victims)
 
 
 def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
-    """`preemption: 0/5 nodes are available: …`: the dry runs' reasons, and the rest."""
+    """`preemption: 0/5 nodes are available: …`, with the reasons of dry runs and of filters."""
     nodes = diagnosis.table.count
     text = histogram(_dry_run_counts(nodes, search))
     return f"preemption: 0/{nodes} nodes are available:{text}"

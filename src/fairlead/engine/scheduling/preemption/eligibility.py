@@ -1,4 +1,4 @@
-"""Whether a pod may preempt at all.
+"""ineligibility: whether a pod may preempt at all.
 
 upstream: default_preemption.go: PodEligibleToPreemptOthers
 """
@@ -24,8 +24,8 @@ def ineligibility(
 ) -> str:
     """Why `pod` may not preempt, "" if it may.
 
-    A pod that has already made room waits for its victims to leave, unless its node has become
-    impossible for it meanwhile; a node that is gone counts as impossible.
+    A pod that has already preempted waits for its victims to terminate, unless its nominated node
+    has become UnschedulableAndUnresolvable for it; a deleted node counts as such.
     """
     if not preempts_lower(pod.pod):
         return NEVER
@@ -39,6 +39,6 @@ def ineligibility(
 
 
 def is_preempted(pod: PodInfo) -> bool:
-    """Whether a scheduler has asked this pod to leave."""
+    """Whether a scheduler has preempted this pod."""
     found = condition(pod.pod, DISRUPTION_TARGET)
     return found is not None and found.status == "True" and found.reason == PREEMPTED_BY_SCHEDULER

@@ -1,13 +1,13 @@
-"""Carrying out a preemption: victims are told to go, the least important one last.
+"""Carries out a preemption: evicts the victims, the least important one last.
 
     CLEARING one by one ──▶ REMOVING all but the last at once ──▶ REMOVING the last ──▶ done
        nominations of lower-priority pods              (its disappearance is what lets the
        on the node are taken back                       preemptor through PreEnqueue again)
 
-Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and has an
-event Preempted recorded. Every step waits for the world's answers to the one before. A victim that
-is already gone counts as done; after another failure the rest of the phase is carried out, the last
-victim is spared, and the preemptor is tried again at once.
+Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
+event Preempted. Every step waits for the outcomes of the previous one. A victim that is already
+gone counts as done. After any other failure the current phase is finished, the last victim is
+spared, and the preemptor is tried again at once.
 upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
 """
 
@@ -31,11 +31,11 @@ PREEMPTION: Final = "preemption"
 
 @dataclass(slots=True)
 class PreemptionExecution:
-    """One preemptor's preemption in progress; feed `answer` until `is_done`.
+    """One preemptor's preemption in progress; call `answer` until `is_done`.
 
-    `reject` ends the wait of a victim that a Permit plugin holds, and says whether it did: such a
-    victim is sent back to the queue instead of being deleted. `failed` is set when a victim could
-    not be removed, `erred` when anything at all went wrong.
+    `reject` ends the wait of a victim that a Permit plugin holds, and returns whether it did: such
+    a victim is sent back to the queue instead of being deleted. `failed` is set if a victim could
+    not be removed, `erred` if anything at all failed.
     """
 
     preemptor: PodInfo
@@ -57,7 +57,7 @@ class PreemptionExecution:
 
     @property
     def is_removing_last(self) -> bool:
-        """Whether only the last victim is left to go."""
+        """Whether only the last victim remains."""
         return self._phase >= len(self._phases())
 
     @property
@@ -70,10 +70,10 @@ class PreemptionExecution:
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """What follows from the world's answer to one of our commands; [] if it was not ours.
+        """The commands that follow from the outcome of an earlier one; [] if it is unrelated.
 
-        Two preemptions may ask the same of the same pod, so answers are told apart by the command
-        itself, not by what it says.
+        Two preemptions may send equal commands for one pod, so outcomes are matched by the identity
+        of the command.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus | DeleteObject):
@@ -91,7 +91,7 @@ class PreemptionExecution:
         return self._advance()
 
     def _go_on(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
-        """After a victim's condition comes its deletion, after that the event."""
+        """After a victim's condition send its deletion, after that the event."""
         victim = next(v for v in self.victims if v.uid == uid)
         if isinstance(command, PatchStatus):
             self._outstanding[uid] = self._delete(victim)
@@ -104,7 +104,7 @@ class PreemptionExecution:
         return (*one_by_one, self.victims[:-1], self.victims[-1:])
 
     def _advance(self) -> list[Command]:
-        """The commands of the phases that follow, up to the first that waits for answers."""
+        """The commands of the next phases, up to the first that waits for outcomes."""
         commands: list[Command] = []
         while not self._outstanding and not self.is_done:
             pods = self._phases()[self._phase] if self._phase < len(self._phases()) else ()

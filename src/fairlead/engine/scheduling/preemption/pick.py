@@ -19,14 +19,14 @@ AT_RANDOM: Final = "random among equals"
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The rows that are left, ascending; `rule` is what decided."""
+    """The remaining rows, ascending; `rule` is the one that decided."""
 
     rows: tuple[int, ...]
     rule: str
 
 
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
-    """The candidates among `potential` that no rule tells apart; None without candidates."""
+    """The best candidates among `potential`, equal by all rules; None without candidates."""
     left = potential[columns.is_candidate[potential]]
     if not len(left):
         return None

@@ -1,6 +1,6 @@
-"""PreemptionPolicy: who may be a victim, who is given up first, and which candidate costs least.
+"""PreemptionPolicy: which pods may be victims, their order, and the rules that rate candidates.
 
-Upstream's answers, as far as no plugin of the profile gives others
+The defaults are upstream's; a profile's plugins may replace them
 (`engine.framework.preemption_policy`).
 """
 
@@ -22,36 +22,36 @@ from fairlead.engine.state.pod_info import PodInfo
 
 # upstream: framework/preemption/preemption.go: pickOneNodeForPreemption
 RULES: Final = (
-    # A budget is a promise to the owner of the pods; breaking it is the last resort.
+    # A budget is a promise to the owner of the pods; violating it is the last resort.
     CandidateRule("fewest PDB violations", lambda candidate: candidate.pdb_violations),
-    # Whoever must go should matter as little as possible,
+    # The most important victim should matter as little as possible,
     CandidateRule("lowest highest victim priority", lambda candidate: candidate.highest_priority),
-    # also all together; with equal priorities this already prefers fewer victims.
+    # and the sum of all, too; with equal priorities this already prefers fewer victims.
     CandidateRule("lowest sum of victim priorities", lambda candidate: candidate.priority_sum),
-    # Can decide only where a victim has the lowest possible priority, which adds 0 above.
+    # Decides only if a victim has the lowest possible priority, which adds 0 above.
     CandidateRule("fewest victims", lambda candidate: len(candidate.victims)),
-    # Whoever runs shortest loses least work.
+    # Pods that started last lose the least work.
     CandidateRule("latest start of the most important victims", lambda candidate: -candidate.start),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicy:
-    """`order` is a sort key, the most important pod first; `eligibility` must all agree."""
+    """`order` is a sort key, most important pod first; all of `eligibility` must agree."""
 
     order: Callable[[PodInfo], Any] = importance
     eligibility: tuple[VictimEligibility, ...] = ()
     rules: tuple[CandidateRule, ...] = RULES
 
     def may_preempt(self, pod: PodInfo, victim: PodInfo) -> bool:
-        """Whether `pod` may push out `victim`."""
+        """Whether `pod` may preempt `victim`."""
         if victim.priority >= pod.priority:
             return False
         return all(plugin.is_eligible_victim(pod, victim) for plugin in self.eligibility)
 
 
 def policy_of(plugins: Sequence[Plugin]) -> PreemptionPolicy:
-    """What `plugins` make of it; raises what their `candidate_rules` raise."""
+    """The policy that `plugins` define; raises what their `candidate_rules` raise."""
     rules: Sequence[CandidateRule] = RULES
     for plugin in plugins:
         if isinstance(plugin, CandidateRanking):

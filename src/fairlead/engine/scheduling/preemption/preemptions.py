@@ -17,19 +17,19 @@ _IN_PROGRESS = unschedulable("waiting for the preemption for this pod to be fini
 
 
 class Preemptions:
-    """Starts them, carries them on, and keeps preemptors out of the queue meanwhile."""
+    """Starts and continues preemptions, and keeps preemptors out of the queue meanwhile."""
 
     def __init__(self, cluster: Cluster, nominator: Nominator, waiting: WaitingPods) -> None:
-        """Nothing is in progress; victims that are `waiting` are sent back, not deleted."""
+        """Start without preemptions; victims that are `waiting` are requeued, not deleted."""
         self._cluster = cluster
         self._nominator = nominator
         self._waiting = waiting
         self._by_preemptor: dict[str, PreemptionExecution] = {}
 
     def start(self, pod: PodInfo, room: PostFilterResult) -> list[Command]:
-        """The first commands; none where every victim is already on its way.
+        """The first commands; none if every victim is already being deleted.
 
-        Then the nominations of lower-priority pods are left alone too, as upstream leaves them.
+        In that case nominations of lower-priority pods also stay, as in upstream.
         """
         leaving = tuple(victim for victim in room.victims if not victim.terminating)
         if not leaving:
@@ -53,7 +53,7 @@ class Preemptions:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed
     ) -> tuple[list[Command], list[PodInfo]]:
-        """What follows from the world's answer, and the preemptors whose preemption failed."""
+        """The commands that follow from `outcome`, and the preemptors whose preemption failed."""
         commands: list[Command] = []
         failed: list[PodInfo] = []
         for key, execution in list(self._by_preemptor.items()):
@@ -65,7 +65,7 @@ class Preemptions:
         return commands, failed
 
     def gate(self, pod: PodInfo) -> Status | None:
-        """Why `pod` may not be tried yet: its last victim has not been told to go.
+        """Why `pod` may not be tried yet: the deletion of its last victim was not sent.
 
         upstream: default_preemption.go: PreEnqueue; executor.go: IsPodRunningPreemption
         """

@@ -1,7 +1,7 @@
-"""How long a pod waits before it may be tried again.
+"""BackoffClock: how long a pod waits before it may be tried again.
 
 initial × 2^(count - 1), at most max: 1, 2, 4, 8, 10, 10 … seconds. With SchedulerPopFromBackoffQ,
-the default, expiry is truncated to whole seconds and a pod is let go at the first whole second
+the default, expiry is truncated to whole seconds and a pod is released at the first whole second
 strictly after it, so that the pods of one second's window are ordered by priority
 (backend/queue/backoff_queue.go: alignToWindow).
 """
@@ -21,9 +21,9 @@ _FLUSH_PERIOD: Final = NANOSECONDS_PER_SECOND
 
 @dataclass(frozen=True, slots=True)
 class BackoffConfig:
-    """podInitialBackoffSeconds, podMaxBackoffSeconds, and how long a pod may go untried (ns).
+    """podInitialBackoffSeconds, podMaxBackoffSeconds, and the longest time in the pool (ns).
 
-    `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler serves pods
+    `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods
     that are backing off.
     """
 
@@ -35,9 +35,9 @@ class BackoffConfig:
 
 @dataclass(frozen=True, slots=True)
 class BackoffClock:
-    """When backoffs expire and when that is noticed.
+    """When backoffs expire, and which flush notices it.
 
-    `window` (ns) is what expiry is truncated to; the flush ticks every second from `phase` on.
+    `window` (ns) is what expiry is truncated to; the flush runs every second from `phase` on.
     """
 
     config: BackoffConfig
@@ -56,7 +56,7 @@ class BackoffClock:
         return self._truncated(since + min(duration, self.config.maximum))
 
     def is_on(self, expiry: Instant, now: Instant) -> bool:
-        """Whether a backoff with that truncated expiry is still on."""
+        """Whether a backoff with that truncated expiry is still running."""
         return expiry >= self._truncated(now)
 
     def release_at(self, expiry: Instant) -> Instant:
@@ -69,7 +69,7 @@ class BackoffClock:
 
 
 def backoff_clock(config: BackoffConfig, start: Instant) -> BackoffClock:
-    """Windows of whole seconds where an idle scheduler may serve them, else exact ones."""
+    """Windows of whole seconds if an idle scheduler may pop from backoff, otherwise exact ones."""
     if config.pop_from_backoff:
         return BackoffClock(config, window=NANOSECONDS_PER_SECOND, phase=0)
     return BackoffClock(config, window=1, phase=start)

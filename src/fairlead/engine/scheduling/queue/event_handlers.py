@@ -1,4 +1,4 @@
-"""Intake: what the cluster's changes mean for the queue and for nominations.
+"""Intake: applies cluster changes to the queue and to nominations.
 
 upstream: pkg/scheduler/eventhandlers.go
 """
@@ -24,7 +24,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class Intake:
-    """Moves pods in `queue` as `cluster.changes` ask for."""
+    """Moves pods in `queue` according to `cluster.changes`."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Intake:
         profiles: Container[str],
         is_binding: Callable[[PodInfo], bool],
     ) -> None:
-        """`profiles` are the scheduler names served; `is_binding` tells placed pods of ours."""
+        """`profiles` are scheduler names; `is_binding` tells whether a pod is being bound."""
         self._cluster = cluster
         self._queue = queue
         self._nominator = nominator
@@ -44,7 +44,7 @@ class Intake:
         self._is_binding = is_binding
 
     def take_in(self, changes: list[Change], now: Instant) -> None:
-        """Everything that one stimulus changed."""
+        """Handle everything that one stimulus changed."""
         for change in changes:
             match change:
                 case NodeChange(old=old, new=new):
@@ -70,7 +70,7 @@ class Intake:
             self._waiting_gone(old, now)
 
     def _assigned(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
-        """A pod on a node appeared or changed, maybe through our own binding."""
+        """Handle a change of a pod with a node, which this scheduler may have bound."""
         if old is not None:
             for event in assigned_pod_events(old, new):
                 self._queue.wake(event, now)
@@ -81,7 +81,7 @@ class Intake:
         self._queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, new), now)
 
     def _waiting(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
-        """A pod without a node appeared or changed."""
+        """Handle a change of a pod without a node."""
         if self._cluster.is_assumed(new) or not self._is_ours(new):
             return
         self._renominate(old, new)
@@ -93,7 +93,7 @@ class Intake:
             self._room_given_up(old, now)
 
     def _is_ours(self, pod: PodInfo) -> bool:
-        """Pods that wait for another scheduler do not exist for this one."""
+        """Whether the pod names this scheduler; others are ignored."""
         return pod.pod.spec.scheduler_name in self._profiles
 
     def _waiting_gone(self, old: PodInfo, now: Instant) -> None:
@@ -108,12 +108,12 @@ class Intake:
             self._room_given_up(old, now)
 
     def _room_given_up(self, pod: PodInfo, now: Instant) -> None:
-        """A nomination ended without a binding: as if the pod had left the node, for its equals."""
+        """Wake pods after a nomination ended without a binding, as if the pod had left the node."""
         event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None, priority_max=pod.priority)
         self._queue.wake(event, now)
 
     def _renominate(self, old: PodInfo | None, new: PodInfo) -> None:
-        """Follow status.nominatedNodeName as the API has it (nominator.go: UpdateNominatedPod)."""
+        """Follow status.nominatedNodeName in the API (nominator.go: UpdateNominatedPod)."""
         before = nomination_of(old) if old is not None else ""
         after = nomination_of(new)
         if after:

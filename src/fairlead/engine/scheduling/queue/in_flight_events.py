@@ -1,7 +1,7 @@
-"""InFlightEvents: what happened while pods were being tried.
+"""InFlightEvents: the events that arrive while pods are being scheduled.
 
-A rejection found on yesterday's facts must not put a pod to sleep over today's: every event that
-arrives between a pod's pop and the end of its attempt is kept, and asked about when the pod comes
+A pod must not be parked for a rejection that an event during its attempt has made obsolete. So
+every event between a pod's pop and the end of its attempt is kept, and checked when the pod comes
 back (backend/queue/active_queue.go: inFlightPods, inFlightEvents).
 """
 
@@ -17,20 +17,20 @@ Entry = tuple[ClusterEvent, QueuedPod | None]
 
 
 class InFlightEvents:
-    """A list of events in order, kept only while somebody is in flight."""
+    """A list of events in order, kept only while a pod is in flight."""
 
     def __init__(self) -> None:
-        """Nobody is in flight."""
+        """Start without pods in flight."""
         self._events: list[Entry] = []
         self._start = 0
         self._since: dict[QueuedPod, int] = {}
 
     def begin(self, queued: QueuedPod) -> None:
-        """`queued` is being tried from now on; ended by `end`."""
+        """Start keeping events for `queued`; ended by `end`."""
         self._since[queued] = self._start + len(self._events)
 
     def end(self, queued: QueuedPod) -> list[ClusterEvent]:
-        """`queued` is not in flight any more; what happened meanwhile that may concern it."""
+        """Stop keeping events for `queued`; return those that may concern it."""
         since = self._since.pop(queued, None)
         if since is None:
             return []
@@ -39,18 +39,18 @@ class InFlightEvents:
         return [event for event, only in later if only in (None, queued)]
 
     def _trim(self) -> None:
-        """Forget what happened before anybody now in flight was popped, a lot at a time."""
+        """Drop the events before the oldest pop of a pod in flight, many at a time."""
         needed = min(self._since.values(), default=self._start + len(self._events))
         if not self._since or needed - self._start > _TRIMMED_FROM:
             del self._events[: needed - self._start]
             self._start = needed
 
     def note(self, event: ClusterEvent) -> None:
-        """Something happened that may concern anybody."""
+        """Add an event that may concern any pod."""
         if self._since:
             self._events.append((event, None))
 
     def note_own(self, queued: QueuedPod, events: list[ClusterEvent]) -> None:
-        """`queued` itself changed."""
+        """Add events of `queued` itself."""
         if queued in self._since:
             self._events.extend((event, queued) for event in events)

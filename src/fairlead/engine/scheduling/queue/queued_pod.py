@@ -1,4 +1,4 @@
-"""QueuedPod: a pod that waits to be scheduled, with the history that decides when."""
+"""QueuedPod: a pod in the scheduling queue, with its attempts and backoff."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class QueueName(Enum):
-    """Where a pod waits; IN_FLIGHT from its pop until its attempt is settled."""
+    """Where a pod waits; IN_FLIGHT from its pop until its attempt ends."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -22,12 +22,12 @@ class QueueName(Enum):
 
 @dataclass(slots=True, eq=False)
 class QueuedPod:
-    """Written by `SchedulingQueue` only.
+    """Only `SchedulingQueue` writes it.
 
-    `timestamp` is when the pod last came into the queue system (first arrival, or the end of its
-    last attempt) and `stamp` orders arrivals of one instant. `plugins` rejected it last time;
-    `gated_by` keeps it from being tried at all. `token` tells a heap entry that still counts from
-    one that was left behind.
+    `timestamp` is when the pod last entered the queue (first arrival, or the end of its last
+    attempt) and `stamp` orders arrivals at one instant. `plugins` rejected it last time; `gated_by`
+    is the PreEnqueue plugin that holds it back. `token` marks the heap entry that is valid; entries
+    with another token are stale.
     """
 
     info: PodInfo
@@ -44,5 +44,5 @@ class QueuedPod:
 
     @property
     def backoff_count(self) -> int:
-        """What the backoff grows with: errors while the last attempts were errors."""
+        """The exponent of the backoff; counts errors if the last attempts were errors."""
         return self.error_count or self.unschedulable_count

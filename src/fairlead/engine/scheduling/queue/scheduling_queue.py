@@ -6,11 +6,11 @@
               │               ▲  │
               └── woken ── UNSCHEDULABLE ◀── rejected
 
-ACTIVE is served by the QueueSort plugin. When it is empty, the head of BACKOFF is served at once:
-backoff only matters while others are waiting (feature SchedulerPopFromBackoffQ). Pods whose last
-attempt was an error do wait theirs out. A pod in UNSCHEDULABLE waits for an event that one of the
-plugins that rejected it cares about, or, after five minutes, for the leftover flush. What happens
-while a pod is IN_FLIGHT is remembered and held against it when it comes back rejected.
+ACTIVE is ordered by the QueueSort plugin. If it is empty, the head of BACKOFF is popped at once:
+backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). Pods whose last
+attempt was an error always wait for their backoff. A pod in UNSCHEDULABLE waits for an event that
+one of the plugins that rejected it registered for or, after five minutes, for the leftover flush.
+Events that arrive while a pod is IN_FLIGHT are checked when it comes back rejected.
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """
 
@@ -35,7 +35,7 @@ Entry = tuple[tuple[int, ...], int, QueuedPod]
 
 
 class SchedulingQueue:
-    """Every method that takes `now` may move pods; nothing moves by itself."""
+    """The three queues; pods move only in methods that take `now`."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class SchedulingQueue:
         start: Instant,
         extra_gate: Callable[[PodInfo], Status | None] | None = None,
     ) -> None:
-        """`start` is the phase of the leftover flush; `extra_gate` is asked after PreEnqueue."""
+        """`start` is the phase of the leftover flush; `extra_gate` runs after PreEnqueue."""
         self._frameworks = frameworks
         self._config = config
         self._clock = backoff_clock(config, start)
@@ -55,8 +55,8 @@ class SchedulingQueue:
         self._active: list[Entry] = []
         self._backoff: list[Entry] = []
         self._error_backoff: list[Entry] = []
-        # By the plugins that rejected them, so that an event nobody there cares about costs one
-        # look per group; the inner dicts keep the order of arrival.
+        # Grouped by the plugins that rejected them, so that an event for which no plugin of a
+        # group registered costs one check; the inner dicts keep the order of arrival.
         self._unschedulable: dict[tuple[str, ...], dict[str, QueuedPod]] = {}
         self._waiting_since: list[tuple[Instant, int, QueuedPod]] = []
         self._sequence = 0
@@ -64,13 +64,13 @@ class SchedulingQueue:
     # --- in and out ------------------------------------------------------------------------
 
     def add(self, pod: PodInfo, now: Instant) -> None:
-        """A new pod to schedule."""
+        """Add a new pod."""
         queued = QueuedPod(pod, now, self._next())
         self._pods[pod.key] = queued
         self._enqueue(queued, now)
 
     def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
-        """A new version of a waiting pod; `events` are what its change amounts to."""
+        """Take a new version of a waiting pod; `events` are the cluster events of its change."""
         queued = self._pods.get(pod.key)
         if queued is None:
             self.add(pod, now)
@@ -91,7 +91,7 @@ class SchedulingQueue:
                 pass
 
     def remove(self, key: str) -> None:
-        """The pod is bound, finished or gone."""
+        """Remove a pod that is bound, finished or deleted."""
         queued = self._pods.pop(key, None)
         if queued is None:
             return
@@ -104,7 +104,7 @@ class SchedulingQueue:
         return self._pods.get(key)
 
     def counts(self) -> dict[str, int]:
-        """How many pods wait where, under upstream's names of the queues."""
+        """The number of pods in each queue, under upstream's names of the queues."""
         counts = {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0}
         for queued in self._pods.values():
             match queued.place:
@@ -132,7 +132,7 @@ class SchedulingQueue:
         return len(self._pods)
 
     def pop(self, now: Instant) -> QueuedPod | None:
-        """The next pod to try; its attempt counts from here."""
+        """Remove and return the next pod to try; its attempt starts now."""
         self.flush(now)
         queued = self._take(self._active, QueueName.ACTIVE)
         if queued is None and self._config.pop_from_backoff:
@@ -144,14 +144,14 @@ class SchedulingQueue:
         return queued
 
     def settle(self, queued: QueuedPod) -> None:
-        """The popped pod's attempt succeeded; forget its history."""
+        """End the attempt of a popped pod that succeeded, and forget its history."""
         self._in_flight.end(queued)
         if self._pods.get(queued.info.key) is queued:
             del self._pods[queued.info.key]
         queued.place = QueueName.GONE
 
     def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
-        """The popped pod's attempt failed; `plugins` rejected it, none when it was an error.
+        """Requeue a popped pod whose attempt failed; `plugins` is empty after an error.
 
         upstream: AddUnschedulableIfNotPresent
         """
@@ -174,7 +174,7 @@ class SchedulingQueue:
     # --- waking ----------------------------------------------------------------------------
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
-        """Move every pod of the pool to which `event` gives hope; the one with id `spare` stays."""
+        """Move every pod that `event` may make schedulable, except the pod with id `spare`."""
         self._in_flight.note(event)
         woken: list[QueuedPod] = []
         for plugins, pods in self._unschedulable.items():
@@ -187,7 +187,7 @@ class SchedulingQueue:
                 self._enqueue(queued, now)
 
     def _group_hears(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
-        """Whether any pod that `plugins` rejected may be woken, whatever its profile."""
+        """Whether any profile has a plugin among `plugins` that registered for `event`."""
         return any(
             hears(framework.find(name), event.kind)
             for framework in self._frameworks.values()
@@ -202,7 +202,7 @@ class SchedulingQueue:
         return any(wakes(framework.find(name), queued.info, event) for name in asked)
 
     def activate(self, key: str, now: Instant) -> None:
-        """Let a waiting pod be tried next, whatever its backoff."""
+        """Move a waiting pod to the active queue, whatever its backoff."""
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, QueueName.IN_FLIGHT):
             return
@@ -216,7 +216,7 @@ class SchedulingQueue:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """When `pop` may have something new to say; AT_ONCE while a pod can be popped."""
+        """When `pop` may return another pod; AT_ONCE while one can be popped."""
         backing_off = self._head(self._backoff, QueueName.BACKOFF)
         if self._head(self._active, QueueName.ACTIVE):
             return AT_ONCE
@@ -231,7 +231,7 @@ class SchedulingQueue:
         return min(due, default=None)
 
     def flush(self, now: Instant) -> None:
-        """Let go whose backoff is over, and whoever has not been tried for too long."""
+        """Release pods whose backoff is over, and those that have waited too long."""
         for heap, place in (
             (self._backoff, QueueName.BACKOFF),
             (self._error_backoff, QueueName.ERROR_BACKOFF),
@@ -245,11 +245,11 @@ class SchedulingQueue:
         self._flush_leftover(now)
 
     def _is_released(self, queued: QueuedPod, now: Instant) -> bool:
-        """Whether a flush since the pod's backoff ended has let it go."""
+        """Whether a flush since the pod's backoff ended has released it."""
         return self._clock.release_at(queued.window) <= now
 
     def _flush_leftover(self, now: Instant) -> None:
-        """Wake whoever has waited too long (flushUnschedulablePodsLeftover)."""
+        """Wake the pods that have waited too long (flushUnschedulablePodsLeftover)."""
         due = self._next_leftover_flush()
         if due is None or now < due:
             return
@@ -264,7 +264,7 @@ class SchedulingQueue:
                 self._enqueue(queued, now)
 
     def _oldest(self) -> QueuedPod | None:
-        """Who has waited longest in the pool."""
+        """The pod that has waited longest in the pool."""
         heap = self._waiting_since
         while heap:
             timestamp, token, queued = heap[0]
@@ -286,9 +286,9 @@ class SchedulingQueue:
     # --- places ----------------------------------------------------------------------------
 
     def _enqueue(self, queued: QueuedPod, now: Instant) -> None:
-        """Put a pod that may be tried where it belongs: gated, backing off, or active.
+        """Put a pod into the queue where it belongs: gated, backing off, or active.
 
-        PreEnqueue is asked before a pod goes to wherever it can be popped from
+        PreEnqueue runs before a pod enters a queue from which it can be popped
         (scheduling_queue.go: moveToBackoffQ).
         """
         backing_off = queued.attempts > 0 and self._clock.is_on(queued.window, now)
@@ -347,7 +347,7 @@ class SchedulingQueue:
         return framework.queue_sort.sort_key(queued.info, queued.timestamp)
 
     def _head(self, heap: list[Entry], place: QueueName) -> QueuedPod | None:
-        """The first entry that still counts; drops those left behind."""
+        """The first valid entry; drops stale ones."""
         while heap:
             _, token, queued = heap[0]
             if queued.place is place and queued.token == token:

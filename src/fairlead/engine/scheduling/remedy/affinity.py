@@ -1,4 +1,4 @@
-"""Remedies for affinity: label the node, drop a term, or let the pod in the way go."""
+"""Remedies for affinity: label the node, drop a term, or delete the pod in the way."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BLOCKERS_MAX = 200
 def propose_for_node_affinity(
     _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Label the node as wanted where one label does it; else drop what the pod insists on."""
+    """Label the node if one label is enough; otherwise drop the pod's required terms."""
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
     if len(missing) == 1:
@@ -94,7 +94,7 @@ def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
 def propose_for_pod_affinity(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Let the one pod in the way go; else drop one of the pod's own required terms."""
+    """Delete the one pod in the way; otherwise drop one of the pod's own required terms."""
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
     yield from _drop_terms(pod.pod)
@@ -105,7 +105,7 @@ def propose_for_pod_affinity(
 
 
 def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
-    """Pods that might repel: on nodes that share a domain with `node`, least important first."""
+    """Pods in a shared domain whose anti-affinity may reject `pod`, least important first."""
     keys = {term.topology_key for term in _anti_terms(pod.pod)}
     table = framework.cluster.table
     found: list[PodInfo] = []

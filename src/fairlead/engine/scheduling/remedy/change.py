@@ -1,4 +1,4 @@
-"""Change: one thing that could be done about a rejection."""
+"""RemedyChange and Remedy: what would make a rejected pod fit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class RemedyChange:
-    """`what` says it to a user; exactly one of the others is set.
+    """`what` is the text for users; exactly one of the other fields is set.
 
-    `pod` is the pod to schedule as it would be, `node` the node as it would be, `without` the
-    other pods that would be gone.
+    `pod` is the changed pod to schedule, `node` the changed node, `without` the other pods that
+    would be deleted.
     """
 
     what: str
@@ -24,7 +24,7 @@ class RemedyChange:
 
 
 def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
-    """Let `pods` go; `because` is added where it says more than the names do."""
+    """Delete `pods`; `because` is added if it says more than the names do."""
     names = ", ".join(pod.key for pod in pods)
     noun = "pod" if len(pods) == 1 else "pods"
     return RemedyChange(f"delete {noun} {names}{because}", without=tuple(pods))
@@ -32,11 +32,11 @@ def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Changes that together make the node fit; one is best, several where none suffices alone."""
+    """Changes that together make the node fit: one if possible, else a chain."""
 
     changes: tuple[RemedyChange, ...]
 
     @property
     def what(self) -> str:
-        """In words."""
+        """The text of all changes."""
         return ", then ".join(change.what for change in self.changes)

@@ -32,7 +32,7 @@ replace = msgspec.structs.replace
 def proposals(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Iterator[RemedyChange]:
-    """What might answer `status`; nothing for plugins of which we know no remedy."""
+    """Changes that may answer `status`; none for plugins without a known remedy."""
     # A node excluded by name carries no plugin; only NodeAffinity excludes by name.
     propose = _BY_PLUGIN.get(status.plugin or "NodeAffinity")
     if propose is not None:

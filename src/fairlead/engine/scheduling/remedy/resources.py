@@ -1,4 +1,4 @@
-"""Remedies for want of room: ask for less, or let another pod go."""
+"""Remedies for insufficient resources: request less, or delete other pods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ replace = msgspec.structs.replace
 def propose_for_resources(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Ask for no more than is free; else let the fewest, least important pods go."""
+    """Request no more than is free; otherwise delete the fewest, least important pods."""
     short = _shortages(framework, pod, node)
     if short and all(free > 0 for _, _, free in short):
         lower = pod.pod
@@ -43,7 +43,7 @@ def propose_for_resources(
 
 
 def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
-    """Ask for no more than the node has at all."""
+    """Request no more than the node offers at all."""
     names = framework.cluster.table.resources.names
     lower, said = pod.pod, []
     for column, amount in pod.shape.wanted:
@@ -57,7 +57,7 @@ def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Itera
 
 
 def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple[str, int, int]]:
-    """(resource, asked for, free) of what there is too little of."""
+    """(resource, requested, free) of each insufficient resource."""
     names = framework.cluster.table.resources.names
     free = {c: node.allocatable_of(c) - node.requested_of(c) for c, _ in pod.shape.wanted}
     return [
@@ -68,10 +68,10 @@ def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple
 
 
 def with_request(pod: Pod, name: str, target: int) -> Pod:
-    """`pod` asking for at most `target` of `name` (cpu in milli) in all.
+    """`pod` requesting at most `target` of `name` (cpu in milli) in all.
 
-    Ordinary init containers are capped each, since the largest counts; the others give up what
-    they must, the greediest first.
+    Ordinary init containers are capped one by one, because only the largest counts. The other
+    containers are reduced as far as necessary, the largest request first.
     """
     spec = pod.spec
     if spec.resources is not None and name in spec.resources.requests:

@@ -1,4 +1,4 @@
-"""The search for the smallest change that makes a node fit."""
+"""find_remedy: searches for the smallest change that makes a node fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.engine.scheduling.remedy.trial import as_changed, supposing, verdi
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
-# How many proposals are tried against one rejection, and how many changes a chain may have.
+# The most proposals per rejection, and the most changes in a chain.
 _TRIED_MAX: Final = 256
 _CHAIN_MAX: Final = 3
 
@@ -21,10 +21,10 @@ _CHAIN_MAX: Final = 3
 def find_remedy(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Remedy | None:
-    """What would make `pod`, rejected with `status`, fit `node`; None if nothing tried does.
+    """What would make `pod`, rejected with `status`, fit `node`; None if no attempt does.
 
-    A single change where one suffices. Otherwise the first change that gets past the rejecting
-    plugin is kept, and the search goes on with what then rejects the pod.
+    A single change if one is enough. Otherwise the first change that satisfies the rejecting plugin
+    is kept, and the search continues with the next rejection.
     """
     chain: list[RemedyChange] = []
     rejection: Status | None = status
@@ -40,7 +40,7 @@ def find_remedy(
 def _next_step(
     framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
 ) -> tuple[RemedyChange, Status | None] | None:
-    """The first change that makes the pod fit, else the first that gets past `status`' plugin."""
+    """The first change that makes the pod fit, else the first that satisfies `status`' plugin."""
     past: tuple[RemedyChange, Status | None] | None = None
     for change in _proposed(framework, pod, name, status, chain):
         verdict = verdict_after(framework, pod, name, [*chain, change])
@@ -52,7 +52,7 @@ def _next_step(
 
 
 def _is_progress(before: Status, after: Status) -> bool:
-    """Whether another plugin objects now, or what could not be resolved can be."""
+    """Whether another plugin rejects now, or an unresolvable rejection became resolvable."""
     resolvable = after.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return after.plugin != before.plugin or (
         before.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and resolvable
@@ -62,7 +62,7 @@ def _is_progress(before: Status, after: Status) -> bool:
 def _proposed(
     framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
 ) -> list[RemedyChange]:
-    """Proposals for the cluster and the pod as they would be after `chain`."""
+    """Proposals for the cluster and the pod with the changes of `chain` applied."""
     cluster = framework.cluster
     with supposing(cluster, chain):
         node = cluster.table.find(name)

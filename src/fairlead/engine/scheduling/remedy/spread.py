@@ -1,4 +1,4 @@
-"""Remedies for topology spread: label the node, allow more skew, or do not insist."""
+"""Remedies for topology spread: label the node, raise maxSkew, or do not enforce."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MORE_SKEW_MAX: Final = 8
 def propose_for_spread(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Per constraint that insists: put the node into a domain, allow more skew, or let it go."""
+    """Per DoNotSchedule constraint: label the node, raise maxSkew, or use ScheduleAnyway."""
     for i, constraint in enumerate(pod.pod.spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != _INSISTS:
             continue

@@ -1,4 +1,4 @@
-"""Trial: the filters asked about one node after some changes, which are then taken back."""
+"""Runs the filters on one node with some changes applied, which are then undone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @contextmanager
 def supposing(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[None]:
-    """The cluster believes `changes` of nodes and other pods until the block ends."""
+    """Apply `changes` of nodes and other pods to the cluster until the block ends."""
     undo: list[Stimulus] = []
     try:
         for change in changes:
@@ -37,7 +37,7 @@ def supposing(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[Non
 
 
 def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) -> PodInfo:
-    """The pod to schedule as it would be after `changes`."""
+    """The pod to schedule, with `changes` applied."""
     for change in changes:
         if change.pod is not None:
             pod = PodInfo(change.pod, cluster.shapes.shape_of(change.pod))
@@ -47,7 +47,7 @@ def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) 
 def verdict_after(
     framework: Framework, pod: PodInfo, node: str, changes: Sequence[RemedyChange]
 ) -> Status | None:
-    """Why `pod` would not fit `node` if `changes` were made; None if it would."""
+    """Why `pod` would not fit `node` after `changes`; None if it would."""
     with supposing(framework.cluster, changes):
         return _ask(framework, as_changed(framework.cluster, pod, changes), node)
 
