@@ -105,12 +105,12 @@ def parse_quantity(text: QuantityText) -> Quantity:
         raise QuantityError(written)
     sign, digits, fraction, suffix = matched.groups(default="")
     multiplier, exponent, family = _interpret(suffix, written)
-    if not digits and not _has_digit(written) and _is_slow(suffix, exponent):
+    if not digits and not _has_digit(written) and _takes_slow_path(suffix, exponent):
         raise QuantityError(written, NO_NUMBER)
     magnitude = _nanos(int(digits + fraction or "0") * multiplier, exponent - len(fraction))
     if magnitude > NANO_MAX:
         raise QuantityError(written, why="is beyond all measure")
-    kept = written if _is_kept(digits, fraction, suffix, exponent) else ""
+    kept = written if _is_kept_as_written(digits, fraction, suffix, exponent) else ""
     if family is Format.BINARY_SI:
         magnitude = min(magnitude, INT64_MAX * NANOS_PER_UNIT)
         if 0 < magnitude < NANOS_PER_UNIT:
@@ -172,7 +172,7 @@ def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
     return 1, exponent, Format.DECIMAL_EXPONENT
 
 
-def _is_kept(digits: str, fraction: str, suffix: str, exponent: int) -> bool:
+def _is_kept_as_written(digits: str, fraction: str, suffix: str, exponent: int) -> bool:
     """Return True if upstream keeps the text as written; `digits` have no leading zeros."""
     # upstream: quantity.go:ParseQuantity
     if suffix in _BINARY_EXPONENTS:
@@ -184,7 +184,7 @@ def _is_kept(digits: str, fraction: str, suffix: str, exponent: int) -> bool:
     return is_fast and scale % 3 == 0 and number[0] != "0" and not number.endswith("000")
 
 
-def _is_slow(suffix: str, exponent: int) -> bool:
+def _takes_slow_path(suffix: str, exponent: int) -> bool:
     """Return True if upstream's slow path reads the number; that path refuses missing digits."""
     if suffix in _BINARY_EXPONENTS:
         return _binary_digits(_BINARY_EXPONENTS[suffix]) < 1

@@ -57,7 +57,7 @@ class YamlError(ValueError):
         self.problem = problem
         self.line = line
         self.context = context
-        self.upstream = upstream or _told(problem, line)
+        self.upstream = upstream or _upstream_message(problem, line)
 
 
 def documents(text: str | bytes, on_repeat: OnRepeat | None = None) -> Iterator[Any]:
@@ -94,15 +94,15 @@ def _in_upstream_words(cause: yaml.MarkedYAMLError, problem: str) -> str:
     # upstream: go.yaml.in/yaml/v2/decode.go:fail, which counts lines in two ways
     met, began = cause.problem_mark, cause.context_mark
     if met is not None and met.line:
-        return _told(problem, met.line + isinstance(cause, yaml.scanner.ScannerError))
-    return _told(problem, began.line if began is not None else 0)
+        return _upstream_message(problem, met.line + isinstance(cause, yaml.scanner.ScannerError))
+    return _upstream_message(problem, began.line if began is not None else 0)
 
 
-def _told(problem: str, line: int) -> str:
+def _upstream_message(problem: str, line: int) -> str:
     return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"
 
 
-class _Open:
+class _OpenCollection:
     """An open collection: its value, the key whose value comes next, its anchor.
 
     `is_repeated`: that key is a duplicate; `line` is where the collection begins.
@@ -132,7 +132,7 @@ class _Builder:
     def __init__(self, parser: Any, on_repeat: OnRepeat | None) -> None:
         self._parser = parser
         self._on_repeat = on_repeat
-        self._stack: list[_Open] = []
+        self._stack: list[_OpenCollection] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._scalars: dict[str, Any] = {}
         self._count = 0
@@ -169,7 +169,7 @@ class _Builder:
             self._anchors[event.anchor] = (value, weight)
         self._put(value, event)
 
-    def _key(self, top: _Open, event: ScalarEvent) -> None:
+    def _key(self, top: _OpenCollection, event: ScalarEvent) -> None:
         key = self._key_text(event)
         if key in top.value:
             if self._on_repeat is None:
@@ -224,7 +224,7 @@ class _Builder:
             raise _refusal(event, "a key must be text")
         if event.tag not in _COLLECTION_TAGS:
             raise _refusal(event, f"the tag {event.tag} is not supported")
-        self._stack.append(_Open(value, event.anchor, self._count, _line(event)))
+        self._stack.append(_OpenCollection(value, event.anchor, self._count, _line(event)))
 
     def _close(self, event: Any) -> None:
         done = self._stack.pop()
@@ -269,7 +269,7 @@ class _Builder:
             top.value[top.key] = value
             top.key = None
 
-    def _merge(self, top: _Open, value: Any, event: Any) -> None:
+    def _merge(self, top: _OpenCollection, value: Any, event: Any) -> None:
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(source, dict) for source in sources):
             told = "yaml: map merge requires map or sequence of maps as the value"

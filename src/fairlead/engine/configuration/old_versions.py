@@ -102,7 +102,7 @@ class AlphaForm(V1Form, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
+class _OldSettings:
     """Settings of an old form outside its profiles; `by_plugins` if strategies were plugins."""
 
     no_preemption: bool
@@ -113,9 +113,9 @@ class _Past:
 def beta_as_v1(form: BetaForm) -> ConfigurationForm:
     """`form` converted to v1. Raises ConfigurationError."""
     by_plugins = form.api_version.endswith(_BY_PLUGINS)
-    past = _Past(form.disable_preemption, form.bind_timeout_seconds, by_plugins)
+    old_settings = _OldSettings(form.disable_preemption, form.bind_timeout_seconds, by_plugins)
     profiles = [
-        _modern(f"profiles[{number}]", profile, past)
+        _converted_profile(f"profiles[{number}]", profile, old_settings)
         for number, profile in enumerate(form.profiles or (OldProfileForm(),))
     ]
     own = {name: getattr(form, name) for name in ConfigurationForm.__struct_fields__}
@@ -130,22 +130,22 @@ def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
         args.append(
             PluginConfigForm(name="InterPodAffinity", args={"hardPodAffinityWeight": weight})
         )
-    scoring = _provided(form.algorithm_source)
+    scoring = _provider_args(form.algorithm_source)
     if scoring is not None:
         args.append(PluginConfigForm(name=FIT, args=scoring))
     profile = OldProfileForm(
         scheduler_name=form.scheduler_name, plugins=form.plugins, plugin_config=tuple(args)
     )
-    past = _Past(form.disable_preemption, form.bind_timeout_seconds, by_plugins=True)
+    old_settings = _OldSettings(form.disable_preemption, form.bind_timeout_seconds, by_plugins=True)
     return ConfigurationForm(
         percentage_of_nodes_to_score=form.percentage_of_nodes_to_score,
         pod_initial_backoff_seconds=form.pod_initial_backoff_seconds,
         pod_max_backoff_seconds=form.pod_max_backoff_seconds,
-        profiles=(_modern("", profile, past),),
+        profiles=(_converted_profile("", profile, old_settings),),
     )
 
 
-def _provided(source: AlgorithmSource) -> dict[str, Any] | None:
+def _provider_args(source: AlgorithmSource) -> dict[str, Any] | None:
     """The provider's arguments of NodeResourcesFit where they differ from today's default."""
     if source.policy is not None:
         raise ConfigurationError("algorithmSource.policy", _NO_POLICY)
@@ -158,19 +158,19 @@ def _provided(source: AlgorithmSource) -> dict[str, Any] | None:
     return _PROVIDERS[provider]
 
 
-def _modern(where: str, form: OldProfileForm, past: _Past) -> ProfileForm:
+def _converted_profile(where: str, form: OldProfileForm, old_settings: _OldSettings) -> ProfileForm:
     if form.plugins.unreserve.enabled:
         raise ConfigurationError(at(where, "plugins.unreserve"), _NO_UNRESERVE)
     points = {name: getattr(form.plugins, name) for name in PluginsForm.__struct_fields__}
     args = list(form.plugin_config)
-    if past.by_plugins:
+    if old_settings.by_plugins:
         strategy = _strategy(at(where, "plugins.score"), points["score"])
-        points["score"] = _modern_scores(points["score"], strategy)
-        args = list(_modern_args(args, strategy))
-    if past.no_preemption:
+        points["score"] = _converted_scores(points["score"], strategy)
+        args = list(_converted_args(args, strategy))
+    if old_settings.no_preemption:
         points["post_filter"] = _without_preemption(points["post_filter"])
-    if past.bind_timeout_s is not None and all(one.name != "VolumeBinding" for one in args):
-        timeout = {"bindTimeoutSeconds": past.bind_timeout_s}
+    if old_settings.bind_timeout_s is not None and all(one.name != "VolumeBinding" for one in args):
+        timeout = {"bindTimeoutSeconds": old_settings.bind_timeout_s}
         args.append(PluginConfigForm(name="VolumeBinding", args=timeout))
     return ProfileForm(
         scheduler_name=form.scheduler_name,
@@ -199,7 +199,7 @@ def _strategy(field: str, form: PluginSetForm) -> str:
     return chosen[0] if chosen else ""
 
 
-def _modern_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
+def _converted_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
     """`form` with NodeResourcesFit instead of the strategy plugins; unchanged if it names none."""
     named = {one.name for one in (*form.enabled, *form.disabled)}
     if not named & STRATEGIES.keys():
@@ -213,7 +213,9 @@ def _modern_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
     return PluginSetForm(enabled=enabled, disabled=disabled)
 
 
-def _modern_args(configs: Sequence[PluginConfigForm], strategy: str) -> Iterator[PluginConfigForm]:
+def _converted_args(
+    configs: Sequence[PluginConfigForm], strategy: str
+) -> Iterator[PluginConfigForm]:
     """Merge the arguments of `strategy` into NodeResourcesFit's; drop those of other strategies."""
     fit: dict[str, Any] = {}
     is_given = False

@@ -70,10 +70,10 @@ def scheduler_config(
     profiles = []
     for number, each in enumerate(form.profiles or (ProfileForm(),)):
         where = "" if only_profile else f"profiles[{number}]"
-        reading = _Reading(where, each, surroundings)
+        reader = _ProfileReader(where, each, surroundings)
         # If not set, all nodes are examined. A global 0 means the same, because upstream writes
         # its default as 0.
-        profiles.append(reading.profile(percentage or None, ignored))
+        profiles.append(reader.profile(percentage or None, ignored))
     named = _named(form.profiles or (ProfileForm(),), profiles)
     return SchedulerConfig(
         named, _backoff(form), out_of_tree=surroundings.factories(), extenders=extenders
@@ -81,7 +81,7 @@ def scheduler_config(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _ProfileReader:
     """Reads the profile at path `where`."""
 
     where: str

@@ -57,7 +57,7 @@ class Lineup:
             return [plugin for plugin in parties if plugin.name not in self._single]
         by_name = {plugin.name: plugin for plugin in parties}
         everywhere = [name for name, _ in self._profile.plugins]
-        names = settings.asked(
+        names = settings.plugin_names(
             point,
             everywhere,
             lambda name: name in by_name or point in UPSTREAM_POINTS.get(name, ()),

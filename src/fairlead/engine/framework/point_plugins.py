@@ -30,7 +30,7 @@ class PointPlugins:
     enabled: tuple[tuple[str, int], ...] = ()
     disabled: tuple[str, ...] = ()
 
-    def asked(
+    def plugin_names(
         self, point: str, everywhere: Sequence[str], extends: Callable[[str], bool]
     ) -> list[str]:
         """Names of the plugins to call at `point`, in order.

@@ -193,7 +193,7 @@ class RuleSums:
         self._room = room
         self._requests = requests
 
-    def asked(self, pod: PodInfo) -> tuple[int, int]:
+    def requested(self, pod: PodInfo) -> tuple[int, int]:
         """What the incoming pod requests."""
         return self._requests.of(pod).nonzero
 

@@ -26,7 +26,7 @@ class PlanCache:
     def __init__(self, framework: Framework) -> None:
         """For the pods of `framework`'s profile."""
         self.framework = framework
-        self._choosy = [p for p in framework.pre_filters if isinstance(p, ShapeRelevance)]
+        self._shape_relevant = [p for p in framework.pre_filters if isinstance(p, ShapeRelevance)]
         self._splits: dict[tuple[str, ...], PluginSplit] = {}
         self.promised: dict[tuple[int, int], object] = {}
         self._plans: dict[int, ShapePlan] = {}
@@ -36,7 +36,7 @@ class PlanCache:
         shape_id = pod.shape.id
         plan = self._plans.pop(shape_id, None)
         if plan is None:
-            self._make_room()
+            self._evict()
             self.framework.cluster.table.widen()
             plan = ShapePlan(self.framework, self._split_for(pod.shape), pod)
         self._plans[shape_id] = plan
@@ -44,13 +44,13 @@ class PlanCache:
         return plan
 
     def _split_for(self, shape: Shape) -> PluginSplit:
-        idle = tuple(plugin.name for plugin in self._choosy if not plugin.concerns(shape))
+        idle = tuple(plugin.name for plugin in self._shape_relevant if not plugin.concerns(shape))
         found = self._splits.get(idle)
         if found is None:
             found = self._splits[idle] = PluginSplit(self.framework, idle)
         return found
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         nodes = max(self.framework.cluster.table.capacity, 1)
         bound = min(max(_NODES_TIMES_PLANS_MAX // nodes, _PLANS_MIN), _PLANS_MAX)
         while len(self._plans) >= bound:

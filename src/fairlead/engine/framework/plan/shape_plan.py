@@ -76,7 +76,7 @@ class ShapePlan:
     """See the module's docstring. `state` holds what the cached plugins' PreFilter stored.
 
     `rejected` maps plugins to their PreFilter rejections. `node_names` limits the nodes (None: all
-    nodes), as the plugins in `restricting` asked. `score_error` fails each cycle that needs scores;
+    nodes), as the `restricting` plugins require. `score_error` fails each cycle that needs scores;
     a Score plugin that fails on one node fails the cycles in which that node is feasible
     (`first_broken`).
     """

@@ -45,8 +45,8 @@ class Meter:
 
     def times(self) -> list[PluginTime]:
         """The plugins that ran, by descending time."""
-        asked = [one for one in self._times.values() if one.calls]
-        return sorted(asked, key=lambda one: (-one.taken, one.plugin, one.point))
+        called = [one for one in self._times.values() if one.calls]
+        return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
     def measured(self, plugin: Kind) -> Kind:
         """`plugin`, wrapped so that its calls are counted."""

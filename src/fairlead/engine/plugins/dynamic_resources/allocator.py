@@ -39,7 +39,7 @@ Allocations = tuple[ClaimAllocation, ...]
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
-class _Answers:
+class _CachedResults:
     """Results by row for one set of requests; `codes` index `statuses`, _OPEN if not computed."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Demand:
 
     __slots__ = ("answers", "wishes")
 
-    def __init__(self, wishes: tuple[ClaimWishes, ...], answers: _Answers) -> None:
+    def __init__(self, wishes: tuple[ClaimWishes, ...], answers: _CachedResults) -> None:
         """`answers` are the results cached for these requests."""
         self.wishes = wishes
         self.answers = answers
@@ -79,7 +79,7 @@ class Allocator:
         self._related = cluster.related
         self._table = cluster.table
         self._selectors = DeviceSelectors()
-        self._kinds: dict[bytes, _Answers] = {}
+        self._kinds: dict[bytes, _CachedResults] = {}
         self._class_version = -1
 
     def find_class(self, name: str) -> DeviceClass | None:
@@ -95,7 +95,7 @@ class Allocator:
         key = _ENCODER.encode([claim.spec for claim in claims])
         answers = self._kinds.get(key)
         if answers is None:
-            answers = self._kinds[key] = _Answers()
+            answers = self._kinds[key] = _CachedResults()
         return Demand(wishes, answers)
 
     # --- asking ----------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class Allocator:
         demand.answers.put(node.row, found)
         return found
 
-    def _catch_up(self, answers: _Answers) -> None:
+    def _catch_up(self, answers: _CachedResults) -> None:
         """Invalidate results that may have changed."""
         devices, nodes = self._ledger.pools.log, self._table.node_log
         position = (devices.position, nodes.position)

@@ -57,7 +57,7 @@ GONE: Final = "claim allocation not found for node"
 _WRITTEN: Final = seconds(1)
 
 
-class _Reached:
+class _PreFilterRan:
     """Marker in the CycleState: PreFilter has run."""
 
 
@@ -116,7 +116,7 @@ class DynamicResources:
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """SKIP for pods without claims."""
-        state.write(_Reached())
+        state.write(_PreFilterRan())
         if not pod.shape.spec.resource_claims:
             return SKIP
         try:
@@ -194,7 +194,7 @@ class DynamicResources:
 
         upstream picks any such claim; here it is the first.
         """
-        if state.find(_Reached) is None:
+        if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))
         claims = state.find(_Claims)
         if claims is None:

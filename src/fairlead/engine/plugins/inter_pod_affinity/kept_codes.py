@@ -21,7 +21,7 @@ Codes = npt.NDArray[np.int32]
 
 _KEPT_MAX: Final = 32
 # From this many changed rows on, recomputing all rows is cheaper (measured).
-_ANEW_FROM: Final = 16
+_RECOMPUTE_ALL_FROM: Final = 16
 
 
 class KeptCodes:
@@ -49,7 +49,7 @@ class KeptCodes:
         table = self._table
         basis = (table.pod_index.nodes.value, table.size, state.may_be_first())
         rows = self._changed_rows() if basis == self._basis else None
-        if rows is None or len(rows) >= _ANEW_FROM:
+        if rows is None or len(rows) >= _RECOMPUTE_ALL_FROM:
             self._codes = state.codes(np.arange(table.size))
             self._basis = basis
         elif rows:
@@ -64,7 +64,7 @@ class KeptCodes:
         rows: dict[int, None] = {}
         for (key, counts), seen in zip(self._counted, self._seen, strict=True):
             domains = counts.turned_since(seen)
-            if domains is None or len(domains) >= _ANEW_FROM:
+            if domains is None or len(domains) >= _RECOMPUTE_ALL_FROM:
                 return None
             for domain in domains:
                 rows |= dict.fromkeys(self._rows_in(key, domain))

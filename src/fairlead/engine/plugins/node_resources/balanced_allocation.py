@@ -78,16 +78,16 @@ class BalancedAllocationOf:
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
         """SKIP for pods that request none of the resources."""
-        asked = dict(pod.shape.requests)
-        return None if any(asked.get(column) for column in self._columns) else SKIP
+        requests = dict(pod.shape.requests)
+        return None if any(requests.get(column) for column in self._columns) else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """0..100, from the actual requests; added resources count only if the pod requests them."""
-        asked = dict(pod.shape.requests)
+        requests = dict(pod.shape.requests)
         before: list[float] = []
         after: list[float] = []
         for column in self._columns:
-            offered, more = node.allocatable_of(column), asked.get(column, 0)
+            offered, more = node.allocatable_of(column), requests.get(column, 0)
             if offered and (more or column < FIRST_SCALAR):
                 used = node.requested_of(column)
                 before.append(min(used / offered, 1.0))

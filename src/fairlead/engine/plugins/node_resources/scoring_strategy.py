@@ -109,10 +109,10 @@ class ByNode:
         total = weights = 0
         for column, weight in self._resources:
             offered = node.allocatable_of(column)
-            asked = _asked(pod, column)
-            if offered == 0 or (column >= FIRST_SCALAR and asked == 0):
+            requested = _requested(pod, column)
+            if offered == 0 or (column >= FIRST_SCALAR and requested == 0):
                 continue
-            rated = self._rate(_used(node, column) + asked, offered)
+            rated = self._rate(_used(node, column) + requested, offered)
             if rated or not self._skip_zero:
                 total += weight * rated
                 weights += weight
@@ -170,7 +170,7 @@ def _least(used: Ints, offered: Ints) -> Ints:
     return rated
 
 
-def _asked(pod: PodInfo, column: int) -> int:
+def _requested(pod: PodInfo, column: int) -> int:
     if column == CPU:
         return pod.shape.nonzero_requests[0]
     if column == MEMORY:

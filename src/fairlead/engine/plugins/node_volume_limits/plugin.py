@@ -36,7 +36,7 @@ TOO_MANY: Final = unschedulable("node(s) exceed max volume count").by(NAME)
 _TOO_MANY: Final = 1
 
 
-class _Wanted:
+class _PodVolumes:
     """The incoming pod's volumes, driver by unique name, or why they cannot be determined."""
 
     __slots__ = ("volumes",)
@@ -79,12 +79,12 @@ class NodeVolumeLimits:
         """SKIP without claims and in-tree disks."""
         if not any(is_claimed(one) or is_migratable(one) for one in pod.pod.spec.volumes):
             return SKIP
-        state.write(_Wanted(self._attachables.of(pod, is_new=True)))
+        state.write(_PodVolumes(self._attachables.of(pod, is_new=True)))
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Count the pod's new volumes; volumes that pods on the node use are attached already."""
-        wanted = state.read(_Wanted).volumes
+        wanted = state.read(_PodVolumes).volumes
         if isinstance(wanted, Status):
             return wanted.by(NAME)
         found = self._related.get(CSINode, node.name) if wanted else None
@@ -104,7 +104,7 @@ class NodeVolumeLimits:
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
         """`filter` over `rows`."""
-        wanted = state.read(_Wanted).volumes
+        wanted = state.read(_PodVolumes).volumes
         if isinstance(wanted, Status):
             return Verdicts(np.ones(len(rows), np.int32), (SUCCESS, wanted.by(NAME)))
         self._nodes.refresh()

@@ -40,7 +40,7 @@ def is_worth_a_try(pod: PodInfo, constraints: Sequence[Constraint], event: Clust
         case ClusterEvent(old=PodInfo() as moved) | ClusterEvent(new=PodInfo() as moved):
             return moved.namespace == pod.namespace and any(_selecting(constraints, moved))
         case ClusterEvent(old=Node() as before, new=Node() as after):
-            return _counts_otherwise(constraints, before, after)
+            return _changes_counting(constraints, before, after)
         case ClusterEvent(old=Node() as node) | ClusterEvent(new=Node() as node):
             return _has_all_keys(constraints, node)
         case _:
@@ -56,7 +56,7 @@ def _has_all_keys(constraints: Sequence[Constraint], node: Node) -> bool:
     return all(one.topology_key in node.metadata.labels for one in constraints)
 
 
-def _counts_otherwise(constraints: Sequence[Constraint], before: Node, after: Node) -> bool:
+def _changes_counting(constraints: Sequence[Constraint], before: Node, after: Node) -> bool:
     """Return True if the node starts or stops to count, or changes its domain or taints."""
     if _has_all_keys(constraints, before) != _has_all_keys(constraints, after):
         return True

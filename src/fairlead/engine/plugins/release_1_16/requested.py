@@ -28,7 +28,7 @@ Ints = npt.NDArray[np.int64]
 class Sums(Protocol):
     """Requests of pods and sums on nodes, as (milli cpu, memory bytes) with defaults."""
 
-    def asked(self, pod: PodInfo) -> tuple[int, int]:
+    def requested(self, pod: PodInfo) -> tuple[int, int]:
         """Requests of the incoming pod."""
         ...
 
@@ -44,7 +44,7 @@ class Sums(Protocol):
 class NodeSums:
     """Sums as kept in NodeInfo."""
 
-    def asked(self, pod: PodInfo) -> tuple[int, int]:
+    def requested(self, pod: PodInfo) -> tuple[int, int]:
         """Requests with defaults for containers that have none."""
         return pod.shape.nonzero_requests
 
@@ -141,7 +141,7 @@ class Requested:
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """0..10."""
-        cpu, memory = self._sums.asked(pod)
+        cpu, memory = self._sums.requested(pod)
         used_cpu, used_memory = self._sums.used(node)
         offered = node.allocatable
         return self._rating.one(cpu + used_cpu, offered[CPU], memory + used_memory, offered[MEMORY])
@@ -150,7 +150,7 @@ class Requested:
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
         """`score` over `rows`."""
-        cpu, memory = self._sums.asked(pod)
+        cpu, memory = self._sums.requested(pod)
         used_cpu, used_memory = self._sums.used_columns(table, rows)
         offered = table.allocatable
         return self._rating.many(
