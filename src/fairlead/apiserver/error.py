@@ -19,9 +19,9 @@ STALE: Final = (
 class ApiError(Exception):
     """A refused request: Status.reason, HTTP code, message, and details where upstream has them.
 
-    `retry_after_s` is 0 where the client is not told when to come back, `resource` is what the
-    details call the kind where that is not its plural, `has_details` says that there are details
-    though they are empty, and `continue_token` lets a client go on with a list that has expired.
+    `retry_after_s` is 0 where the response has no Retry-After. `resource` replaces the plural as
+    the kind in the details. `has_details` sends details even if they are empty. `continue_token`
+    lets a client continue a list that has expired.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one Status
@@ -40,9 +40,9 @@ class ApiError(Exception):
         continue_token: str = "",
         details: dict[str, Any] | None = None,
     ) -> None:
-        """`kind`, `namespace` and `name` say which object was asked for, where there is one.
+        """`kind`, `namespace` and `name` identify the requested object, if there is one.
 
-        `details` are said in place of what follows from all others.
+        `details` replace those that follow from the other arguments.
         """
         super().__init__(message)
         self.reason = reason
@@ -68,9 +68,9 @@ def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
 def already_exists(
     kind: Kind, namespace: str, name: str, *, terminating: bool = False, is_generated: bool = False
 ) -> ApiError:
-    """409: the name is taken; `terminating` by an object that is on its way out.
+    """409: the name is taken; with `terminating`, by an object that is being deleted.
 
-    `is_generated` where the client asked for a generated name, even if it gave one besides.
+    `is_generated`: the client set generateName, whether or not it also set a name.
     """
     # upstream: registry/generic/registry/store.go:Create, rest/create.go:CheckGeneratedNameError
     message = f"{kind.resource} {quoted(name)} already exists"
@@ -90,7 +90,7 @@ def already_exists(
 
 
 def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
-    """409: the object is not what the client thinks; `resource` replaces the kind's name."""
+    """409: the stored object differs from the request; `resource` replaces the kind's name."""
     message = f"Operation cannot be fulfilled on {resource or kind.resource} {quoted(name)}: {why}"
     return ApiError(
         "Conflict", 409, message, kind=kind, namespace=namespace, name=name, resource=resource
@@ -114,23 +114,23 @@ def invalid(kind: Kind, namespace: str, name: str, causes: tuple[Cause, ...]) ->
 
 
 def bad_request(message: str) -> ApiError:
-    """400: the request makes no sense."""
+    """400: the request is malformed."""
     return ApiError("BadRequest", 400, message)
 
 
 def internal_error(message: str) -> ApiError:
-    """500: the server can, by its own rules, not do it."""
+    """500: the server cannot handle the request."""
     return ApiError("InternalError", 500, message)
 
 
 def no_space() -> ApiError:
-    """500: nothing more can be stored."""
-    # upstream: etcd's api/v3rpc/rpctypes/error.go:ErrGRPCNoSpace, handed on as it is
+    """500: there is no room for another write."""
+    # upstream: etcd's api/v3rpc/rpctypes/error.go:ErrGRPCNoSpace, passed on unchanged
     return ApiError("", 500, "etcdserver: mvcc: database space exceeded")
 
 
 def too_many_requests(message: str, cause: Cause, *, retry_after_s: int = 0) -> ApiError:
-    """429: not now."""
+    """429: retry later."""
     return ApiError("TooManyRequests", 429, message, causes=(cause,), retry_after_s=retry_after_s)
 
 

@@ -1,7 +1,7 @@
-"""Which kinds of objects there are, and what the API server must know of each.
+"""Kind: what the API server must know about each kind of object.
 
-The rows are in `kind_table`. Any other kind (a custom resource, a kind of another version) is
-carried along under a guess; a server that knows its definition asks `registry` instead.
+The rows are in `kind_table`. Any other kind (a custom resource, a kind of another version) gets
+guessed names; a server that knows its definition asks `registry` instead.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 """
@@ -28,9 +28,9 @@ _PROXY: Final = ("create", "delete", "get", "patch", "update")
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A part of an object with a path of its own, and the kind of body that it speaks.
+    """A subresource and the kind of its bodies.
 
-    `group` and `version` are "" where the body is of the same group and version as the object.
+    `group` and `version` are "" where the body has the object's group and version.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Subresource:
     version: str = ""
 
 
-# {} is the kind of the object.
+# {} stands for the object's kind.
 _SUBRESOURCES: Final = (
     Subresource("approval", "{}", _READ_WRITE),
     Subresource("attach", "{}AttachOptions", _STREAM),
@@ -61,7 +61,7 @@ _SUBRESOURCES_BY_NAME: Final = {row.name: row for row in _SUBRESOURCES}
 
 
 def subresource(name: str, kind: str) -> Subresource:
-    """The subresource `name` of a `kind`. Raises KeyError when there is no such thing."""
+    """The subresource `name` of a `kind`. Raises KeyError if there is none."""
     row = _SUBRESOURCES_BY_NAME[name]
     return Subresource(name, row.kind.format(kind), row.verbs, row.group, row.version)
 
@@ -73,19 +73,19 @@ MEASURED_VERBS: Final = ("get", "list")
 _STORED_VERSIONS: Final = {"autoscaling/v1": "autoscaling/v2", "events.k8s.io/v1": "v1"}
 _FEWER_VERBS: Final = {
     "Namespace": tuple(verb for verb in VERBS if verb != "deletecollection"),
-    "ComponentStatus": ("get", "list"),  # observed, not stored
+    "ComponentStatus": ("get", "list"),  # computed on each request, not stored
 }
 
 
 class DefinedType(Protocol):
-    """What a definition says about one version of a custom resource.
+    """What a definition specifies for one version of a custom resource.
 
-    The implementation is `apiextensions.custom_type.CustomType`, which stands above this module.
+    The implementation is `apiextensions.custom_type.CustomType`, in a higher layer.
     """
 
     @property
     def raw(self) -> Json:
-        """The OpenAPI schema as the definition has it."""
+        """The OpenAPI schema as written in the definition."""
         ...
 
     @property
@@ -114,7 +114,7 @@ class DefinedType(Protocol):
         ...
 
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
-        """`obj` as it is stored; unknown fields are noted. Raises TypeMismatchError."""
+        """`obj` pruned and defaulted; unknown fields are noted. Raises TypeMismatchError."""
         ...
 
     def pruned(self, obj: Json) -> Json:
@@ -131,7 +131,7 @@ class Kind:
     """A kind of objects; `group` is "" for the core group.
 
     `custom` is the type of a custom resource, None if its definition is unknown; `all_types` are
-    those of all its versions, by apiVersion.
+    the types of all its versions, by apiVersion.
     """
 
     group: str
@@ -153,7 +153,7 @@ class Kind:
     all_types: tuple[tuple[str, DefinedType], ...] = field(default=(), compare=False, repr=False)
 
     def __hash__(self) -> int:
-        """That of a text which tells almost all kinds apart: they are looked up all the time."""
+        """The hash of a single string that distinguishes almost all kinds: lookups are frequent."""
         return self.resource.__hash__()
 
     @cached_property
@@ -163,17 +163,17 @@ class Kind:
 
     @cached_property
     def stored_as(self) -> str:
-        """The apiVersion under which objects are stored: several kinds may show the same ones."""
+        """The apiVersion in which objects are stored; several kinds may share it."""
         return self.stored_version or self.api_version
 
     @cached_property
     def stored_group(self) -> str:
-        """The group under which objects are stored; refusals name this one."""
+        """The API group of `stored_as`, which refusals quote."""
         return self.stored_as.rpartition("/")[0]
 
     @cached_property
     def resource(self) -> str:
-        """`pods`, `deployments.apps`: the name in most refusals, and the key of storage."""
+        """`pods`, `deployments.apps`: the name in most refusals, and the storage key."""
         return f"{self.plural}.{self.stored_group}" if self.stored_group else self.plural
 
     @cached_property
@@ -183,16 +183,16 @@ class Kind:
 
     @cached_property
     def singular(self) -> str:
-        """`pod`; only a custom resource or an observed kind may say otherwise."""
+        """`pod`; only custom resources and metrics kinds have a different one."""
         return self.kind.lower() if self.singular_name is None else self.singular_name
 
     @cached_property
     def list_kind(self) -> str:
-        """`PodList`; only the definition of a custom resource may say otherwise."""
+        """`PodList`; only the definition of a custom resource may set a different one."""
         return self.list_kind_name or f"{self.kind}List"
 
     def part(self, name: str) -> Subresource | None:
-        """The subresource called `name`, None where the kind has none."""
+        """The subresource called `name`, None if the kind has none."""
         return next((sub for sub in self.subresources if sub.name == name), None)
 
 
@@ -227,7 +227,7 @@ def _rows(table: str, verbs: tuple[str, ...] = VERBS) -> Iterator[Kind]:
 
 KINDS: Final = (*_rows(kind_table.STORED), *_rows(kind_table.CUSTOM))
 POSTED_KINDS: Final = tuple(_rows(kind_table.POSTED, POSTED_VERBS))
-# Whoever serves these gives them no names in the singular.
+# A metrics server publishes no singular names.
 NODE_METRICS, POD_METRICS = (
     replace(kind, singular_name="") for kind in _rows(kind_table.MEASURED, MEASURED_VERBS)
 )
@@ -297,7 +297,7 @@ def find_kind(name: str) -> Kind | None:
 
 
 def kind_of(obj: Mapping[str, Any]) -> Kind:
-    """The kind of a JSON object; one that is not in the table is guessed from the object."""
+    """The kind of a JSON object; guessed from the object if it is not in the table."""
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     known = _BY_TYPE.get((api_version, kind))
     if known is not None:
@@ -308,7 +308,7 @@ def kind_of(obj: Mapping[str, Any]) -> Kind:
 
 
 def _plural(kind: str) -> str:
-    """The usual plural; the name a custom resource definition gives itself may differ."""
+    """The usual plural; a custom resource's definition may set a different one."""
     # upstream: apimachinery/pkg/api/meta/restmapper.go:UnsafeGuessKindToResource
     singular = kind.lower()
     if singular.endswith("s"):

@@ -1,10 +1,9 @@
-"""The kinds themselves, one row each: the discovery document of a 1.36 API server.
+"""The table of kinds: the discovery document of a 1.36 API server.
 
 A row is apiVersion, kind, plural, short names, traits, categories, subresources ("-" for none). The
-traits: n lives in namespaces, g counts the changes of its spec in metadata.generation, s has a
-status that is written on its own (subresource `status`), c is a custom resource, which a server
-serves only where its definition is. Where several groups share a name, the first row has it, as
-kubectl has it. Subresources are in the order of their names.
+traits: n is namespaced; g counts the changes of its spec in metadata.generation; s has the
+subresource `status`; c is a custom resource, served only where its definition exists. If several
+groups share a name, the first row has it, as in kubectl. Subresources are sorted by name.
 
 upstream: pkg/registry/*/rest/storage_*.go, and each kind's strategy.go for the traits
 """
@@ -77,7 +76,7 @@ flowcontrol.apiserver.k8s.io/v1 FlowSchema flowschemas - gs - -
 flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigurations - gs - -
 """  # noqa: E501
 
-# What schedulers of whole jobs read.
+# Kinds that batch schedulers read.
 CUSTOM: Final = """
 scheduling.volcano.sh/v1beta1 PodGroup podgroups pg ngsc - -
 scheduling.incubator.k8s.io/v1alpha1 PodGroup podgroups pg ngsc - -
@@ -90,13 +89,13 @@ scheduling.incubator.k8s.io/v1alpha1 Queue queues q gsc - -
 scheduling.sigs.dev/v1alpha2 Queue queues q gsc - -
 """
 
-# What a metrics server would find out, where there is one.
+# Kinds that a metrics server serves.
 MEASURED: Final = """
 metrics.k8s.io/v1beta1 NodeMetrics nodes - - - -
 metrics.k8s.io/v1beta1 PodMetrics pods - n - -
 """
 
-# Questions and acts rather than objects: they are posted, answered and forgotten.
+# Kinds that are only created, never stored: the response answers the request.
 POSTED: Final = """
 v1 Binding bindings - n - -
 authentication.k8s.io/v1 SelfSubjectReview selfsubjectreviews - - - -

@@ -1,7 +1,8 @@
-"""What comes in and what goes out, whatever carries it: one request, one answer.
+"""Request and Response, independent of the transport.
 
-An HTTP shell fills in a `Request` and sends a `Response`; a test does it without one. Both are
-structs, as is whatever is made anew for every request: a frozen dataclass takes six times as long.
+An HTTP server fills in a `Request` and sends a `Response`; tests use them without HTTP. Both are
+msgspec structs, as is everything created for each request: a frozen dataclass takes six times as
+long.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 
 Headers = tuple[tuple[str, str], ...]
-# Between the values of a header that came more than once; it can be in none of them.
+# Separates the values of a repeated header; no header value can contain it.
 SEPARATOR: Final = "\n"
 
 
 class User(Struct, frozen=True, kw_only=True):
-    """Who asks; `groups` include system:authenticated or system:unauthenticated."""
+    """An authenticated user; `groups` include system:authenticated or system:unauthenticated."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -35,9 +36,9 @@ ADMIN = User(name="kubernetes-admin", groups=(SYSTEM_MASTERS, AUTHENTICATED))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookAnswer:
-    """What an admission webhook said: `body`, or why that is nothing.
+    """An admission webhook's answer: `body`, or the reason why there is none.
 
-    `is_reached`: it is the webhook that says so, or whoever stands before it.
+    `is_reached` means that the webhook, or a proxy before it, answered.
     """
 
     body: bytes = b""
@@ -49,12 +50,13 @@ NO_ANSWERS: Final[Mapping[str, WebhookAnswer]] = {}
 
 
 class Request(Struct, frozen=True):
-    """One request; names of `headers` are in lower case, `query` is decoded and in order.
+    """One request; header names are in lower case, `query` is decoded and in order.
 
-    Of a header that came several times the first counts, except where it is a list
-    (`Impersonate-…`): its values are kept apart by SEPARATOR.
-    `webhooks` are the answers of those that were asked about it already; `drawn` are the ids that
-    it was given while it waited for them, and `sweep` is how far it came with a collection. `notes`
+    The first value of a repeated header counts, except for list headers (`Impersonate-…`), whose
+    values are joined by SEPARATOR.
+
+    A request that waited for webhooks is handled again: `webhooks` are the answers received so far,
+    `drawn` are the ids it was given, and `progress` is how far a deletecollection has come. `notes`
     are for the audit log.
     """
 
@@ -70,19 +72,19 @@ class Request(Struct, frozen=True):
     notes: dict[str, str] = field(default_factory=dict)
 
     def parameter(self, name: str) -> str:
-        """The first value of a query parameter, "" when it is not given."""
+        """The first value of a query parameter, "" if it is absent."""
         for key, value in self.query:
             if key == name:
                 return value
         return ""
 
     def has(self, name: str) -> bool:
-        """Whether a query parameter is given, if only as `?name`."""
+        """Whether a query parameter is present, even without a value (`?name`)."""
         return any(key == name for key, _ in self.query)
 
 
 class Response(Struct, frozen=True):
-    """One answer; `body` comes in parts, so that a long list need not be copied into one piece.
+    """One response; `body` is a sequence of parts, so that a long list need not be copied.
 
     `warnings` become one Warning header each.
     """

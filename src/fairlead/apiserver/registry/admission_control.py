@@ -35,7 +35,7 @@ class AdmissionControl:
         storage: Storage,
         complete: Callable[[Kind, Json], Json],
     ) -> None:
-        """Separate the mutating from the validating plugins."""
+        """`plugins` run in this order."""
         self.plugins = plugins
         self._storage = storage
         self._complete = complete
@@ -52,7 +52,7 @@ class AdmissionControl:
         subresource: str = "",
         write: Write = PLAIN,
     ) -> AdmissionAttributes:
-        """The request as the plugins see it; only a client's request is reinvoked."""
+        """The admission attributes of a request; only clients' requests are reinvoked."""
         reinvocation = None
         if write.user is not None:
             reinvocation = ReinvocationContext(partial(self._complete, kind))
@@ -71,7 +71,7 @@ class AdmissionControl:
         return attributes
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Ask the validating plugins. Raises ApiError."""
+        """Run the validating plugins. Raises ApiError."""
         for plugin in self._validating:
             plugin.admit(attributes, self._storage)
 
@@ -85,7 +85,7 @@ class AdmissionControl:
         subresource: str = "",
         write: Write = PLAIN,
     ) -> Json:
-        """The object that the plugins make of `obj`, with nothing in between. Raises ApiError."""
+        """Run all plugins on `obj` and return the result. Raises ApiError."""
         attributes = self.attributes(
             operation, kind, obj, old=old, subresource=subresource, write=write
         )

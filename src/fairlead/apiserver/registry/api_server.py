@@ -1,6 +1,6 @@
 """API_SERVER: the registry of a server that clients write to.
 
-Objects are read by the schemas of their types, and get all defaults.
+Objects are decoded by the schemas of their types, and get all defaults.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _schema(kind: Kind) -> Schema | None:
 
 
 def decode(kind: Kind, obj: Json) -> Json:
-    """`obj` as its type reads it. Raises ApiError 400 for a value of the wrong type."""
+    """`obj` decoded by its type. Raises ApiError 400 for a value of the wrong type."""
     schema = _schema(kind)
     if schema is None:
         return obj
@@ -51,7 +51,7 @@ def default(kind: Kind, obj: Json) -> Json:
 
 
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
-    """`new`, made of `old`, with the empty fields that its type writes."""
+    """`new`, derived from `old`, with the empty fields that its type always encodes."""
     schema = _schema(kind)
     if schema is None:
         return new
@@ -63,7 +63,7 @@ def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
 
 @lru_cache(maxsize=256)
 def zero_status(kind: Kind) -> Any:
-    """What status is before anything was written to it, None where it is absent."""
+    """The status of an object before the first status write, None if it has none."""
     schema = _schema(kind)
     return None if schema is None else completed(schema, empty(schema)).get("status")
 

@@ -38,9 +38,9 @@ def bind(  # noqa: PLR0913 - the parts of one request
 ) -> Json:
     """Assign the pod to `node`, which need not exist, and return what was stored.
 
-    `labels` and `annotations` are added to the pod. A non-empty `uid` is a precondition.
-    Raises ApiError: 404 no such pod, 409 another uid, already assigned, being deleted or gated,
-    500 without a node.
+    `labels` and `annotations` are added to the pod. A non-empty `uid` is a precondition. Raises
+    ApiError: 404 no such pod, 409 another uid, already assigned, being deleted or gated, 500
+    without a node.
     """
     if not node:
         raise internal_error("target.name: Required value")
@@ -64,7 +64,7 @@ def bind(  # noqa: PLR0913 - the parts of one request
 def _admitted_labels(
     store: Store, pod: Json, node: str, labels: Mapping[str, str], write: Write
 ) -> Mapping[str, str]:
-    """`labels` and those that admission adds to a binding of `pod`."""
+    """`labels` and those that admission adds to a Binding of `pod`."""
     identity = {key: pod["metadata"][key] for key in ("name", "namespace")}
     meta = {**identity, "labels": dict(labels)}
     body: Json = {"metadata": meta, "target": {"kind": "Node", "name": node}}

@@ -44,7 +44,7 @@ class Deletion:
 
 
 def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
-    """`obj` with the finalizer of the propagation policy, and without the other one."""
+    """`obj` with the finalizer of the propagation policy, and without the opposite one."""
     meta = obj["metadata"]
     before = meta.get("finalizers", [])
     policy = deletion.policy or _default_policy(strategy, before)
@@ -72,7 +72,7 @@ def _default_policy(strategy: ResourceStrategy, finalizers: list[str]) -> str:
 def marked_for_deletion(
     strategy: ResourceStrategy, obj: Json, now: int, grace_period_s: int | None
 ) -> Json:
-    """`obj` as a deletion leaves it while it stays; `obj` itself where nothing changes.
+    """`obj` marked for deletion; `obj` itself if nothing changes.
 
     `grace_period_s` None leaves the grace period to the object.
     """
@@ -102,14 +102,14 @@ def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
 
 
 def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
-    """Whether nothing keeps `obj`, which is being deleted, any longer."""
+    """Whether `obj`, which is being deleted, can be removed now."""
     if obj["metadata"].get("finalizers"):
         return False
     return strategy.holds_deleted is None or not strategy.holds_deleted(obj)
 
 
 def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
-    """`obj`, which is marked already, with a shorter grace period if one is given."""
+    """`obj`, already marked for deletion, with a shorter grace period if one is given."""
     meta = obj["metadata"]
     left_s = meta.get("deletionGracePeriodSeconds")
     if grace_period_s is None or left_s is None or grace_period_s >= left_s:
@@ -138,12 +138,12 @@ def require_no_new_finalizers(kind: Kind, old: Json, new: Json) -> None:
         cause = Cause(
             "FieldValueForbidden", f"Forbidden: {why} []string{{{listed}}}", "metadata.finalizers"
         )
-        # Upstream finds it twice.
+        # Upstream reports it twice.
         raise invalid(kind, before.get("namespace", ""), before["name"], (cause, cause))
 
 
 def require_same_end(kind: Kind, old: Json, new: Json) -> None:
-    """Refuse a write that says when an object goes: that takes a deletion. Raises ApiError 422."""
+    """Refuse a write that changes deletionTimestamp or the grace period. Raises ApiError 422."""
     # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateObjectMetaAccessorUpdate
     before, meta = old["metadata"], new["metadata"]
     until, seconds = meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")
@@ -153,7 +153,7 @@ def require_same_end(kind: Kind, old: Json, new: Json) -> None:
     if seconds not in (None, before.get("deletionGracePeriodSeconds")):
         causes.append(_immutable("deletionGracePeriodSeconds", str(seconds)))
     if causes:
-        # Upstream looks twice.
+        # Upstream checks it twice.
         raise invalid(kind, before.get("namespace", ""), before["name"], (*causes, *causes))
 
 

@@ -1,9 +1,9 @@
 """The eviction subresource of pods: a deletion that PodDisruptionBudgets may refuse.
 
-A pod that is finished, terminating or not started yet is deleted without looking at budgets. Any
-other pod may have one budget at most. A pod that is not ready is not charged to it if enough other
-pods are healthy, or if the budget always allows evicting unhealthy pods. The budget is charged
-here; its controller recomputes it later.
+A pod that is finished, terminating or not started yet is deleted without a budget check. Any other
+pod may have at most one budget. An unready pod is not charged to it if enough other pods are
+healthy, or if the budget always allows evicting unhealthy pods. The budget is charged here; its
+controller recomputes it later.
 
 upstream: pkg/registry/core/pod/storage/eviction.go
 """
@@ -37,7 +37,7 @@ _TARGETED: Final = {
     "reason": "EvictionByEvictionAPI",
     "message": "Eviction API: evicting",
 }
-_SINGULAR: Final = "poddisruptionbudget.policy"  # upstream's name in these refusals
+_SINGULAR: Final = "poddisruptionbudget.policy"  # upstream's name of the resource in these refusals
 _UNGUARDED_PHASES: Final = ("Succeeded", "Failed", "Pending")
 # upstream: component-helpers/apps/poddisruptionbudget/helpers.go:UpdateDisruptionAllowedCondition
 _EXHAUSTED: Final = {
@@ -117,7 +117,7 @@ def _is_ready(pod: Json) -> bool:
 
 
 def _spares_unhealthy(budget: Json) -> bool:
-    """Whether a pod that is not ready may be evicted without being charged."""
+    """Whether an unready pod may be evicted without being charged to the budget."""
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status", {})
@@ -126,7 +126,7 @@ def _spares_unhealthy(budget: Json) -> bool:
 
 
 def _refusal(budget: Json) -> ApiError | None:
-    """The refusal of an eviction that `budget` does not allow, None if it does."""
+    """The refusal if `budget` does not allow the eviction, else None."""
     meta, status = budget["metadata"], budget.get("status", {})
     name, namespace = meta["name"], meta["namespace"]
     allowed = status.get("disruptionsAllowed", 0)

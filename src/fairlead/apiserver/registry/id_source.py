@@ -1,4 +1,4 @@
-"""Sources of uids and generated names, which are random and so come from outside."""
+"""Sources of uids and generated names, which are random and so are provided by the world."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from fairlead.apiserver.kind import Kind
 
 # upstream: apiserver/pkg/storage/names/generate.go, apimachinery/pkg/util/rand/rand.go. No
-# vowels and no look-alikes, so no word is ever generated.
+# vowels and no similar characters, so that no word is generated.
 SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 GENERATED_NAME_MAX: Final = 63
@@ -34,21 +34,21 @@ def generated_name(prefix: str, suffix: str) -> str:
 
 
 class ReplayedIds:
-    """The ids of a source; a request that is handled anew is given the same ones again."""
+    """Replays the ids of a source when a request is handled again."""
 
     def __init__(self, source: IdSource) -> None:
-        """Nothing is remembered before `begin`."""
+        """Nothing is recorded before `begin`."""
         self._source = source
         self._left: list[str] = []
         self._drawn: list[str] | None = None
 
     def begin(self, drawn: tuple[str, ...]) -> None:
-        """A request is handled, to which `drawn` were given before."""
+        """Start to handle a request that was given the ids `drawn` before."""
         self._left = list(reversed(drawn))
         self._drawn = []
 
     def end(self) -> tuple[str, ...]:
-        """It has been handled, for now; all that it was given."""
+        """Stop recording; return all ids the request was given so far."""
         drawn, self._drawn, self._left = tuple(self._drawn or ()), None, []
         return drawn
 

@@ -1,4 +1,4 @@
-"""Preconditions: the uid and the version that an object must have for a write to happen."""
+"""Preconditions of a write: the expected uid and resourceVersion."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The metadata and status that the server sets when an object is created or updated.
+"""Sets the metadata and status that the server owns when an object is created or updated.
 
-uid, timestamps and generation are the server's. Where status is a subresource, a new object starts
-without the status that the client sent, and an update of the object leaves status alone.
+The server sets uid, timestamps and generation. Where status is a subresource, a new object starts
+without the status that the client sent, and an update of the object leaves status unchanged.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
 """
@@ -38,7 +38,7 @@ def prepared_for_create(
     timestamp: str,
     zero_status: Json | None = None,
 ) -> Json:
-    """`obj` with the metadata and the status of a new object."""
+    """`obj` with the metadata and status of a new object."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in _NOT_OF_NEW}
     meta |= {"uid": uid, "creationTimestamp": timestamp}
     if kind.has_generation:
@@ -54,7 +54,7 @@ def prepared_for_create(
 
 
 def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """`new` with the server's metadata of `old`, and the generation that the change leads to."""
+    """`new` with the server-owned metadata of `old` and the resulting generation."""
     before = old["metadata"]
     ignored = (*_SERVERS_METADATA, "selfLink")
     meta = {key: value for key, value in new["metadata"].items() if key not in ignored}
@@ -72,7 +72,7 @@ def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: 
 
 
 def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """`old` with the status of `new`, and the metadata that may change along with it."""
+    """`old` with the status of `new`, and the metadata that a status write may change."""
     before, after = old["metadata"], new["metadata"]
     written = strategy.metadata_with_status
     meta = {key: value for key, value in before.items() if key not in written}
@@ -88,7 +88,7 @@ def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json)
 
 
 def with_spec(old: Json, spec: Json) -> Json:
-    """`old` with another spec, and the generation that this leads to."""
+    """`old` with another spec, and the resulting generation."""
     if spec == old.get("spec"):
         return old
     meta = {**old["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
@@ -96,7 +96,7 @@ def with_spec(old: Json, spec: Json) -> Json:
 
 
 def with_null_lists(paths: tuple[FieldPath, ...], obj: Json) -> Json:
-    """`obj` with null in place of empty lists at `paths`, as upstream's storage returns them."""
+    """`obj` with null instead of empty lists at `paths`, as upstream's storage returns them."""
     for path in paths:
         obj = _with_null_list(obj, path)
     return obj
@@ -114,7 +114,7 @@ def _with_null_list(obj: Json, path: FieldPath) -> Json:
 
 
 def with_mirrored_field(mirrored: MirroredField | None, obj: Json) -> Json:
-    """`obj` with a single value and the first item of its list in agreement; the single wins."""
+    """`obj` with a single field and the first item of its list made equal; the field wins."""
     if mirrored is None:
         return obj
     part, key = mirrored.part, mirrored.key

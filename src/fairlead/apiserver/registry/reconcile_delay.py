@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileDelay:
-    """In ns, each after what comes before it; with 0 there is nothing to see between."""
+    """Delays in ns, each after the step before it; 0 makes both steps one change."""
 
     accepted: int = 0
     established: int = 0
@@ -22,7 +22,7 @@ class ReconcileDelay:
     service_status: int = 0
 
     def slowed(self, times: int) -> ReconcileDelay:
-        """The same, but so many times as late."""
+        """All delays multiplied by `times`."""
         return ReconcileDelay(
             **{each.name: times * getattr(self, each.name) for each in fields(self)}
         )

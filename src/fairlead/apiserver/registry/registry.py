@@ -1,4 +1,4 @@
-"""Registry: the strategies of all kinds, and how objects of any kind are read and validated.
+"""Registry: the strategies of all kinds, and how objects are decoded, defaulted and validated.
 
 A store is composed with one registry. `api_server.API_SERVER` has everything that clients of an API
 server rely on. `simulation.SIMULATION` is smaller: only controllers write objects there, so it
@@ -21,22 +21,22 @@ from fairlead.apiserver.validation.validator import Validator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """See the module; every function may raise ApiError."""
+    """What a store needs to know about kinds; every function may raise ApiError."""
 
     strategies: Mapping[str, ResourceStrategy]
-    # The object as its type reads it: unknown fields dropped, values in canonical form.
+    # The object decoded by its type: unknown fields dropped, values in canonical form.
     decode: Callable[[Kind, Json], Json]
     # A decoded object with its defaults.
     default: Callable[[Kind, Json], Json]
-    # An object that the server made of a stored one (None: new), as its type writes it.
+    # An object derived from a stored one (None: new), with the fields its type always encodes.
     normalize: Callable[[Kind, Json | None, Json], Json]
-    # What status is before anything was written to it, None where it is absent.
+    # The status before the first status write, None if there is none.
     zero_status: Callable[[Kind], Json | None]
-    # Whether admission plugins see the Bindings of pods. upstream: BindingREST.Create
+    # Whether admission plugins see Bindings of pods. upstream: BindingREST.Create
     admits_bindings: bool
     # upstream: Validate, ValidateUpdate of a kind's strategies
     validator: Validator
 
     def strategy(self, kind: Kind) -> ResourceStrategy:
-        """The strategy of a kind; a general one where it has none of its own."""
+        """The strategy of a kind; the default one if it has none of its own."""
         return self.strategies.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)

@@ -10,12 +10,12 @@ from typing import Any
 
 from fairlead.api.json import Json
 
-# The value of a field as a field selector compares it.
+# Returns the value of a field as field selectors compare it.
 FieldReader = Callable[[Json], str]
 
 
 def text_field(*path: str, absent: str = "") -> FieldReader:
-    """Reads the field at `path` as text; `absent` where it is missing."""
+    """Read the field at `path` as text; `absent` if it is missing."""
 
     def read(obj: Json) -> str:
         value: Any = obj

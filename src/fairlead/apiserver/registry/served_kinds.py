@@ -1,7 +1,7 @@
-"""ServedKinds: the built-in and custom kinds that one server serves, and their group order.
+"""ServedKinds: the built-in and custom kinds that a server serves, in discovery order.
 
-Groups are in the order in which clients shall prefer them. Groups of custom resources come last,
-by name, and the versions of each from the most stable to the least.
+Groups are in the order in which clients should prefer them. Groups of custom resources come last,
+by name, with the versions of each from the most stable to the least.
 
 upstream: kube-aggregator/pkg/controllers/autoregister and
 pkg/controlplane/apiserver/aggregator.go:apiVersionPriorities
@@ -45,7 +45,7 @@ GROUPS: Final = (
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
 )
-# Last, after custom groups: what a metrics server registers has the lowest priority.
+# Last, after custom groups: a metrics server registers with the lowest priority.
 MEASURED_GROUP: Final = "metrics.k8s.io"
 BUILT_IN: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_custom)
 
@@ -56,7 +56,7 @@ _RANK: Final = {group: rank for rank, group in enumerate(GROUPS)}
 
 
 class ServedKinds:
-    """Kinds by path and by type; `revision` grows with every change."""
+    """The served kinds by path and by type; `revision` grows with every change."""
 
     def __init__(self, kinds: Iterable[Kind] = BUILT_IN) -> None:
         """Serve `kinds` from the start."""
@@ -71,25 +71,25 @@ class ServedKinds:
         return resource in self._own
 
     def define(self, name: str, kinds: Iterable[Kind]) -> None:
-        """Serve the versions of a custom resource; `name` is its definition's."""
+        """Serve the versions of a custom resource; `name` is its definition's name."""
         self._defined[name] = tuple(kinds)
         self._index()
 
     def withdraw(self, name: str) -> None:
-        """Serve the custom resource of definition `name` no longer."""
+        """Stop serving the custom resource of definition `name`."""
         if self._defined.pop(name, None) is not None:
             self._index()
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
-        """The kind at a path, None when nothing is served there."""
+        """The kind at a path, None if nothing is served there."""
         return self._by_path.get((group, version, plural))
 
     def of_type(self, api_version: str, kind: str) -> Kind | None:
-        """The kind called `kind` in `api_version`, None when it is not served."""
+        """The kind called `kind` in `api_version`, None if it is not served."""
         return self._by_type.get((api_version, kind))
 
     def kind_of(self, obj: Mapping[str, Any]) -> Kind:
-        """The kind of a JSON object; guessed from the object where it is not served."""
+        """The kind of a JSON object; guessed from the object if it is not served."""
         known = self._by_type.get((obj.get("apiVersion", ""), obj.get("kind", "")))
         return known or kind_of(obj)
 
@@ -98,15 +98,15 @@ class ServedKinds:
         return tuple(self._groups)
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """The versions of a group, the preferred one first; none when it is not served."""
+        """The versions of a group, the preferred one first; empty if it is not served."""
         return tuple(self._groups.get(group, ()))
 
     def kinds(self, group: str, version: str) -> tuple[Kind, ...]:
-        """The kinds of a group's version by name; none when it is not served."""
+        """The kinds of a group's version by name; empty if it is not served."""
         return self._groups.get(group, {}).get(version, ())
 
     def is_built_in(self, group: str) -> bool:
-        """Whether a group has kinds that are not custom."""
+        """Whether a group has built-in kinds."""
         versions = self._groups.get(group, {}).values()
         return any(not kind.is_custom for kinds in versions for kind in kinds)
 
@@ -116,13 +116,13 @@ class ServedKinds:
         return tuple(kind for kinds in versions for kind in kinds)
 
     def _index(self) -> None:
-        """Rebuild all indexes: definitions change rarely."""
+        """Rebuild all indexes, which is rare: only when definitions change."""
         self.revision += 1
         kinds = [
             *self._built_in,
             *(kind for name in sorted(self._defined) for kind in self._defined[name]),
         ]
-        # Built-in kinds come last here, so that no definition replaces them.
+        # Built-in kinds come last, so that they replace a definition's.
         self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in reversed(kinds)}
         self._by_type = {(kind.api_version, kind.kind): kind for kind in reversed(kinds)}
         self._groups: dict[str, dict[str, tuple[Kind, ...]]] = {}

@@ -1,8 +1,8 @@
 """SIMULATION: the registry of a store that only the engine's controllers write to.
 
-It has the kinds that scheduling depends on. Objects are taken as controllers make them: nothing is
-allocated or warned of, containers need neither names nor images, and only the defaults that
-scheduling reads are set.
+It has the kinds that scheduling depends on. Objects are stored as controllers make them: nothing is
+allocated, no warnings are given, containers need neither names nor images, and only the defaults
+that scheduling reads are set.
 """
 
 from __future__ import annotations

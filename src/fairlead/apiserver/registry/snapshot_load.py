@@ -1,11 +1,11 @@
 """Loads a whole cluster as another API server stored it.
 
 Objects keep what they have: uids, versions, timestamps, status, priorities. Only what a
-hand-written file leaves out is filled in. Numeric versions are kept; objects without one get
-versions after those.
+hand-written file leaves out is filled in. Numeric versions are kept; objects without one get later
+versions.
 
-The objects are returned in the order in which a fresh client would learn of them, whatever the
-order of the input: kind by kind, pods last, each by namespace and name.
+The objects are returned in the order in which a new client would list them, whatever the order of
+the input: kind by kind, pods last, each by namespace and name.
 
 upstream: client-go lists every kind in the order of its keys
 """
@@ -45,8 +45,8 @@ def load(
 ) -> list[Json]:
     """Fill `storage` with `manifests` and the system priority classes; return them in order.
 
-    Raises ApiError that names the object: malformed, duplicate, or refused by `admission`. A store
-    that refused its cluster cannot be used any more.
+    Raises ApiError that names the object: malformed, duplicate, or refused by `admission`. After an
+    error the store must not be used any more.
     """
     loaded = [as_stored(manifest, now, ids) for manifest in manifests]
     present = {obj["metadata"]["name"] for kind, obj in loaded if kind is PRIORITY_CLASS}
@@ -74,7 +74,7 @@ def as_stored(manifest: Mapping[str, Any], now: int, ids: IdSource) -> Loaded:
         obj = with_label_keys(obj)
     meta = obj["metadata"]
     if kind is NAMESPACE and "spec" not in obj:
-        obj["spec"] = {"finalizers": ["kubernetes"]}  # so that it is emptied before it goes
+        obj["spec"] = {"finalizers": ["kubernetes"]}  # until it is empty
     missing = {}
     if "uid" not in meta:
         missing["uid"] = ids.new_uid(kind, meta.get("namespace", ""), meta["name"])

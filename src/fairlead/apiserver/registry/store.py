@@ -60,14 +60,14 @@ Objects = list[Json]
 Changes = list[StoredChange]
 
 RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
-# How a controller deletes what it manages.
+# The options with which controllers delete their objects.
 IN_BACKGROUND: Final = Deletion(policy="Background")
 
 
 class Store:
     """Objects behind the API server's rules; `now` is always in ns since 1970.
 
-    `storage` is what lies beneath, for subresources and watches; `admission` asks the plugins for
+    `storage` is the layer below, for subresources and watches; `admission` runs the plugins for
     subresources that are not objects (a Binding, an Eviction).
     """
 
@@ -80,12 +80,12 @@ class Store:
         log_capacity: int = LOG_CAPACITY,
         storage: Storage | None = None,
     ) -> None:
-        """Start empty; `ids` names new objects, the plugins of `admission` are asked in order.
+        """Start empty; `ids` names new objects, the plugins of `admission` run in order.
 
-        `storage` brings a log of its own length.
+        `storage` has a log of its own length.
         """
         self.storage = Storage(log_capacity) if storage is None else storage
-        # A caller that draws from the same source elsewhere passes one that can be replayed.
+        # A caller that draws ids from the same source elsewhere passes one that can be replayed.
         self.ids = ids if isinstance(ids, ReplayedIds) else ReplayedIds(ids)
         self.registry = registry
         self.admission = AdmissionControl(admission, self.storage, self.completed)
@@ -116,7 +116,7 @@ class Store:
         return list(self.storage.items(kind, namespace))
 
     def changes_since(self, version: int) -> Changes:
-        """What happened after `version`, in order. Raises ApiError 410 when that is forgotten."""
+        """The changes after `version`, in order. Raises ApiError 410 if the log lacks some."""
         return self.storage.changes_since(version)
 
     def subscribe(self, listener: Callable[[StoredChange], None]) -> Callable[[], None]:
@@ -137,13 +137,13 @@ class Store:
 
         Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
         """
-        # 1. Find the kind. A caller that knows it has read the object by its schema, so that its
-        #    nulls mean something.
+        # 1. Find the kind. A caller that passes it has decoded the object by its schema, so
+        #    its nulls have a meaning.
         obj = dict(manifest) if kind else without_nulls(dict(manifest))
         kind = kind or kind_of(obj)
         strategy = self.registry.strategy(kind)
         preparation = self._dry_run if write.dry_run else self._preparation
-        # 2. Namespace, name and defaults. Without a name the object is invalid: say all of it.
+        # 2. Namespace, name and defaults. Without a name the object is invalid: report every error.
         obj = self._named(kind, strategy, snapshot_load.located(kind, obj))
         obj = self.completed(kind, obj, is_decoded=write.is_decoded)
         if "name" not in obj.get("metadata", {}):
@@ -161,7 +161,7 @@ class Store:
         # 4. Validate what the client and the plugins made of it.
         self._begin_create(strategy, sent, preparation)
         self.registry.validator.validate(kind, sent)
-        # 5. Set what is the server's: uid, timestamps, status, and what the strategy adds.
+        # 5. Set the server's fields: uid, timestamps, status, and what the strategy adds.
         existing = self.storage.find(kind, namespace, name)
         obj = prepared_for_create(
             kind,
@@ -174,7 +174,7 @@ class Store:
         if strategy.prepare_for_create is not None:
             obj = strategy.prepare_for_create(obj, preparation)
         obj = with_null_lists(strategy.null_when_empty, obj)
-        # 6. Warn, then ask the plugins that only look, then look whether the name is free.
+        # 6. Warn, run the validating plugins, and check that the name is free.
         _warn(strategy, None, obj, write)
         self.admission.validate(attributes.with_object(obj))
         if existing is not None:
@@ -198,9 +198,8 @@ class Store:
     ) -> Json:
         """Store `new` in place of `old`, the newest version; return what was stored.
 
-        `new` is complete, and its status does not count. A resourceVersion or uid in it is a
-        precondition. Raises ApiError: 409 another version or uid, 422 or 400 invalid, 403 not
-        admitted.
+        `new` is complete; its status is ignored. A resourceVersion or uid in it is a precondition.
+        Raises ApiError: 409 another version or uid, 422 or 400 invalid, 403 not admitted.
         """
         strategy = self.registry.strategy(kind)
         # 1. Preconditions.
@@ -212,16 +211,16 @@ class Store:
         )
         attributes = self.admission.mutate(attributes)
         new = attributes.obj
-        # 3. A deletion under way goes on as it began.
+        # 3. A deletion in progress keeps its timestamp and grace period.
         require_no_new_finalizers(kind, old, new)
         require_same_end(kind, old, new)
-        # 4. Keep what is the server's, and what the strategy keeps.
+        # 4. Keep the server's fields, and what the strategy keeps.
         new = prepared_for_update(kind, strategy, old, new)
         if strategy.prepare_for_update is not None:
             preparation = self._dry_run if write.dry_run else self._preparation
             new = strategy.prepare_for_update(old, new, preparation)
         new = with_null_lists(strategy.null_when_empty, new)
-        # 5. Validate, warn, and ask the plugins that only look.
+        # 5. Validate, warn, and run the validating plugins.
         self.registry.validator.validate_update(kind, old, new)
         _warn(strategy, old, new, write)
         self.admission.validate(attributes.with_object(new))
@@ -238,21 +237,21 @@ class Store:
         write: Write = PLAIN,
         subresource: str = "status",
     ) -> Json:
-        """Store the status of `new` in place of that of `old`; other changes in it are dropped.
+        """Store the status of `new` in place of that of `old`; ignore other changes.
 
         `subresource` is the one that is written. Preconditions and refusals are those of `update`.
         """
         strategy = self.registry.strategy(kind)
-        # 1. What the strategy of the subresource makes of it.
+        # 1. Let the subresource's strategy prepare it.
         prepare = strategy.prepare_subresource.get(subresource)
         if prepare is not None:
             new = prepare(old, new, format_timestamp(now))
         # 2. Preconditions.
         _require_same_version(kind, old, new)
-        # 3. Defaults and managed fields, then all but status and some metadata from `old`.
+        # 3. Defaults and managed fields, then everything but status and some metadata from `old`.
         new = write.tracked(old, self.completed(kind, new, is_decoded=write.is_decoded))
         new = prepared_for_status_update(strategy, old, new)
-        # 4. Validate, and ask all plugins.
+        # 4. Validate, and run all plugins.
         self.registry.validator.validate_status_update(kind, old, new, subresource)
         new = self.admission.admit(
             Operation.UPDATE, kind, new, old=old, subresource=subresource, write=write
@@ -263,8 +262,8 @@ class Store:
     def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
         """Store `new`, which passed all stages, in place of `old`; return what was stored.
 
-        Nothing is stored where storage would not change. An object that is being deleted and was
-        only kept by finalizers is removed with the last of them.
+        Nothing is written if the stored form would not change. An object that is being deleted and
+        was only kept by finalizers is removed with the last of them.
         """
         strategy = self.registry.strategy(kind)
         new = pruned_for_storage(kind, new)
@@ -334,7 +333,7 @@ class Store:
         new = {**old, "status": status}
         self.registry.validator.validate_status(kind, new, fields)
         new = write.tracked(old, self.registry.normalize(kind, old, new))
-        if write.user is not None:  # plugins look at the status writes of users only
+        if write.user is not None:  # plugins see only users' status writes
             new = self.admission.admit(
                 Operation.UPDATE, kind, new, old=old, subresource="status", write=write
             )
@@ -361,14 +360,14 @@ class Store:
         old = self.get(kind, namespace, name)
         require(kind, old, uid=deletion.uid, resource_version=deletion.resource_version)
         self.admission.admit(Operation.DELETE, kind, old, write=write)
-        # 2. Mark it: a finalizer for its dependents, a timestamp where it is kept for a while.
+        # 2. Mark it: a finalizer for its dependents, a timestamp if the deletion is graceful.
         marked = with_garbage_finalizer(strategy, old, deletion)
         marked = marked_for_deletion(strategy, marked, now, deletion.grace_period_s)
         if write.dry_run:
             return marked
         if marked is not old:
             marked = self.storage.put(kind, marked)
-        # 3. Remove it where nothing keeps it.
+        # 3. Remove it if nothing holds it.
         if may_remove(strategy, marked):
             self._unpersisted.forget(kind, marked)
             return self.storage.remove(kind, namespace, name)
@@ -377,16 +376,16 @@ class Store:
     # --- the server's own writes -----------------------------------------------------------
 
     def write(self, kind: Kind, old: Json, new: Json) -> Json:
-        """Store `new`, which the server itself made of `old`, the newest version."""
+        """Store `new`, which the server derived from `old`, the newest version."""
         return self.storage.put(kind, self.registry.normalize(kind, old, new))
 
     # --- from elsewhere --------------------------------------------------------------------
 
     def load(self, manifests: Iterable[Mapping[str, Any]], now: int) -> Objects:
-        """Take over a whole cluster as it was stored elsewhere; see `snapshot_load`.
+        """Load a whole cluster as it was stored elsewhere; see `snapshot_load`.
 
-        Returns the objects in the order in which they become known. Listeners hear nothing, and
-        watches start after it. Raises ApiError that names the object.
+        Returns the objects in listing order. Listeners are not called, and watches start after it.
+        Raises ApiError that names the object.
         """
         plugins = self.admission.plugins
         return snapshot_load.load(self.storage, manifests, now, ids=self.ids, admission=plugins)
@@ -411,7 +410,7 @@ class Store:
     # --- stages ----------------------------------------------------------------------------
 
     def completed(self, kind: Kind, obj: Json, *, is_decoded: bool = False) -> Json:
-        """`obj` decoded by its type, unless it is, and with its defaults. Raises ApiError 400."""
+        """`obj` decoded by its type, unless it is already, and defaulted. Raises ApiError 400."""
         decoded = obj if is_decoded else self.registry.decode(kind, obj)
         return self.registry.default(kind, decoded)
 
@@ -437,7 +436,7 @@ class Store:
 
 
 def _require_same_version(kind: Kind, old: Json, new: Json) -> None:
-    """Refuse a write that means another object or version. Raises ApiError 409."""
+    """Refuse a write meant for another object or version. Raises ApiError 409."""
     before, meta = old["metadata"], new["metadata"]
     require_uid(kind, old, meta.get("uid", ""))
     if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):

@@ -1,8 +1,8 @@
 """ResourceStrategy: what is specific to one kind, in one place.
 
 `store.Store` has the steps that all kinds share. A strategy holds what a kind adds to them, as data
-where data is enough and as functions otherwise. Every field has a default that suits a kind
-without special rules, so such a kind needs no strategy of its own.
+where possible and as functions otherwise. Every field has a default that suits a kind without
+special rules, so such a kind needs no strategy of its own.
 
 upstream: pkg/registry/<group>/<resource>/{strategy.go,storage/storage.go},
 apiserver/pkg/registry/rest/{create,update,delete}.go for the interfaces
@@ -22,15 +22,15 @@ from fairlead.apiserver.storage.storage import Storage
 
 FieldPath = tuple[str, ...]
 
-# What a write of the status subresource may also change of the metadata, unless a kind says
-# otherwise. upstream: PrepareForUpdate of the status strategies
+# Metadata that a write of the status subresource may change, unless the kind says otherwise.
+# upstream: PrepareForUpdate of the status strategies
 OWNED_METADATA: Final = ("annotations", "finalizers", "labels", "managedFields", "ownerReferences")
 ONLY_MANAGED_FIELDS: Final = ("managedFields",)
 _NOT_SPEC: Final = ("apiVersion", "kind", "metadata", "status")
 
 
 class GarbageCollection(StrEnum):
-    """What happens to dependents when a DeleteOptions does not say it.
+    """What happens to dependents when the DeleteOptions have no propagation policy.
 
     upstream: apiserver/pkg/registry/rest/delete.go:GarbageCollectionPolicy
     """
@@ -50,10 +50,10 @@ class PreparationContext:
 
 @dataclass(frozen=True, slots=True)
 class MirroredField:
-    """A value that stands alone and as the first item of a list; the one alone counts.
+    """A value stored in a single field and as the first item of a list; the single field wins.
 
-    Both are fields of `part`; `key` is the field of an item that has the value, "" where the item
-    is the value.
+    Both are fields of `part`; `key` is the item's field that has the value, "" where the item is
+    the value.
     """
 
     part: str
@@ -73,22 +73,23 @@ def _spec(obj: Json) -> Json:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceStrategy:
-    """The rules of one kind, in the order in which a request meets them.
+    """The rules of one kind, in the order in which a request applies them.
 
-    Functions get JSON objects, which they must not mutate, and give new ones. They raise ApiError.
+    Functions receive JSON objects, which they must not mutate, and return new ones. They raise
+    ApiError.
     """
 
     # --- create ------------------------------------------------------------------------------
 
     # False: metadata.generateName is the whole name. upstream: names.NameGenerator
     has_random_suffix: bool = True
-    # Checks what cannot even be validated, before validation. upstream: Store.BeginCreate
+    # Checks that come before validation. upstream: Store.BeginCreate
     begin_create: Callable[[Json, PreparationContext], None] | None = None
     # Whether a new object keeps the status that the client sent.
     accepts_status_on_create: bool = False
-    # The status of a new object, at a timestamp; the zero value of its type where None.
+    # The status of a new object, at a timestamp; None for the zero value of its type.
     initial_status: Callable[[Json, str], Json] | None = None
-    # What the server sets besides metadata and status. upstream: PrepareForCreate
+    # Sets further fields of a new object. upstream: PrepareForCreate
     prepare_for_create: Callable[[Json, PreparationContext], Json] | None = None
     # Whether (sent, stored) has defaults that are not persisted, see `unpersisted_defaults`.
     has_unpersisted_defaults: Callable[[Json, Json], bool] | None = None
@@ -99,18 +100,18 @@ class ResourceStrategy:
     # upstream: rest/update.go:AllowCreateOnUpdate, AllowUnconditionalUpdate
     allow_create_on_update: bool = False
     allow_unconditional_update: bool = True
-    # Whether an update of the whole object changes its status too.
+    # Whether an update of the whole object also changes its status.
     updates_status: bool = False
-    # What of the old object stays, given (old, new). upstream: PrepareForUpdate
+    # Restores fields of the old object, given (old, new). upstream: PrepareForUpdate
     prepare_for_update: Callable[[Json, Json, PreparationContext], Json] | None = None
     # Whether (old, new) increments metadata.generation.
     increments_generation: Callable[[Json, Json], bool] = is_respecified
-    # Whether the generation starts with the first change, not at 1 with the object.
+    # Whether the generation starts with the first change instead of at 1 on creation.
     has_generation_once_changed: bool = False
 
     # --- update of a subresource -------------------------------------------------------------
 
-    # By subresource: (old, new, timestamp) to what is written. upstream: the strategies of status
+    # By subresource: (old, new, timestamp) to the object to write. upstream: the status strategies
     prepare_subresource: Mapping[str, Callable[[Json, Json, str], Json]] = field(
         default_factory=dict
     )
@@ -122,21 +123,21 @@ class ResourceStrategy:
 
     # upstream: rest/delete.go:DefaultGarbageCollectionPolicy
     garbage_collection: GarbageCollection = GarbageCollection.DELETE_DEPENDENTS
-    # (object, now, grace period in s or None) to the object marked for deletion, None for any
-    # other kind's way. upstream: RESTGracefulDeleteStrategy.CheckGracefulDelete
+    # (object, now, grace period in s or None) to the object marked for deletion; None means the
+    # default way. upstream: RESTGracefulDeleteStrategy.CheckGracefulDelete
     begin_deletion: Callable[[Json, int, int | None], Json | None] | None = None
-    # The same for an object that is marked already.
+    # The same for an object that is already marked.
     repeat_deletion: Callable[[Json, int, int | None], Json] | None = None
-    # Whether something besides finalizers keeps an object that is marked for deletion.
+    # Whether something other than finalizers holds an object that is marked for deletion.
     holds_deleted: Callable[[Json], bool] | None = None
-    # Whether DELETE answers with the object. upstream: Store.ReturnDeletedObject
+    # Whether DELETE returns the object. upstream: Store.ReturnDeletedObject
     returns_deleted_object: bool = False
-    # Warning where a DELETE has no propagation policy. upstream: WarningsOnDelete
+    # Warning for a DELETE without a propagation policy. upstream: WarningsOnDelete
     warning_without_policy: str = ""
 
     # --- form --------------------------------------------------------------------------------
 
-    # Lists that are stored as null where they are empty.
+    # Lists that are stored as null when empty.
     null_when_empty: tuple[FieldPath, ...] = ()
     mirrored: MirroredField | None = None
 
@@ -144,19 +145,19 @@ class ResourceStrategy:
 
     # (old or None, new) to warnings. upstream: WarningsOnCreate, WarningsOnUpdate
     warnings: Callable[[Json | None, Json], Iterable[str]] | None = None
-    # Fields that field selectors may name, besides metadata.name and metadata.namespace.
+    # Fields that field selectors may name, in addition to metadata.name and metadata.namespace.
     selectable_fields: Mapping[str, FieldReader] | None = None
     # The same for versions that name fields differently, by apiVersion.
     selectable_in_version: Mapping[str, Mapping[str, FieldReader]] = field(default_factory=dict)
-    # The refusal of any other field, which {} stands for.
+    # The message that refuses any other field, whose name replaces {}.
     unselectable_field: str = "field label not supported: {}"
     # Whether a field selector may name metadata.namespace.
     selects_namespace: bool = True
-    # Fields nobody owns by writing to a subresource. upstream: GetResetFields
+    # Fields that a write to a subresource does not own. upstream: GetResetFields
     reset_fields: Mapping[str, tuple[FieldPath, ...]] = field(default_factory=dict)
-    # False: upstream resets fields of a version that does not exist, and so resets nothing.
+    # False: upstream's reset fields name a version that does not exist, so they have no effect.
     resets_fields: bool = True
-    # Where etcd keeps the objects, which some refusals name, "" for under the plural.
+    # Where etcd stores the objects, which some refusals quote; "" for under the plural.
     storage_prefix: str = ""
 
 

@@ -1,10 +1,10 @@
 """Objects whose defaults exist only in memory: the next no-op update still bumps the version.
 
-Upstream sets defaults when it decodes an object, before PrepareForCreate changes it. The changes
-can call for defaults once more: the status of a claim whose status was cleared, a Job's labels
-where only its template has labels, and the server set those. Every reader sees these defaults,
+Upstream sets defaults when it decodes an object, before PrepareForCreate changes it. These changes
+can make further defaults necessary: the status of a claim whose status was cleared, or the labels
+of a Job whose template alone has labels and got the server's. Every reader sees these defaults,
 because upstream also sets defaults when it reads from etcd, but etcd does not have them. So an
-update that changes nothing visible changes what is stored once: the object gets a new
+update without a visible change still changes what is stored, once: the object gets a new
 resourceVersion and watches see an event.
 
 upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate compares what is stored;
@@ -26,17 +26,17 @@ class UnpersistedDefaults:
     """Remembers the versions of such objects. Single writer: the store that creates them."""
 
     def __init__(self) -> None:
-        """None so far."""
+        """No object has any yet."""
         self._versions: dict[_Key, str] = {}
 
     def note(self, kind: Kind, strategy: ResourceStrategy, sent: Json, stored: Json) -> None:
-        """`stored` is new; `sent` is what the client wanted, with its defaults."""
+        """Remember the new object `stored` if it has any; `sent` is the client's, defaulted."""
         lacks = strategy.has_unpersisted_defaults
         if lacks is not None and lacks(sent, stored):
             self._versions[_key(kind, stored)] = stored["metadata"]["resourceVersion"]
 
     def has(self, kind: Kind, obj: Json) -> bool:
-        """Whether `obj`, the newest version, shows defaults that are not stored."""
+        """Whether `obj`, the newest version, has defaults that are not stored."""
         version = self._versions.get(_key(kind, obj))
         return version is not None and version == str(obj["metadata"]["resourceVersion"])
 

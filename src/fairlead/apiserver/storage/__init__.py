@@ -2,5 +2,5 @@
 
 Law: no rules about objects here. Only the write-ahead log touches the disk.
 
-upstream: apiserver/pkg/storage, where etcd does this
+upstream: apiserver/pkg/storage and etcd
 """

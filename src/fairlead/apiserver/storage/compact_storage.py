@@ -1,11 +1,11 @@
-"""CompactStorage: keeps the objects that were not written lately as JSON text.
+"""CompactStorage: keeps objects as JSON text except for the most recently written ones.
 
-A decoded JSON value takes five times the memory of its text, and time in every garbage
-collection. So only the most recently written objects stay decoded; the others are decoded when
-they are read. 150,000 pods of 4 KB take 0.7 GB this way instead of 3.4 GB.
+A decoded JSON value takes five times the memory of its text, and time in every garbage collection.
+So only the most recently written objects stay decoded; the others are decoded when they are read.
+150,000 pods of 4 KB take 0.7 GB this way instead of 3.4 GB.
 
-The log of changes keeps decoded objects for watches. Besides its number of entries, the size of
-their texts is bounded, so it reaches back less far when large objects are written often.
+The log of changes keeps decoded objects for watches. The total size of their texts is bounded as
+well as their number, so the log reaches back less far when large objects are written often.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from fairlead.apiserver.storage.storage import (
 )
 
 HOT_MAX: Final = 10_000
-# 10,000 changes of 4 KB are less; as values they take five times as much.
+# More than 10,000 changes of 4 KB; as decoded values they take five times as much memory.
 LOG_BYTES_MAX: Final = 48 << 20
 
 
 class CompactStorage(Storage):
-    """See Storage; `hot_max` objects are kept as values, the log has so many bytes of text."""
+    """Storage with at most `hot_max` decoded objects and `log_bytes_max` bytes of log text."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class CompactStorage(Storage):
         return found if found is None else value_of(found)
 
     def stored_text(self, kind: Kind, obj: Json) -> bytes | None:
-        """The text of `obj`, None if it is not the very object that is stored."""
+        """The text of `obj`, None if it is not the stored object itself."""
         key = _key(obj["metadata"])
         if self.find_kept(kind, *key) is not obj:
             return None
@@ -71,21 +71,21 @@ class CompactStorage(Storage):
         return map(value_of, super().items(kind, namespace))
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
-        """The objects of `kind` in the order they came."""
+        """The objects of `kind` in insertion order."""
         return map(value_of, super().unsorted(kind))
 
     def put(self, kind: Kind, obj: Json) -> Json:
-        """Store `obj` as the newest version of itself; see Storage."""
+        """Store a new version of `obj`; see Storage."""
         self._warm(kind, obj["metadata"])
         return super().put(kind, obj)
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
-        """Forget an object; gives back its last version; see Storage."""
+        """Remove an object and return its last version; see Storage."""
         self._warm(kind, {"namespace": namespace, "name": name})
         return super().remove(kind, namespace, name)
 
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
-        """Take over objects that have their versions already; see Storage."""
+        """Load objects that already have versions; see Storage."""
         for kind, obj in objects:
             key = _key(obj["metadata"])
             self._of(kind)[key] = obj
@@ -93,7 +93,7 @@ class CompactStorage(Storage):
         self._start_from(version)
 
     def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
-        """Like `restore`; texts are decoded when they are read."""
+        """Like `restore`, for JSON texts; each is decoded when it is read."""
         for kind, key, text in texts:
             objects: dict[Key, Any] = self._of(kind)
             objects[key] = text
@@ -105,14 +105,14 @@ class CompactStorage(Storage):
         self._log_bytes = 0
 
     def resume(self, changes: Iterable[StoredChange]) -> None:
-        """Take over the log of an earlier storage; see Storage."""
+        """Load the log of an earlier storage; see Storage."""
         super().resume(changes)
         for change in self._log:
             self._weigh(change)
         self._bound_log()
 
     def _record(self, change: StoredChange) -> None:
-        """Keep the object's text before listeners ask for it."""
+        """Keep the object's text before listeners request it."""
         self._weigh(change)
         key = _key(change.object["metadata"])
         if change.type is ChangeType.DELETED:
@@ -144,7 +144,7 @@ class CompactStorage(Storage):
             objects[key] = value_of(found)
 
     def _keep(self, kind: Kind, key: Key, text: bytes | None = None) -> None:
-        """Keep an object decoded until `hot_max` others were written."""
+        """Keep an object decoded until `hot_max` others have been written."""
         entry = kind.resource, key
         self._hot[entry] = text
         self._hot.move_to_end(entry)

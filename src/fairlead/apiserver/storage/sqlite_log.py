@@ -1,8 +1,8 @@
 """SqliteLog: the SQLite file behind the write-ahead log.
 
-It holds the newest version of every object, and a log of the newest changes from which watches
-resume after a restart. With synchronous=FULL it survives a power failure, otherwise only the
-death of the process.
+It holds the newest version of every object, and a log of recent changes from which watches resume
+after a restart. With synchronous=FULL it survives a power failure, otherwise only a crash of the
+process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fairlead.apiserver.storage.compact_storage import LOG_BYTES_MAX
 from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredChange, encode
 from fairlead.apiserver.storage.stored_object import require_stored_object
 
-# Version, type of change, resource, namespace, name, and the object as text.
+# Version, type of change, resource, namespace, name, and the object as JSON text.
 Row = tuple[int, str, str, str, str, bytes]
 
 FORMAT: Final = 1
@@ -39,15 +39,15 @@ CREATE TABLE IF NOT EXISTS log (
 );
 """
 _TABLES: Final = {"about", "current", "log"}
-# Of several versions the one that is stored.
+# The stored version of kinds with several versions.
 _BUILT_IN: Final = {kind.resource: kind for kind in reversed(KINDS) if not kind.is_custom}
 _LOGGED: Final = "INSERT INTO log VALUES {}"
-_KEPT: Final = "INSERT OR REPLACE INTO current VALUES {}"
-_GONE: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
-# Rows of one statement. Each statement lets go of the interpreter and must wait for it again,
-# which on a busy server takes longer than writing; SQLite takes 32,766 parameters at most.
+_UPSERTED: Final = "INSERT OR REPLACE INTO current VALUES {}"
+_DELETED: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
+# Rows per statement. Each statement releases the GIL and must reacquire it,
+# which takes longer than the write on a busy server. SQLite allows at most 32,766 parameters.
 _ROWS_MAX: Final = 500
-_FORGOTTEN: Final = "DELETE FROM log WHERE version <= ?"
+_COMPACTED: Final = "DELETE FROM log WHERE version <= ?"
 _SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
 
 _decode: Final = msgspec.json.Decoder(type=Json).decode
@@ -58,7 +58,7 @@ class SqliteLogError(Exception):
 
 
 class SqliteLog:
-    """The file `path`. Used by one thread at a time."""
+    """The file at `path`. Not for concurrent use by several threads."""
 
     def __init__(self, path: Path, *, synced: bool, log_capacity: int) -> None:
         """Open or create it; see WriteAheadLog. Raises SqliteLogError."""
@@ -70,7 +70,7 @@ class SqliteLog:
 
     @property
     def version(self) -> int:
-        """The newest version that was written. Raises SqliteLogError."""
+        """The newest version written. Raises SqliteLogError."""
         query = "SELECT ifnull(max(version), 0) FROM log"
         with self._watched():
             (logged,) = self._connection.execute(query).fetchone()
@@ -78,18 +78,18 @@ class SqliteLog:
 
     @property
     def time(self) -> int:
-        """The time that was written last, 0 if none was. Raises SqliteLogError."""
+        """The time of the last write, 0 if unknown. Raises SqliteLogError."""
         return self._value("time")
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was ever written to it. Raises SqliteLogError."""
+        """Whether nothing was ever written. Raises SqliteLogError."""
         with self._watched():
             row = self._connection.execute("SELECT 1 FROM current LIMIT 1").fetchone()
         return row is None and self.version == 0
 
     def restore(self, storage: Storage) -> None:
-        """Fill an empty `storage` with what was written. Raises SqliteLogError."""
+        """Load the file's contents into an empty `storage`. Raises SqliteLogError."""
         query = "SELECT resource, namespace, name, object FROM current"
         try:
             storage.restore_texts(map(_placed, self._connection.execute(query)), self.version)
@@ -98,36 +98,36 @@ class SqliteLog:
             raise SqliteLogError(f"{self._path}: is damaged: {cause}") from cause
 
     def write_all(self, storage: Storage) -> None:
-        """Write what `storage` holds into an empty file. Raises SqliteLogError."""
+        """Write the contents of `storage` into an empty file. Raises SqliteLogError."""
         rows = [
-            (kind.resource, *key, kept if isinstance(kept, bytes) else encode(kept))
+            (kind.resource, *key, obj if isinstance(obj, bytes) else encode(obj))
             for kind in storage.kinds()
-            for key, kept in storage.kept(kind)
+            for key, obj in storage.kept(kind)
         ]
         with self._transaction():
-            self._execute(_KEPT, rows)
+            self._execute(_UPSERTED, rows)
             self._connection.execute(_SET, ("version", storage.version))
 
     def write(self, rows: Sequence[Row], time: int | None) -> None:
-        """Write changes in their order, all or none of them. Raises SqliteLogError."""
-        kept: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
-        gone = [key for key, row in kept.items() if row[1] == ChangeType.DELETED]
-        stay = [(*key, row[5]) for key, row in kept.items() if row[1] != ChangeType.DELETED]
+        """Write changes in their order, in one transaction. Raises SqliteLogError."""
+        last: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
+        gone = [key for key, row in last.items() if row[1] == ChangeType.DELETED]
+        stay = [(*key, row[5]) for key, row in last.items() if row[1] != ChangeType.DELETED]
         with self._transaction():
             self._execute(_LOGGED, rows)
-            self._execute(_KEPT, stay)
-            self._execute(_GONE, gone)
+            self._execute(_UPSERTED, stay)
+            self._execute(_DELETED, gone)
             if time is not None:
                 self._connection.execute(_SET, ("time", time))
             self._compact(rows)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         self._connection.close()
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Let what SQLite says be a SqliteLogError."""
+        """Raise SQLite's errors as SqliteLogError."""
         try:
             yield
         except sqlite3.Error as cause:
@@ -137,7 +137,7 @@ class SqliteLog:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Write all that the block writes, or nothing."""
+        """Run the block in one transaction."""
         with self._watched(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
@@ -154,9 +154,9 @@ class SqliteLog:
         return found
 
     def _logged(self) -> Iterator[StoredChange]:
-        """The log from where each change is known with what was there before.
+        """The log from the first entry on after which every previous version is known.
 
-        It goes back as far as one in memory would.
+        It reaches back no further than one in memory would.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []
@@ -179,7 +179,7 @@ class SqliteLog:
         return iter(changes)
 
     def _first_logged(self) -> int:
-        """From which version on the log's texts are no more than LOG_BYTES_MAX together."""
+        """The oldest version from which on the log's texts total at most LOG_BYTES_MAX."""
         first, size = self.version + 1, 0
         for version, length in self._connection.execute(
             "SELECT version, length(object) FROM log ORDER BY version DESC"
@@ -194,20 +194,20 @@ class SqliteLog:
         """Execute `statement` with many rows at once."""
         for first in range(0, len(rows), _ROWS_MAX):
             some = rows[first : first + _ROWS_MAX]
-            places = f"({', '.join('?' * len(some[0]))})"
+            params = f"({', '.join('?' * len(some[0]))})"
             values = [value for row in some for value in row]
-            self._connection.execute(statement.format(", ".join([places] * len(some))), values)
+            self._connection.execute(statement.format(", ".join([params] * len(some))), values)
 
     def _compact(self, rows: Sequence[Row]) -> None:
         self._uncompacted += len(rows)
         if self._uncompacted >= COMPACTION_EVERY:
             self._uncompacted = 0
-            self._connection.execute(_FORGOTTEN, (rows[-1][0] - self._log_capacity,))
+            self._connection.execute(_COMPACTED, (rows[-1][0] - self._log_capacity,))
             self._connection.execute(_SET, ("version", rows[-1][0]))
 
 
 def free_bytes_at(path: Path) -> int | None:
-    """What is free on the disk of `path`, None where nobody knows."""
+    """The free space on the disk of `path`, None if it is unknown."""
     try:
         return shutil.disk_usage(path).free
     except OSError:
@@ -219,7 +219,7 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
-    if tables and not tables & _TABLES:  # a process that was killed may have made some
+    if tables and not tables & _TABLES:  # a killed process may have created tables
         raise SqliteLogError(f"{path}: is a database of something else")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
@@ -237,7 +237,7 @@ def _loaded(resource: str, namespace: str, blob: bytes) -> tuple[Kind, Json]:
     kind = kind_of(obj)
     if kind.resource == resource:
         return kind, obj
-    # A custom resource, whose plural is whatever its definition says.
+    # A custom resource; its plural comes from its definition.
     plural, _, group = resource.partition(".")
     version = obj.get("apiVersion", "").rpartition("/")[2]
     return Kind(group, version, obj.get("kind", ""), plural, namespaced=bool(namespace)), obj

@@ -1,8 +1,8 @@
 """Storage: the newest version of every object, and a bounded log of changes.
 
-One counter numbers all changes, so a resourceVersion is a position in the one history of all
-kinds. `put` and `remove` are the only ways in: they assign the version, append to the log and call
-the listeners, in that order, before they return. The rules about objects are the store's. If the
+One counter numbers all changes, so a resourceVersion is a position in the one history of all kinds.
+All writes go through `put` and `remove`: they assign the version, append to the log and call the
+listeners, in that order, before they return. The rules about objects are the store's. If the
 durable copy runs out of disk space, changes are refused from the next check on.
 
 An object is a JSON value that is never mutated; a change makes a new one that shares the unchanged
@@ -26,7 +26,7 @@ from fairlead.apiserver.error import expired, no_space
 from fairlead.apiserver.kind import Kind
 
 Key = tuple[str, str]
-# A stored object: a value, or its JSON text.
+# A stored object: a decoded value or its JSON text.
 Kept = Json | bytes
 Listener = Callable[["StoredChange"], None]
 
@@ -34,7 +34,7 @@ LOG_CAPACITY: Final = 10_000
 
 
 class ChangeType(StrEnum):
-    """What happened to an object, as watches name it."""
+    """The type of a change, as in watch events."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -45,7 +45,8 @@ class ChangeType(StrEnum):
 class StoredChange:
     """One entry of the log; `previous` is the version before, None for a new object.
 
-    The last version of a deleted object has the version of its deletion, as a watch shows it.
+    The last version of a deleted object has the resourceVersion of its deletion, as in a watch
+    event.
     """
 
     type: ChangeType
@@ -57,7 +58,7 @@ class StoredChange:
 
     @property
     def text(self) -> bytes:
-        """`object` as JSON, encoded when it is first needed."""
+        """`object` as JSON, encoded on first use."""
         text = self._text
         if text is None:
             text = encode(self.object)
@@ -79,7 +80,7 @@ def _as_it_is(_: Kind, obj: Json) -> Json:
 
 
 def value_of(kept: Kept) -> Json:
-    """A stored object as a value."""
+    """The decoded value of a stored object."""
     return _decode(kept) if isinstance(kept, bytes) else kept
 
 
@@ -94,7 +95,7 @@ class Storage:
         self._listeners: list[Listener] = []
         self._version = 0
         self._oldest = 0
-        # Puts the fields of an object in the order in which clients see them.
+        # Orders the fields of an object as clients see them.
         self.arranged: Callable[[Kind, Json], Json] = _as_it_is
         # Whether the durable copy has room for changes.
         self.has_room: Callable[[], bool] = _always
@@ -106,7 +107,7 @@ class Storage:
         return self._version
 
     def look_for_room(self) -> bool:
-        """Check whether changes are accepted, from now until the next check.
+        """Check whether there is room for changes; the result holds until the next check.
 
         Checking once before each request lets a request succeed or fail as a whole.
         """
@@ -115,7 +116,7 @@ class Storage:
 
     @property
     def is_full(self) -> bool:
-        """Whether changes are refused, as the last check found."""
+        """Whether the last check found no room for changes."""
         return self._is_full
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
@@ -124,11 +125,11 @@ class Storage:
         return objects.get((namespace, name)) if objects else None
 
     def find_kept(self, kind: Kind, namespace: str, name: str) -> Kept | None:
-        """The object of that name as a value or as its text; see `value_of`."""
+        """The object of that name as a value or JSON text; see `value_of`."""
         return self._objects.get(kind.resource, _NONE).get((namespace, name))
 
     def stored_text(self, kind: Kind, obj: Json) -> bytes | None:
-        """The text of `obj`, None if it is not the very object that is stored."""
+        """The text of `obj`, None if it is not the stored object itself."""
         meta = obj["metadata"]
         stored = self.find_kept(kind, meta.get("namespace", ""), meta["name"])
         return encode(obj) if stored is obj else None
@@ -141,7 +142,7 @@ class Storage:
             yield objects[key]
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
-        """The objects of `kind` in the order they came; cheaper than `items`."""
+        """The objects of `kind` in insertion order; cheaper than `items`."""
         return self._objects.get(kind.resource, {}).values()
 
     def kept(self, kind: Kind, namespace: str | None = None) -> Iterator[tuple[Key, Kept]]:
@@ -154,11 +155,11 @@ class Storage:
                 yield key, kept
 
     def count(self, kind: Kind) -> int:
-        """How many objects of `kind` there are."""
+        """The number of objects of `kind`."""
         return len(self._objects.get(kind.resource, _NONE))
 
     def kinds(self) -> list[Kind]:
-        """The kinds of which there are or were objects, in the order of the first ones."""
+        """The kinds that have or had objects, in the order of their first one."""
         return list(self._kinds.values())
 
     def put(self, kind: Kind, obj: Json) -> Json:
@@ -194,10 +195,10 @@ class Storage:
         return last
 
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
-        """Take over objects that have their versions already; none may exist yet.
+        """Load objects that already have versions into an empty storage.
 
-        `version` is the newest of them. Earlier changes are not in the log, so watches start
-        here; listeners are not called.
+        `version` is the newest of them. Earlier changes are not in the log, so watches start here;
+        listeners are not called.
         """
         for kind, obj in objects:
             meta = obj["metadata"]
@@ -206,30 +207,30 @@ class Storage:
         self._log.clear()
 
     def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
-        """Like `restore`, of objects as JSON texts."""
+        """Like `restore`, for objects as JSON texts."""
         self.restore(((kind, msgspec.json.decode(text)) for kind, _, text in texts), version)
 
     def resume(self, changes: Iterable[StoredChange]) -> None:
-        """Take over the log of an earlier storage; the newest change comes last.
+        """Load the log of an earlier storage; the newest change comes last.
 
-        Versions are consecutive, up to that of the objects, which were restored already.
+        Versions are consecutive, up to that of the restored objects.
         """
         self._log.extend(changes)
         if self._log:
             self._oldest = self._log[0].version - 1
 
     def changes_since(self, version: int) -> list[StoredChange]:
-        """What happened after `version`, in order; nothing when that is still to come.
+        """The changes after `version`, in order; none if it is the newest or a later one.
 
         Raises ApiError 410 when the log no longer reaches back that far.
         """
         if version < self._oldest:
             raise expired(version, self._oldest)
-        # One version is one entry, so the place of an entry follows from its version.
+        # Each version is one entry, so an entry's index follows from its version.
         return list(islice(self._log, version - self._oldest, None))
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with each change from now on; call the result to unsubscribe."""
+        """Call `listener` with each later change; call the result to unsubscribe."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 

@@ -1,4 +1,4 @@
-"""Checks that a stored text is the object it should be, without decoding it into values.
+"""Checks that a stored text is the expected object, without decoding it into values.
 
 A file may be damaged or written by another program.
 """
@@ -11,7 +11,7 @@ import msgspec
 
 
 class _Meta(msgspec.Struct):
-    """What everybody relies on of an object's metadata."""
+    """The metadata fields that all code relies on."""
 
     name: str
     namespace: str = ""
@@ -28,7 +28,7 @@ class _Meta(msgspec.Struct):
 
 
 class _Shape(msgspec.Struct):
-    """What everybody relies on of an object."""
+    """The fields of an object that all code relies on."""
 
     apiVersion: str  # noqa: N815
     kind: str
@@ -41,7 +41,7 @@ _shape_of: Final = msgspec.json.Decoder(type=_Shape).decode
 
 
 def require_stored_object(key: tuple[str, str, str], blob: bytes, *, is_built_in: bool) -> None:
-    """Refuse the text of no object, or of another than `key`: resource, namespace and name.
+    """Check that a text is the object with `key`: resource, namespace and name.
 
     Raises ValueError that names it.
     """

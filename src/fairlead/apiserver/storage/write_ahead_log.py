@@ -3,9 +3,9 @@
     storage --change--> record --(writer thread, batches)--> SqliteLog, fsync --> settled
 
 Changes are recorded in order and written by one thread: everything that arrives during one
-transaction goes into the next (group commit), so the cost of an fsync is shared by all writers.
-`settle` returns once everything recorded before is on disk; a server that acknowledges a write
-only after `settle` never loses an acknowledged write.
+transaction goes into the next (group commit), so all writers share the cost of an fsync. `settle`
+returns once everything recorded before is on disk; a server that acknowledges a write only after
+`settle` never loses an acknowledged write.
 
 A failed write is retried until it succeeds. The writer thread also watches the free disk space:
 `has_room` turns false before the disk is full, so that everything accepted so far can still be
@@ -24,17 +24,17 @@ from fairlead.apiserver.error import internal_error
 from fairlead.apiserver.storage.sqlite_log import Row, SqliteLog, SqliteLogError, free_bytes_at
 from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange
 
-# Up to which version, in which loop, and what is resolved then.
+# A version to wait for, the waiting event loop, and the future to resolve.
 Waiter = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 
-# Reserve for writes after `has_room` turned false: pending changes, and the space that SQLite
-# needs for a checkpoint of its own log.
+# Disk space reserved for writes after `has_room` turned false: pending changes, and the space
+# that SQLite needs to checkpoint its own log.
 ROOM_BYTES_MIN: Final = 32 << 20
 LOOK_EVERY_S: Final = 1.0
 
 
 class WriteAheadLog:
-    """The log in the file `path`. Single writer, like its storage."""
+    """The write-ahead log at `path`. Single writer, like its storage."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class WriteAheadLog:
         clock: Callable[[], int] | None = None,
         free_bytes: Callable[[Path], int | None] = free_bytes_at,
     ) -> None:
-        """Open or create it; `synced`: withstand power failures. Raises JournalError.
+        """Open or create the file. Raises SqliteLogError.
 
-        `clock` gives the time for `last_time` (ns since 1970), `free_bytes` the free space on the
-        disk, None if it is unknown.
+        With `synced`, writes survive power failures. `clock` gives the time for `last_time` (ns
+        since 1970), `free_bytes` the free space on the disk, None if it is unknown.
         """
         self._file = SqliteLog(path, synced=synced, log_capacity=log_capacity)
         self._path = path
@@ -67,7 +67,7 @@ class WriteAheadLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was ever written to it."""
+        """Whether nothing was ever written."""
         return self._recorded == 0 and self._file.is_empty
 
     @property
@@ -76,15 +76,15 @@ class WriteAheadLog:
         return self._file.time
 
     def restore(self, storage: Storage) -> None:
-        """Fill an empty `storage` with what was written. Raises JournalError."""
+        """Load the file's contents into an empty `storage`. Raises SqliteLogError."""
         self._file.restore(storage)
 
     # --- the present -----------------------------------------------------------------------
 
     def begin(self, storage: Storage) -> None:
-        """Write what `storage` holds if that is not there yet, and from now on each change.
+        """Write the contents of `storage` into an empty file, then each change from now on.
 
-        While there is no room `storage` takes no more. Raises JournalError.
+        While there is no room, `storage` refuses changes. Raises SqliteLogError.
         """
         if self.is_empty:
             self._file.write_all(storage)
@@ -95,7 +95,7 @@ class WriteAheadLog:
         self._writer.start()
 
     def has_room(self) -> bool:
-        """Whether what comes next can be written."""
+        """Whether there is disk space for further changes."""
         return not self._is_short and not self._failure
 
     def record(self, change: StoredChange) -> None:

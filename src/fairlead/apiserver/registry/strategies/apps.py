@@ -16,13 +16,10 @@ from fairlead.apiserver.registry.strategy import (
     is_respecified,
 )
 from fairlead.apiserver.registry.warning.pod import claim_warnings
-from fairlead.apiserver.registry.warning.workload import (
-    naming_workload_warnings,
-    workload_warnings,
-)
+from fairlead.apiserver.registry.warning.workload import naming_workload_warnings, workload_warnings
 
 _TEMPLATE: Final = "spec.template"
-# Counts the changes of a DaemonSet's template. upstream: pkg/apis/apps/v1/conversion.go
+# Annotation that counts template changes. upstream: pkg/apis/apps/v1/conversion.go
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 
 
@@ -44,7 +41,7 @@ def _with_template_generation(daemon_set: Json, generation: int) -> Json:
 
 
 def is_deployment_respecified(old: Json, new: Json) -> bool:
-    """Whether the generation of a Deployment grows: it counts annotations too."""
+    """Whether a Deployment's generation grows: annotations count, too."""
     before, after = (obj["metadata"].get("annotations", {}) for obj in (old, new))
     return before != after or is_respecified(old, new)
 

@@ -61,8 +61,8 @@ def _new_job(job: Json, _: PreparationContext) -> Json:
     labels = {**selector.get("matchLabels", {}), CONTROLLER_UID: meta["uid"]}
     spec = {**spec, "selector": {**selector, "matchLabels": labels}, "template": template}
     labels = meta.get("labels")
-    # A job that has labels has only those. Where they are the template's by default, upstream's
-    # two are one map, which a generated name copies.
+    # A Job with labels keeps only those. If its labels are defaulted from the template, upstream's
+    # two are one map, so the generated labels appear in both.
     if not labels:
         meta = {**meta, "labels": own}
     elif labels is pods_meta.get("labels") and not meta.get("generateName"):
@@ -73,7 +73,7 @@ def _new_job(job: Json, _: PreparationContext) -> Json:
 
 
 def _own_causes(job: Json) -> Causes:
-    """What is wrong with labels and selector once the server's own are among them."""
+    """Validate labels and selector after the server has added its own."""
     # upstream: pkg/apis/batch/validation/validation.go:validateGeneratedSelector
     spec = job["spec"]
     labels = spec["template"]["metadata"]["labels"]

@@ -17,7 +17,7 @@ _CONDITIONS: Final = "conditions"
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """`new` with the times of its conditions; verdicts stay as they are."""
+    """`new` with the times of its conditions; verdicts cannot change."""
     status = new.get("status") or {}
     rows = status.get(_CONDITIONS) or []
     for verdict in VERDICTS:
@@ -41,7 +41,7 @@ def _with_rows(status: Json, rows: list[Json]) -> Json:
 
 
 def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[Json]:
-    """`rows` with the verdicts of `before`, if their numbers agree."""
+    """`rows` with the existing verdicts of `before`, if both have equally many."""
     # upstream: strategy.go:preserveConditionInstances
     had = [row for row in before if row.get("type") == verdict]
     if len(had) != sum(row.get("type") == verdict for row in rows):

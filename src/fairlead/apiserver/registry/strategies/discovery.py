@@ -15,7 +15,7 @@ from fairlead.apiserver.registry.warning.network import slice_warnings
 
 
 def is_slice_respecified(old: Json, new: Json) -> bool:
-    """Whether the generation of a slice grows: it counts labels too."""
+    """Whether an EndpointSlice's generation grows: labels count, too."""
     before, after = (obj["metadata"].get("labels") for obj in (old, new))
     return before != after or is_respecified(old, new)
 

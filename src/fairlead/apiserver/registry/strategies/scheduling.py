@@ -14,7 +14,7 @@ from fairlead.apiserver.registry.strategy import ResourceStrategy
 
 
 def _never(_: Json, __: Json) -> bool:
-    """The generation of a PriorityClass stays 1."""
+    """False: the generation of a PriorityClass stays 1."""
     return False
 
 

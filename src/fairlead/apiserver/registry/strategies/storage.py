@@ -35,7 +35,7 @@ def _storage_class_warnings(_: Json | None, found: Json) -> Iterator[str]:
 
 
 def _driver_warnings(old: Json | None, new: Json) -> Iterator[str]:
-    """Warns when a driver starts to request other tokens."""
+    """Warns when a driver starts to request additional tokens."""
     # upstream: pkg/registry/storage/csidriver/strategy.go:WarningsOnCreate, WarningsOnUpdate
     asked = new["spec"].get("tokenRequests") or []
     if not asked or new["spec"].get("serviceAccountTokenInSecrets") is not None:

@@ -1,6 +1,6 @@
-"""Warnings: what a client should know about an object that was accepted.
+"""Warnings about objects that were accepted.
 
-Law: pure functions of the old and new object; they yield texts and change nothing.
+Law: pure functions of the old and new object; they yield messages and change nothing.
 
 upstream: WarningsOnCreate and WarningsOnUpdate of pkg/registry/*/strategy.go
 """

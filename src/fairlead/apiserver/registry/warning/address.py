@@ -1,4 +1,4 @@
-"""Addresses and ranges that are written in another way than they should.
+"""Warnings about IP addresses and CIDRs in non-canonical form.
 
 upstream: apimachinery/pkg/util/validation/ip.go:GetWarningsForIP, GetWarningsForCIDR
 """
@@ -13,7 +13,7 @@ Warnings = Iterator[str]
 
 
 def ip_warnings(field: str, text: str) -> Warnings:
-    """An address in one of its other forms."""
+    """Warns about a non-canonical address."""
     found = parse_ip(text)
     if found is None:
         return
@@ -26,7 +26,7 @@ def ip_warnings(field: str, text: str) -> Warnings:
 
 
 def cidr_warnings(field: str, text: str) -> Warnings:
-    """A range that begins within itself, or is in one of its other forms."""
+    """Warns about a CIDR with host bits set, or in non-canonical form."""
     found = parse_cidr(text)
     if found is None:
         return

@@ -1,7 +1,7 @@
-"""Patience: how many comparisons are made to find something to warn of.
+"""ComparisonBudget: limits the comparisons made to find warnings about one pod.
 
-Files and ports are compared each with each, as upstream does; of tens of thousands that takes hours
-here. Nobody writes so many, and of so many warnings clients hear the first few thousand letters.
+Paths and ports are compared pairwise, as in upstream; tens of thousands of them would take hours
+here. Real pods have few, and clients get only the first few kilobytes of warnings anyway.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ COMPARISONS_MAX: Final = 50_000
 
 
 @dataclass(slots=True)
-class Patience:
-    """What is left of it, for one pod."""
+class ComparisonBudget:
+    """The comparisons left for one pod."""
 
     left: int = COMPARISONS_MAX
 
     def spend(self, comparisons: int) -> bool:
-        """Whether there is something left after so many more."""
+        """Subtract `comparisons`; return whether any are left."""
         self.left = max(self.left - comparisons, 0)
         return self.left > 0

@@ -1,4 +1,4 @@
-"""What to say about the containers of a pod that will surprise.
+"""Warnings about the containers of a pod.
 
 upstream: pkg/api/pod/warnings.go:warningsForPodSpecAndMeta
 """
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
-from fairlead.apiserver.registry.warning.comparison_budget import Patience
+from fairlead.apiserver.registry.warning.comparison_budget import ComparisonBudget
 
 Warnings = Iterator[str]
 
@@ -21,7 +21,7 @@ _PORT: Final = ("name", "hostPort", "containerPort", "protocol", "hostIP")
 
 
 def container_warnings(prefix: str, spec: Json, notes: Json) -> Warnings:
-    """Of each container, and then of all their ports; `notes` are the pod's annotations."""
+    """Warns about each container, then about all ports; `notes` are the pod's annotations."""
     own = spec.get("securityContext") or {}
     for field, container in _all(prefix, spec):
         context, name = container.get("securityContext") or {}, container.get("name", "")
@@ -29,8 +29,8 @@ def container_warnings(prefix: str, spec: Json, notes: Json) -> Warnings:
         if context.get("seccompProfile") is None and key in notes:
             yield old_seccomp(prefix, key)
         key = f"{_APP_ARMOR}{name}"
-        is_told = any(one.get("appArmorProfile") is not None for one in (own, context))
-        if not is_told and key in notes:
+        has_profile = any(one.get("appArmorProfile") is not None for one in (own, context))
+        if not has_profile and key in notes:
             why = 'deprecated since v1.30; use the "appArmorProfile" field instead'
             yield f"{prefix}metadata.annotations[{key}]: {why}"
         yield from _fractions(f"{field}.resources", container.get("resources") or {})
@@ -39,21 +39,21 @@ def container_warnings(prefix: str, spec: Json, notes: Json) -> Warnings:
 
 
 def old_seccomp(prefix: str, key: str) -> str:
-    """What is said of an annotation that nobody heeds any more."""
+    """The warning about a seccomp annotation, which has no effect any more."""
     why = 'non-functional in v1.27+; use the \\"seccompProfile\\" field instead'
     return f"{prefix}metadata.annotations[{key}]: {why}"
 
 
 def fraction(field: str, text: Any) -> Warnings:
-    """Whether there is a part of a byte."""
+    """Warns about a quantity with a fraction of a byte."""
     if text is not None and parse_quantity(text).nano % NANOS_PER_UNIT:
         yield f'{field}: fractional byte value "{text}" is invalid, must be an integer'
 
 
 def _all(prefix: str, spec: Json) -> Iterator[tuple[str, Json]]:
     for key in _CONTAINERS:
-        for place, container in enumerate(spec.get(key) or ()):
-            yield f"{prefix}spec.{key}[{place}]", container
+        for index, container in enumerate(spec.get(key) or ()):
+            yield f"{prefix}spec.{key}[{index}]", container
 
 
 def _fractions(field: str, resources: Json) -> Warnings:
@@ -64,26 +64,26 @@ def _fractions(field: str, resources: Json) -> Warnings:
 
 def _hidden(field: str, variables: list[Json]) -> Warnings:
     names: dict[str, None] = {}
-    for place, variable in enumerate(variables):
+    for index, variable in enumerate(variables):
         name, value = variable.get("name", ""), variable.get("value") or ""
         reference = f"$({name})"
         is_bad = variable.get("valueFrom") is not None or value == reference
         if name in names and (is_bad or reference not in value):
             hides = f'hides previous definition of "{name}", which may be dropped when using apply'
-            yield f"{field}[{place}]: {hides}"
+            yield f"{field}[{index}]: {hides}"
         names[name] = None
 
 
 def _ports(prefix: str, spec: Json) -> Warnings:
-    patience = Patience()
+    budget = ComparisonBudget()
     seen: dict[tuple[Any, Any], list[tuple[str, Json]]] = {}
-    for where, container in _all(prefix, spec):
-        for place, port in enumerate(container.get("ports") or ()):
-            field = f"{where}.ports[{place}]"
+    for path, container in _all(prefix, spec):
+        for index, port in enumerate(container.get("ports") or ()):
+            field = f"{path}.ports[{index}]"
             if port.get("hostIP") and not port.get("hostPort"):
                 yield f"{field}: hostIP set without hostPort: {_shown(port)}"
             others = seen.setdefault((port.get("containerPort"), port.get("protocol")), [])
-            if not patience.spend(len(others)):
+            if not budget.spend(len(others)):
                 return
             for other_field, other in others:
                 how = _clash(port, other)
@@ -102,7 +102,7 @@ def _zero(name: str) -> str:
 
 
 def _clash(port: Json, other: Json) -> str:
-    """How two definitions of the same port of a pod go together: "" well."""
+    """How two definitions of the same container port conflict, "" if they do not."""
     ips = [one.get("hostIP") or "" for one in (port, other)]
     numbers = [one.get("hostPort") or 0 for one in (port, other)]
     if ips[0] == ips[1] and numbers[0] == numbers[1]:

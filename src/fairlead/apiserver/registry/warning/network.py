@@ -1,4 +1,4 @@
-"""What clients should know about Services, where these lead, and who may go there.
+"""Warnings about Services, Endpoints, EndpointSlices and NetworkPolicies.
 
 upstream: pkg/api/service/warnings.go:GetWarningsForService, pkg/registry/core/endpoint,
 discovery/endpointslice, networking/networkpolicy: strategy.go
@@ -29,37 +29,37 @@ _ENDPOINTS_MANAGER: Final = "endpoint-controller"
 
 
 def service_warnings(service: Json) -> Warnings:
-    """What of a Service is old, or counts for nothing."""
+    """Warns about deprecated and ignored fields of a Service."""
     spec, notes = service["spec"], service["metadata"].get("annotations") or {}
     if _HINTS in notes:
         yield f"annotation {_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead"
-    sort = spec.get("type")
+    type_ = spec.get("type")
     yield from _address_warnings(spec)
     if spec.get("externalIPs"):
         yield _OLD_EXTERNAL_IPS
-    if sort == "ExternalName" and spec.get("externalIPs"):
+    if type_ == "ExternalName" and spec.get("externalIPs"):
         yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
-    if sort != "ExternalName" and spec.get("externalName"):
+    if type_ != "ExternalName" and spec.get("externalName"):
         yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
     if spec.get("trafficDistribution") == "PreferClose":
         yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
-    if spec.get("loadBalancerIP") and sort != "LoadBalancer":
+    if spec.get("loadBalancerIP") and type_ != "LoadBalancer":
         yield 'spec.loadBalancerIP is ignored when service type is not "LoadBalancer"'
 
 
 def _address_warnings(spec: Json) -> Warnings:
     address = spec.get("clusterIP")
     if address not in (None, "", "None"):
-        for place, text in enumerate(spec.get("clusterIPs") or ()):
-            yield from ip_warnings(f"spec.clusterIPs[{place}]", text)
+        for index, text in enumerate(spec.get("clusterIPs") or ()):
+            yield from ip_warnings(f"spec.clusterIPs[{index}]", text)
     if spec.get("type") == "ClusterIP" and address == "None":
         yield from _headless_warnings(spec)
-    for place, text in enumerate(spec.get("externalIPs") or ()):
-        yield from ip_warnings(f"spec.externalIPs[{place}]", text)
+    for index, text in enumerate(spec.get("externalIPs") or ()):
+        yield from ip_warnings(f"spec.externalIPs[{index}]", text)
     if spec.get("loadBalancerIP"):
         yield from ip_warnings("spec.loadBalancerIP", spec["loadBalancerIP"])
-    for place, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-        yield from cidr_warnings(f"spec.loadBalancerSourceRanges[{place}]", text)
+    for index, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        yield from cidr_warnings(f"spec.loadBalancerSourceRanges[{index}]", text)
 
 
 def _headless_warnings(spec: Json) -> Warnings:
@@ -72,35 +72,35 @@ def _headless_warnings(spec: Json) -> Warnings:
 
 
 def endpoints_warnings(endpoints: Json) -> Warnings:
-    """Addresses of Endpoints in longer forms, unless a controller has written them."""
+    """Warns about non-canonical addresses, unless the endpoints controller wrote them."""
     labels = endpoints["metadata"].get("labels") or {}
     if labels.get(_ENDPOINTS_MANAGED_BY) == _ENDPOINTS_MANAGER:
         return
-    for place, subset in enumerate(endpoints.get("subsets") or ()):
+    for index, subset in enumerate(endpoints.get("subsets") or ()):
         for key in ("addresses", "notReadyAddresses"):
             for at, address in enumerate(subset.get(key) or ()):
-                yield from ip_warnings(f"subsets[{place}].{key}[{at}].ip", address.get("ip", ""))
+                yield from ip_warnings(f"subsets[{index}].{key}[{at}].ip", address.get("ip", ""))
 
 
 def slice_warnings(found: Json) -> Warnings:
-    """Likewise of an EndpointSlice; and that names are no addresses any more."""
+    """Warns about non-canonical addresses of an EndpointSlice, and about FQDN slices."""
     labels = found["metadata"].get("labels") or {}
     if found.get("addressType") == "FQDN":
         yield "spec.addressType: FQDN endpoints are deprecated"
     if labels.get(_MANAGED_BY) in _SLICE_MANAGERS:
         return
-    for place, endpoint in enumerate(found.get("endpoints") or ()):
+    for index, endpoint in enumerate(found.get("endpoints") or ()):
         for at, address in enumerate(endpoint.get("addresses") or ()):
-            yield from ip_warnings(f"endpoints[{place}].addresses[{at}]", address)
+            yield from ip_warnings(f"endpoints[{index}].addresses[{at}]", address)
 
 
 def network_policy_warnings(policy: Json) -> Warnings:
-    """Ranges in a NetworkPolicy that are written in another way than they should."""
+    """Warns about non-canonical CIDRs in a NetworkPolicy."""
     spec = policy.get("spec") or {}
     for way, side in (("ingress", "from"), ("egress", "to")):
-        for place, rule in enumerate(spec.get(way) or ()):
+        for index, rule in enumerate(spec.get(way) or ()):
             for number, peer in enumerate(rule.get(side) or ()):
-                block, field = peer.get("ipBlock"), f"spec.{way}[{place}].{side}[{number}].ipBlock"
+                block, field = peer.get("ipBlock"), f"spec.{way}[{index}].{side}[{number}].ipBlock"
                 if block is None:
                     continue
                 yield from cidr_warnings(f"{field}.cidr", block.get("cidr") or "")

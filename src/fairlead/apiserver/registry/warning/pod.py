@@ -1,4 +1,4 @@
-"""What to say about the spec of a pod, or of a template, that will surprise.
+"""Warnings about a pod or a pod template.
 
 upstream: pkg/api/pod/warnings.go:warningsForPodSpecAndMeta, pkg/api/node/util.go
 """
@@ -39,7 +39,7 @@ _OLD_NOTES: Final = {
         'non-functional in v1.11+; use the "sysctls" field instead'
     ),
 }
-# Volumes that are no more, by what they are called in warnings.
+# Removed and deprecated volume types, with their names in warnings.
 OLD_VOLUMES: Final = {
     "photonPersistentDisk": ("photonPersistentDisk", "v1.11", "v1.16+"),
     "gitRepo": ("gitRepo", "v1.11", ""),
@@ -59,11 +59,11 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def template_warnings(prefix: str, template: Json) -> Warnings:
-    """Everything about a pod or a template, which stands at `prefix`, in upstream's order."""
+    """All warnings about a pod or a template at path `prefix`, in upstream's order."""
     spec = template.get("spec") or {}
     notes = (template.get("metadata") or {}).get("annotations") or {}
     field = f"{prefix}spec"
-    yield from _place_warnings(field, spec)
+    yield from _node_label_warnings(field, spec)
     for key, why in _OLD_NOTES.items():
         if key in notes:
             yield f"{prefix}metadata.annotations[{key}]: {why}"
@@ -89,14 +89,14 @@ def template_warnings(prefix: str, template: Json) -> Warnings:
 
 
 def term_warnings(field: str, term: Json) -> Warnings:
-    """Labels of nodes in a term that have other names now."""
+    """Warns about deprecated node labels in a node selector term."""
     for place, expression in enumerate(term.get("matchExpressions") or ()):
         key = expression.get("key", "")
         if key in OLD_LABELS:
             yield f"{field}.matchExpressions[{place}].key: {key} is {OLD_LABELS[key]}"
 
 
-def _place_warnings(field: str, spec: Json) -> Warnings:
+def _node_label_warnings(field: str, spec: Json) -> Warnings:
     for key in spec.get("nodeSelector") or ():
         if key in OLD_LABELS:
             yield f"{field}.nodeSelector[{key}]: {OLD_LABELS[key]}"
@@ -133,14 +133,14 @@ def _volume_warnings(field: str, volume: Json) -> Warnings:
 
 
 def old_volume(field: str, key: str) -> str:
-    """What is said of a volume that is no more, in a pod or on its own."""
+    """The warning about a deprecated volume type, in a pod or a PersistentVolume."""
     name, deprecated, gone = OLD_VOLUMES[key]
     end = f", non-functional in {gone}" if gone else ""
     return f"{field}.{name}: deprecated in {deprecated}{end}"
 
 
 def claim_warnings(field: str, spec: Json) -> Warnings:
-    """Parts of bytes that a claim asks for."""
+    """Warns about fractions of a byte in a claim's resources."""
     resources = spec.get("resources") or {}
     for part in ("requests", "limits"):
         text = (resources.get(part) or {}).get("storage")

@@ -1,4 +1,4 @@
-"""Files in a volume that stand in each other's way.
+"""Warnings about overlapping paths of the files in a volume.
 
 upstream: pkg/api/pod/warnings.go:warningsForOverlappingVirtualPaths
 """
@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.registry.warning.comparison_budget import Patience
+from fairlead.apiserver.registry.warning.comparison_budget import ComparisonBudget
 
 Warnings = Iterator[str]
 
-# Sources of files, what they are called, and where their name stands.
+# Volume sources with files: field, name in warnings, and the field with the source's name.
 _SOURCES: Final = (
     ("configMap", "ConfigMap", "name"),
     ("secret", "Secret", "secretName"),
@@ -22,34 +22,34 @@ _SOURCES: Final = (
 
 
 def path_warnings(volumes: list[Json]) -> Warnings:
-    """Of each volume, paths that are there twice, or within one another."""
-    patience = Patience()
+    """Warns about paths of a volume that are equal or nested."""
+    budget = ComparisonBudget()
     for volume in volumes:
         name = volume.get("name", "")
         for key, sort, named in _SOURCES:
             items = (volume.get(key) or {}).get("items")
             if items:
                 who = f' "{volume[key].get(named, "")}"' if named else ""
-                told = f'volume "{name}" ({sort}{who})'
-                yield from _overlaps(_paths(items), told, patience)
+                source_name = f'volume "{name}" ({sort}{who})'
+                yield from _overlaps(_paths(items), source_name, budget)
         if volume.get("projected") is not None:
-            yield from _projected(name, volume["projected"].get("sources") or [], patience)
+            yield from _projected(name, volume["projected"].get("sources") or [], budget)
 
 
-def _projected(volume: str, sources: list[Json], patience: Patience) -> Warnings:
+def _projected(volume: str, sources: list[Json], budget: ComparisonBudget) -> Warnings:
     paths: list[str] = []
-    told, before = "", dict[str, None]()
+    source_name, before = "", dict[str, None]()
     for source in sources:
         if not any(value is not None for value in source.values()):
             yield f'volume "{volume}" (Projected) has no sources provided'
             continue
-        # A source without files of its own is taken for the one before it, upstream too.
-        paths, told = _projection(volume, source) or (paths, told)
-        if not paths or not patience.left:
+        # A source without files reuses the previous source's paths, as in upstream.
+        paths, source_name = _projection(volume, source) or (paths, source_name)
+        if not paths or not budget.left:
             continue
-        yield from _overlaps(paths, told, patience)
+        yield from _overlaps(paths, source_name, budget)
         own = dict.fromkeys(paths)
-        yield from _overlaps(sorted([*own, *before]), told, patience)
+        yield from _overlaps(sorted([*own, *before]), source_name, budget)
         before |= own
 
 
@@ -65,8 +65,8 @@ def _projection(volume: str, source: Json) -> tuple[list[str], str] | None:
     bundle = source.get("clusterTrustBundle")
     if bundle is not None:
         who = bundle.get("name") or bundle.get("signerName") or ""
-        told = f'volume "{volume}" (Projected ClusterTrustBundle "{who}")'
-        return [bundle.get("path", "")], told
+        source_name = f'volume "{volume}" (Projected ClusterTrustBundle "{who}")'
+        return [bundle.get("path", "")], source_name
     return None
 
 
@@ -74,22 +74,22 @@ def _paths(items: list[Json]) -> list[str]:
     return [item.get("path", "") for item in items]
 
 
-def _overlaps(paths: list[str], told: str, patience: Patience) -> Warnings:
+def _overlaps(paths: list[str], source_name: str, budget: ComparisonBudget) -> Warnings:
     paths = [path.rstrip("/") for path in paths]
     if _are_apart(paths):
         return
     seen: dict[str, None] = {}
     for path in paths:
-        if not patience.spend(len(seen)):
+        if not budget.spend(len(seen)):
             return
         other = next((one for one in seen if _is_overlap(one, path)), None)
         if other is not None:
-            yield f'{told}: overlapping paths: "{path}" with "{other}"'
+            yield f'{source_name}: overlapping paths: "{path}" with "{other}"'
         seen[path] = None
 
 
 def _are_apart(paths: list[str]) -> bool:
-    """Whether no path begins with another: in their order such two would be neighbours."""
+    """Whether no path is a prefix of another; in sorted order, two such would be neighbours."""
     ordered = sorted(filter(None, paths))
     return not any(map(str.startswith, ordered[1:], ordered))
 

@@ -31,14 +31,14 @@ def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
 
 
 def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """The same for a workload whose pods' names begin with its own."""
+    """The same for a workload whose pods' names begin with its own name."""
     if old is None:
         yield from name_warnings(new["metadata"]["name"], IN_POD_NAMES)
     yield from workload_warnings(template, old, new)
 
 
 def name_warnings(name: str, used: str) -> Warnings:
-    """Warnings about a name that is not a DNS label, though it is `used` where it should be one."""
+    """Warns about a name that is not a DNS label, although it is `used` as one."""
     problems = dns_label_problems(name)
     if problems:
         yield f"metadata.name: {used}, {_SURPRISING}: [{' '.join(problems)}]"

@@ -1,4 +1,4 @@
-"""Strategies of the core group: what is specific to Services, PersistentVolumeClaims and others.
+"""Strategies of the core group: Pods, Services, PersistentVolumeClaims and others.
 
 upstream: pkg/registry/core
 """

@@ -27,10 +27,7 @@ from fairlead.apiserver.registry.strategy import (
     ResourceStrategy,
 )
 from fairlead.apiserver.registry.warning.network import endpoints_warnings
-from fairlead.apiserver.registry.warning.workload import (
-    naming_workload_warnings,
-    workload_warnings,
-)
+from fairlead.apiserver.registry.warning.workload import naming_workload_warnings, workload_warnings
 
 _KEPT_TO_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 _KEPT_APART: Final = (
@@ -80,7 +77,7 @@ def _changed_account(_: Json, new: Json, __: PreparationContext) -> Json:
 
 
 def _account_warnings(old: Json | None, new: Json) -> Iterator[str]:
-    """Warns when an account starts to restrict its pods to its secrets."""
+    """Warns when a service account starts to restrict its pods to its secrets."""
     # upstream: pkg/registry/core/serviceaccount/strategy.go:WarningsOnCreate
     before, after = (
         (one["metadata"].get("annotations") or {}) if one else {} for one in (old, new)

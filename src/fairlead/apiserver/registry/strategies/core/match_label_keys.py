@@ -1,8 +1,8 @@
-"""matchLabelKeys and mismatchLabelKeys: selectors completed with the pod's own labels.
+"""matchLabelKeys and mismatchLabelKeys: merges the pod's labels into its selectors.
 
-The server merges them into the stored labelSelector once, so that whoever reads the pod later has
-one thing to look at. A key the pod has no label for adds nothing; an absent selector, which
-matches nothing, stays absent. Merging again adds nothing, so a dump may pass through here.
+The server merges them into the stored labelSelector once, so that readers of the pod need only the
+selector. A key without a matching pod label adds nothing; an absent selector, which matches
+nothing, stays absent. Merging is idempotent, so it can be applied to dumps.
 
 upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpreadConstraints
 """

@@ -1,4 +1,4 @@
-"""Namespaces: active with a finalizer, and terminating until their content is gone.
+"""Namespaces: created active with a finalizer, terminating until their content is deleted.
 
 upstream: pkg/registry/core/namespace/strategy.go, storage/storage.go
 """
@@ -24,7 +24,7 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 
 
 def begin_deletion(namespace: Json, now: int, _: int | None) -> Json | None:
-    """`namespace` terminating, while its content may still exist."""
+    """`namespace` in phase Terminating, while its content may still exist."""
     # upstream: storage.go:Delete
     if not has_content_finalizers(namespace):
         return None
@@ -39,7 +39,7 @@ def begin_deletion(namespace: Json, now: int, _: int | None) -> Json | None:
 
 
 def has_content_finalizers(namespace: Json) -> bool:
-    """Whether a controller still has to confirm that the namespace is empty."""
+    """Whether a controller must still confirm that the namespace is empty."""
     return bool(namespace.get("spec", {}).get("finalizers"))
 
 

@@ -1,4 +1,4 @@
-"""PersistentVolumes: the phase of a volume, and since when it lasts.
+"""PersistentVolumes: records when a volume entered its phase.
 
 upstream: pkg/registry/core/persistentvolume/strategy.go
 """
@@ -29,7 +29,7 @@ def _prepare_for_create(volume: Json, _: PreparationContext) -> Json:
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """`new` with the time since when it is in its phase."""
+    """`new` with the time of its last phase transition."""
     # upstream: PrepareForUpdate of persistentvolumeStatusStrategy
     before, after = old.get("status") or {}, new.get("status") or {}
     key = "lastPhaseTransitionTime"

@@ -32,10 +32,10 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 
 
 def _sourced(spec: Json, before: Json) -> Json:
-    """`spec`, which was `before`, with both fields in agreement and unsupported sources dropped."""
+    """`spec` with both data source fields in agreement and unsupported sources dropped."""
     source, reference = spec.get(_SOURCE), spec.get(_REFERENCE)
     is_far = reference is not None and bool(reference.get("namespace"))
-    if is_far and before.get(_REFERENCE) is None:  # not in this release
+    if is_far and before.get(_REFERENCE) is None:  # not available in this release
         reference, is_far = None, False
     if source is not None and before.get(_SOURCE) is None and not is_kept_source(source):
         source = None

@@ -52,7 +52,7 @@ def _prepare_for_create(pod: Json, _: PreparationContext) -> Json:
 
 
 def begin_deletion(pod: Json, now: int, grace_period_s: int | None) -> Json:
-    """`pod` marked for deletion; only a running pod on a node gets a grace period."""
+    """`pod` marked for deletion; only an assigned, unfinished pod gets a grace period."""
     # upstream: pkg/registry/core/pod/strategy.go, CheckGracefulDelete
     spec = pod["spec"]
     if not spec.get("nodeName") or pod["status"].get("phase") in FINISHED_PHASES:
@@ -63,7 +63,7 @@ def begin_deletion(pod: Json, now: int, grace_period_s: int | None) -> Json:
 
 
 def holds_deleted(pod: Json) -> bool:
-    """Whether the kubelet has not confirmed yet that the pod has stopped."""
+    """Whether the kubelet has yet to confirm that the pod has stopped."""
     return bool(pod["metadata"].get("deletionGracePeriodSeconds"))
 
 

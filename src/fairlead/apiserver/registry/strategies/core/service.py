@@ -38,7 +38,7 @@ _ADDRESSED: Final = (
 
 
 def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """An updated service: its addresses stay, unless its new type does not need them."""
+    """An updated service that keeps its addresses, unless its new type needs none."""
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
     new = {**new, "status": _status_of({**new, "spec": spec})}
     if spec.get("type") == EXTERNAL_NAME:
@@ -61,7 +61,7 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
 
 
 def _without_useless(before: Json, spec: Json) -> Json:
-    """`spec` without unchanged fields that the new type does not need."""
+    """`spec` without unchanged fields that the new type does not use."""
     # upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields
     useless = [
         key
@@ -112,7 +112,7 @@ def _kept_ports(before: Json, spec: Json) -> list[Json]:
     return kept
 
 
-# Fields that only some types of Service need.
+# Fields that only some types of Service use.
 _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
     "healthCheckNodePort": has_health_check,
     "allocateLoadBalancerNodePorts": _is_balanced,

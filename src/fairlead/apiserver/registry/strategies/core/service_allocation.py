@@ -1,4 +1,4 @@
-"""Service allocation: a cluster IP for each Service, and node ports where its type needs them.
+"""Allocates a cluster IP for each Service, and node ports where its type needs them.
 
 The ports in use are those of the stored Services.
 
@@ -27,7 +27,7 @@ from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.field import invalid as refused
 
 PORTS: Final = range(30_000, 32_768)
-# What a dry run returns instead of allocating; upstream:
+# What a dry run returns instead of an allocation; upstream:
 # portallocator/operation.go:AllocateNext, ipallocator/ipallocator.go:allocateNextService.
 TRIED_PORTS: Final = range(PORTS.stop + 1, 1 << 16)
 HEADLESS: Final = "None"
@@ -48,7 +48,7 @@ def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) ->
 
 
 def require_name(service: Json, storage: Storage) -> None:
-    """Refuse a service without a name that needs an address: an IPAddress refers to a name.
+    """Refuse a service that needs an address but has no name, which its IPAddress must refer to.
 
     Raises ApiError 422.
     """
@@ -67,7 +67,7 @@ def require_name(service: Json, storage: Storage) -> None:
 
 
 def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> None:
-    """Refuse a new service whose addresses are not available, before anything else is validated.
+    """Refuse a new service with unavailable addresses, before all other validation.
 
     Raises ApiError 422.
     """
@@ -77,7 +77,7 @@ def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -
 def addressed(
     service: Json, storage: Storage, before: Json | None = None, *, dry_run: bool = False
 ) -> Json:
-    """`service` with its addresses; `before` is what its spec was. Raises ApiError 422, 500."""
+    """`service` with its addresses; `before` is its previous spec. Raises ApiError 422, 500."""
     if service["spec"].get("type") == EXTERNAL_NAME:
         return service
     uid = service["metadata"].get("uid")
@@ -162,7 +162,7 @@ def _wanted(spec: Json) -> str:
 
 
 def _address(service: Json, storage: Storage, before: Json, *, dry_run: bool) -> str:
-    """The address of a service; one that is only tried takes none. Raises ApiError 422, 500."""
+    """The address of a service; a dry run allocates none. Raises ApiError 422, 500."""
     wanted = _wanted(service["spec"])
     if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
         return wanted
@@ -190,7 +190,7 @@ def _unavailable(wanted: str, storage: Storage, uid: str | None) -> str:
 
 
 def _unavailable_in_dry_run(wanted: str, storage: Storage) -> str:
-    """Why a dry run refuses `wanted`, "" if it does not; upstream checks one range only then."""
+    """Why a dry run refuses `wanted`, "" if it does not; upstream then checks one range only."""
     # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
     try:
         address, network = IPv4Address(wanted), ranges(storage)[0]
@@ -211,7 +211,7 @@ def _free_address(storage: Storage, uid: str | None) -> str:
 
 
 def taken_ports(specs: Iterable[Json]) -> set[Any]:
-    """The node ports that services with these specs use."""
+    """The node ports of services with these specs."""
     taken = set()
     for spec in specs:
         taken |= {port.get("nodePort") for port in spec.get("ports") or ()}
@@ -220,9 +220,9 @@ def taken_ports(specs: Iterable[Json]) -> set[Any]:
 
 
 def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
-    """Ports with their numbers on the nodes: one for all protocols of the same port.
+    """Ports with their node ports; the same port number shares one across protocols.
 
-    New ones are out of `free`.
+    New node ports are taken from `free`.
     """
     # upstream: alloc.go:initNodePorts
     spec = service["spec"]
@@ -253,7 +253,7 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
 
 
 def _free_ports(free: range, taken: AbstractSet[Any], what: str) -> Iterator[int]:
-    """The ports of `free` that are not in `taken`. Raises ApiError 500 after the last."""
+    """The ports of `free` that are not in `taken`. Raises ApiError 500 when none is left."""
     yield from (number for number in free if number not in taken)
     text = f"failed to allocate a {what}: range is full"
     raise ApiError("InternalError", 500, f"Internal error occurred: {text}")

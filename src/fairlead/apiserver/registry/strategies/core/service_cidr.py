@@ -1,11 +1,11 @@
-"""Ranges that Services' addresses are out of: what ServiceCIDRs say, or one while there is none.
+"""The ranges of Service addresses: those of the ServiceCIDRs, or a default if there are none.
 
-A range counts while one ServiceCIDR that has it is ready and not on its way out. Its first
-addresses are for people who choose one; others get them only when the rest is taken. What is taken
-has an IPAddress, or soon will: a Service's own, or one that somebody else has made.
+A range is in use while a ServiceCIDR that contains it is ready and not terminating. Its first
+addresses are reserved for Services that request one; they are allocated only when the rest is
+taken. An address is taken if an IPAddress or a Service has it.
 
-Differs from upstream: ranges are looked through from their beginning, the cluster's own first, not
-at random; and while none is ready, those on their way out count, where upstream fails (500).
+Differs from upstream: ranges are searched from their beginning, the cluster's own range first, not
+at random; and while none is ready, terminating ones are used, where upstream fails (500).
 
 upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go,
 pkg/api/servicecidr/servicecidr.go:PrefixContainsIP
@@ -25,14 +25,14 @@ SERVICE_CIDR: Final = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "Se
 IP_ADDRESS: Final = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "IPAddress"})
 NETWORK: Final = IPv4Network("10.96.0.0/16")
 OWN_RANGE: Final = "kubernetes"
-_CHOSEN_MIN: Final = 16
-_CHOSEN_MAX: Final = 256
-_CHOSEN_SHARE: Final = 16
+_OFFSET_MIN: Final = 16
+_OFFSET_MAX: Final = 256
+_OFFSET_DIVISOR: Final = 16
 
 
 def ranges(storage: Storage) -> list[IPv4Network]:
-    """Those out of which new addresses are given; there always is one."""
-    known = sorted(storage.unsorted(SERVICE_CIDR), key=_place)
+    """The ranges to allocate from; there is always one."""
+    known = sorted(storage.unsorted(SERVICE_CIDR), key=_sort_key)
     return _networks(filter(_is_ready, known)) or _networks(known) or [NETWORK]
 
 
@@ -43,13 +43,13 @@ def _networks(known: Iterable[Json]) -> list[IPv4Network]:
 
 
 def holds(network: IPv4Network, address: IPv4Address) -> bool:
-    """Whether a Service could have `address` out of that range."""
+    """Whether `address` is a host address of that range."""
     ends = (network.network_address, network.broadcast_address)
     return address in network and address not in ends
 
 
 def taken_addresses(storage: Storage, uid: str | None) -> set[str]:
-    """All that Services have, but for that one of them, or others have taken."""
+    """All addresses taken by IPAddresses or by Services other than `uid`."""
     taken = {name for (_, name), _ in storage.kept(IP_ADDRESS)}
     for service in storage.unsorted(SERVICE):
         if service["metadata"].get("uid") != uid:
@@ -58,14 +58,14 @@ def taken_addresses(storage: Storage, uid: str | None) -> set[str]:
 
 
 def addresses_of(service: Json) -> set[str]:
-    """The addresses that a Service has in the cluster."""
+    """The cluster IPs of a Service."""
     spec = service.get("spec") or {}
     found = {spec.get("clusterIP"), *(spec.get("clusterIPs") or ())}
     return {text for text in found if text and text != "None"}
 
 
 def free_address(networks: list[IPv4Network], taken: set[str]) -> str:
-    """One that is not taken, "" where there is none."""
+    """A free address, "" if there is none."""
     for network in networks:
         for candidate in _candidates(network):
             if str(candidate) not in taken:
@@ -75,20 +75,20 @@ def free_address(networks: list[IPv4Network], taken: set[str]) -> str:
 
 def _candidates(network: IPv4Network) -> Iterator[IPv4Address]:
     first, last = network.network_address + 1, network.broadcast_address - 1
-    chosen = first + _chosen(network)
+    chosen = first + _range_offset(network)
     for start, end in ((chosen, last), (first, chosen - 1)):
         yield from map(IPv4Address, range(int(start), int(end) + 1))
 
 
-def _chosen(network: IPv4Network) -> int:
-    """How many addresses are for people who choose one."""
+def _range_offset(network: IPv4Network) -> int:
+    """The number of addresses reserved for Services that request one."""
     # upstream: ipallocator.go:calculateRangeOffset
-    if network.num_addresses <= _CHOSEN_MIN:
+    if network.num_addresses <= _OFFSET_MIN:
         return 0
-    return min(max(network.num_addresses // _CHOSEN_SHARE, _CHOSEN_MIN), _CHOSEN_MAX)
+    return min(max(network.num_addresses // _OFFSET_DIVISOR, _OFFSET_MIN), _OFFSET_MAX)
 
 
-def _place(obj: Json) -> tuple[bool, str]:
+def _sort_key(obj: Json) -> tuple[bool, str]:
     name = obj["metadata"]["name"]
     return name != OWN_RANGE, name
 
@@ -99,4 +99,4 @@ def _is_ready(obj: Json) -> bool:
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Ready":
             return bool(condition.get("status") == "True")
-    return True  # nobody looks after them
+    return True  # no controller has set its condition yet
