@@ -104,7 +104,7 @@ def serve(
     """
     shared = shared or Shared()
     handle = replace(beliefs)  # each profile runs its own trials
-    making = _Making(profile, handle, out_of_tree or {}, meter)
+    making = _PluginBuilder(profile, handle, out_of_tree or {}, meter)
     plugins = [
         (making.plugin(name), weight)
         for name, weight in profile.needed
@@ -120,7 +120,7 @@ def serve(
 
 
 @dataclass(frozen=True, slots=True)
-class _Making:
+class _PluginBuilder:
     """Builds the plugins of one profile."""
 
     profile: Profile

@@ -181,9 +181,11 @@ class Scheduler:
         served = self.served[pod.pod.spec.scheduler_name]
         deliberation = Deliberation(schedule_one(served, pod, self._tie_break))
         self._cycle = _Cycle(queued, pod, served, deliberation, now)
-        return self._went_on(self._cycle, deliberation.begin(), now)
+        return self._continue_cycle(self._cycle, deliberation.begin(), now)
 
-    def _went_on(self, cycle: _Cycle, questions: Sequence[Command], now: Instant) -> list[Command]:
+    def _continue_cycle(
+        self, cycle: _Cycle, questions: Sequence[Command], now: Instant
+    ) -> list[Command]:
         """Send further extender calls, or end the cycle if its time is over."""
         if cycle.deliberation.decision is None:
             return list(questions)
@@ -201,7 +203,7 @@ class Scheduler:
         questions = cycle.deliberation.answer(answer) if cycle is not None else None
         if cycle is None or questions is None:
             return []
-        return self._went_on(cycle, questions, now)
+        return self._continue_cycle(cycle, questions, now)
 
     def _end_cycle(self, now: Instant) -> list[Command]:
         cycle, self._cycle = self._cycle, None
@@ -210,7 +212,7 @@ class Scheduler:
         if isinstance(decision, Placement):
             return self._place(cycle, decision, now)
         assert decision is not None
-        failure = self._as_of_now(cycle.pod, decision)
+        failure = self._without_stale_preemption(cycle.pod, decision)
         # The preemption starts before the pod is queued again, so that PreEnqueue keeps it out of
         # the active queue; its commands follow (default_preemption.go: PostFilter).
         making_room = [] if failure.room is None else self._make_room(cycle.pod, failure.room, now)
@@ -218,7 +220,7 @@ class Scheduler:
         self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
         return [*failure.commands, *commands, *making_room]
 
-    def _as_of_now(self, pod: PodInfo, failure: Failure) -> Failure:
+    def _without_stale_preemption(self, pod: PodInfo, failure: Failure) -> Failure:
         """`failure`, without preemption if the pod was deleted or bound during its cycle."""
         known = self._cluster.pods.get(pod.key)
         if known is None:

@@ -83,7 +83,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Advice:
+class _ExtenderAccess:
     """The extenders to call for the pod, and the function that calls them."""
 
     asked: Sequence[ExtenderCalls] = ()
@@ -101,7 +101,9 @@ def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation
         result.fit_error = NO_NODES
         return result
     found = find_nodes_that_fit(served.plans, pod)
-    advice = _Advice() if ask is None else _Advice(askers(served.extenders, pod), ask)
+    advice = (
+        _ExtenderAccess() if ask is None else _ExtenderAccess(askers(served.extenders, pod), ask)
+    )
     broken = _judge(result, found, advice)
     if broken is not None:
         result.score_error = broken.message
@@ -112,7 +114,7 @@ def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation
     return result
 
 
-def _judge(result: Evaluation, found: Feasibility, advice: _Advice) -> Status | None:
+def _judge(result: Evaluation, found: Feasibility, advice: _ExtenderAccess) -> Status | None:
     """Add the extenders' verdicts to those of the plugins; return the ERROR of any of them."""
     broken = found.error()
     if broken is not None:
@@ -141,7 +143,7 @@ def _fill_verdicts(result: Evaluation, found: Feasibility) -> None:
 
 
 def _fill_scores(
-    served: Served, pod: PodInfo, found: Feasibility, result: Evaluation, advice: _Advice
+    served: Served, pod: PodInfo, found: Feasibility, result: Evaluation, advice: _ExtenderAccess
 ) -> None:
     table, plan = found.plan.table, found.plan
     ranked = explain_scores(served.plans, pod, found)
@@ -167,7 +169,7 @@ def _fill_scores(
         result.via, result.choices = "score", result.best
 
 
-def _add_extenders(result: Evaluation, advice: _Advice) -> None:
+def _add_extenders(result: Evaluation, advice: _ExtenderAccess) -> None:
     given = settle(ask_for_scores(advice.asked, list(result.totals)), advice.ask)
     for asker, scores in given:
         name = asker.extender.address(asker.extender.prioritize_verb)
@@ -177,7 +179,7 @@ def _add_extenders(result: Evaluation, advice: _Advice) -> None:
 
 
 def _fill_failure(
-    served: Served, pod: PodInfo, found: Feasibility, result: Evaluation, advice: _Advice
+    served: Served, pod: PodInfo, found: Feasibility, result: Evaluation, advice: _ExtenderAccess
 ) -> None:
     diagnosis = found.diagnosis()
     result.unschedulable_plugins = diagnosis.plugins()

@@ -17,11 +17,11 @@ def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
     if found.rejected is None:
         found.codes = count_promised_room(plans, pod, found.plan, found.state, found.codes)
         if found.restricting:
-            _blame_for_nominated(plans, pod, found)
+            _add_nominated_rejector(plans, pod, found)
     return found
 
 
-def _blame_for_nominated(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
+def _add_nominated_rejector(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
     """Add the plugin that rejects the pod's nominated node to those that exclude the other nodes.
 
     Upstream tries that node first and shares the set of plugins between the two texts

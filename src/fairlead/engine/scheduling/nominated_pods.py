@@ -34,7 +34,7 @@ class PromisedVerdicts:
     def __init__(self, plan: ShapePlan) -> None:
         """Start without verdicts; valid as long as `plan` is."""
         self.plan = plan
-        self.codes = _nothing_promised(plan)
+        self.codes = _no_codes(plan)
         self._dirty: dict[str, None] = {}
         self._nominations = self._pods = self._nodes = -1
 
@@ -46,7 +46,7 @@ class PromisedVerdicts:
         for name in list(self._dirty):
             if name != own:
                 del self._dirty[name]
-                self._judge(plans, pod, state, name)
+                self._evaluate(plans, pod, state, name)
 
     def _changed(self, plans: PlanCache) -> Iterable[str]:
         nominator, table = plans.framework.nominator, self.plan.table
@@ -56,7 +56,7 @@ class PromisedVerdicts:
         self._nominations = nominator.log.position
         self._pods, self._nodes = table.pod_log.position, table.node_log.position
         if named is None or pods is None or nodes is None or nodes:
-            self.codes = _nothing_promised(self.plan)
+            self.codes = _no_codes(self.plan)
             return nominator.nodes()
         touched = [self._name_at(row) for row in pods if self._is_promised(row)]
         return (*named, *touched)
@@ -68,7 +68,7 @@ class PromisedVerdicts:
     def _name_at(self, row: int) -> str:
         return self.plan.table.at(row).name
 
-    def _judge(self, plans: PlanCache, pod: PodInfo, state: CycleState, name: str) -> None:
+    def _evaluate(self, plans: PlanCache, pod: PodInfo, state: CycleState, name: str) -> None:
         node = self.plan.table.find(name)
         at = self.plan.position(node.row) if node is not None else None
         if node is None or at is None:
@@ -97,8 +97,8 @@ def count_promised_room(
     if not nominator:
         return codes
     if looks_beyond_the_node(plan, state):
-        promised = _nothing_promised(plan)
-        _judge_all(plans, pod, plan, state, nominator.nodes(), promised)
+        promised = _no_codes(plan)
+        _evaluate_all(plans, pod, plan, state, nominator.nodes(), promised)
     else:
         verdicts = _kept(plans, pod, plan)
         verdicts.refresh(plans, pod, state)
@@ -106,16 +106,16 @@ def count_promised_room(
         own = plan.table.find(nominator.node_of(pod.uid))
         if own is not None:
             promised = promised.copy()
-            _judge_all(plans, pod, plan, state, [own.name], promised)
+            _evaluate_all(plans, pod, plan, state, [own.name], promised)
     # Rows without a node, and rows that PreFilter excluded, keep their code.
     return np.where((promised == _NOT_PROMISED) | (codes < 0), codes, promised)
 
 
-def _nothing_promised(plan: ShapePlan) -> Codes:
+def _no_codes(plan: ShapePlan) -> Codes:
     return np.full(len(plan.rows), _NOT_PROMISED, np.int32)
 
 
-def _judge_all(
+def _evaluate_all(
     plans: PlanCache,
     pod: PodInfo,
     plan: ShapePlan,

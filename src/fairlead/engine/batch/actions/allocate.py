@@ -27,7 +27,7 @@ Tasks = deque[TaskInfo]
 
 
 @dataclass(slots=True)
-class _Line:
+class _WaitingJobs:
     """The queues, the jobs of each queue, and the remaining tasks of jobs that had a turn."""
 
     queues: ItemQueue[QueueInfo]
@@ -42,38 +42,38 @@ class Allocate:
 
     def execute(self, session: Session) -> None:
         """Place tasks until no queue has a job left that could get something."""
-        line = _line_up(session)
-        while line.queues:
-            queue = line.queues.pop()
+        waiting = _waiting_jobs(session)
+        while waiting.queues:
+            queue = waiting.queues.pop()
             if session.tiers.is_overused(queue):
                 continue
-            jobs = line.jobs[queue.name]
+            jobs = waiting.jobs[queue.name]
             if not jobs:
                 continue
             job = jobs.pop()
-            if job.id not in line.tasks:
-                line.tasks[job.id] = _waiting(session, job)
-            if _serve(session, job, line.tasks[job.id]):
+            if job.id not in waiting.tasks:
+                waiting.tasks[job.id] = _pending_tasks(session, job)
+            if _serve_job(session, job, waiting.tasks[job.id]):
                 jobs.push(job)
-            line.queues.push(queue)
+            waiting.queues.push(queue)
 
 
-def _line_up(session: Session) -> _Line:
+def _waiting_jobs(session: Session) -> _WaitingJobs:
     """Push every queue; upstream pushes a queue once per job, and the copies keep that order."""
     tiers = session.tiers
     stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
     queues: ItemQueue[QueueInfo] = (PriorityQueue if stale else FreshQueue)(tiers.queue_key)
-    line = _Line(queues)
+    waiting = _WaitingJobs(queues)
     for job in session.candidates():
         queue = session.queues[job.queue]
-        if stale or job.queue not in line.jobs:
-            line.queues.push(queue)
-        jobs = line.jobs.setdefault(job.queue, PriorityQueue(tiers.job_key))
+        if stale or job.queue not in waiting.jobs:
+            waiting.queues.push(queue)
+        jobs = waiting.jobs.setdefault(job.queue, PriorityQueue(tiers.job_key))
         jobs.push(job)
-    return line
+    return waiting
 
 
-def _waiting(session: Session, job: JobInfo) -> Tasks:
+def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
     """The pending tasks that request resources, in task order."""
     if session.defects.has(Defect.INIT_ONLY):
         asking = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.runs_on_nothing)
@@ -82,12 +82,12 @@ def _waiting(session: Session, job: JobInfo) -> Tasks:
     return deque(sorted(asking, key=session.tiers.task_key))
 
 
-def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
+def _serve_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
     """Give `job` one turn; return whether it goes back into the queue for another."""
     final = session.defects.has(Defect.PARTIAL_HOLD)
     statement: TaskOperations = Outright(session) if final else Statement(session)
     while True:
-        placed, passed_over = _go_through(session, statement, job, tasks)
+        placed, passed_over = _place_tasks(session, statement, job, tasks)
         if not placed or not passed_over or session.tiers.is_ready(job):
             break
         tasks.extend(passed_over)  # they may have affinity to a member placed since
@@ -96,7 +96,7 @@ def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
     return goes_on
 
 
-def _go_through(
+def _place_tasks(
     session: Session, statement: TaskOperations, job: JobInfo, tasks: Tasks
 ) -> tuple[bool, list[TaskInfo]]:
     """Place `tasks` until `job` is ready or a task fits nowhere.
@@ -130,10 +130,10 @@ def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     if node is not None:
         statement.allocate(task, node)
         return True
-    return _promise(session, statement, task)
+    return _pipeline(session, statement, task)
 
 
-def _promise(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
+def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     """Pipeline `task` onto releasing resources, if some node has enough."""
     node = None
     if session.room.is_anything_releasing():

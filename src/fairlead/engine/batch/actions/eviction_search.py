@@ -36,7 +36,7 @@ from fairlead.engine.batch.session.victim_vote import vote
 from fairlead.engine.state.node_info import NodeInfo
 
 Filter = Callable[[TaskInfo, TaskInfo], bool]
-_ON_THE_WAY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
+_BEFORE_RUNNING = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
 
 
 class RoomMaker:
@@ -55,7 +55,7 @@ class RoomMaker:
         self._kind = kind
         self._is_candidate = is_candidate
         self._voters = kind.voters(session.tiers)
-        self._alone = session.defects.has(Defect.EVICT_IGNORES_IDLE)
+        self._ignores_idle = session.defects.has(Defect.EVICT_IGNORES_IDLE)
         self._view = session.view(job)
         self._surplus = givers.for_job(job, self._voters)
         self._whole: Giving | None = None
@@ -74,9 +74,9 @@ class RoomMaker:
             self._hopeless.add(kind)
             return False
         nodes = self._session.choices(task.job).anyhow.ranked(task.info, hopeful)
-        if not self._alone and steps.is_final and self._fits_now(task, nodes):
+        if not self._ignores_idle and steps.is_final and self._fits_now(task, nodes):
             return False
-        if self._promise(steps, task, nodes):
+        if self._pipeline(steps, task, nodes):
             return True
         if self._take_surplus(steps, task, nodes) or self._take_gang(steps, task, nodes):
             self._hopeless.clear()
@@ -91,7 +91,7 @@ class RoomMaker:
         hopeful = np.ones(self._session.table.capacity, np.bool_)
         for column, floor in task.request.floors:
             free = giving.potential[column]
-            if not self._alone:
+            if not self._ignores_idle:
                 free = free + self._view.future_many(column)
             hopeful &= free >= floor
         return hopeful
@@ -99,9 +99,9 @@ class RoomMaker:
     def _fits_now(self, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
         return any(self._view.fits_now(task.request, node.row) for node in nodes)
 
-    def _promise(self, steps: TaskOperations, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
+    def _pipeline(self, steps: TaskOperations, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
         """Pipeline `task` on the first node with enough idle and releasing resources."""
-        if self._alone:
+        if self._ignores_idle:
             return False
         node = next((node for node in nodes if self._covers(task, node, ())), None)
         if node is None:
@@ -137,7 +137,7 @@ class RoomMaker:
         victims = self._vote(self._voters, task, self._running_on(task, node))
         if not victims or not self._covers(task, node, victims):
             return False
-        steps.displace(task, node, self._as_many_as_needed(task, node, victims), self._kind.why)
+        steps.displace(task, node, self._fewest_victims(task, node, victims), self._kind.why)
         return True
 
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
@@ -149,19 +149,19 @@ class RoomMaker:
         for victim in victims:
             for column, amount in victim.request.running:
                 freed[column] = freed.get(column, 0) + amount
-        if not self._alone:
+        if not self._ignores_idle:
             for column, _ in task.request.floors:
                 free = self._view.future(column, node.row)
                 freed[column] = freed.get(column, 0) + free
         return all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
 
-    def _as_many_as_needed(
+    def _fewest_victims(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
         """The first of `victims`, until `task` fits; at least one in kube-batch."""
         leaving: list[TaskInfo] = []
         for victim in victims:
-            if (leaving or not self._alone) and self._covers(task, node, leaving):
+            if (leaving or not self._ignores_idle) and self._covers(task, node, leaving):
                 break
             leaving.append(victim)
         return leaving
@@ -175,7 +175,7 @@ class RoomMaker:
         voters = without_gang_protection(self._voters)
         for job in sorted(self._whole.jobs, key=self._session.tiers.job_key, reverse=True):
             members = job.with_status(TaskStatus.RUNNING)
-            if not members or any(job.by_status[status] for status in _ON_THE_WAY):
+            if not members or any(job.by_status[status] for status in _BEFORE_RUNNING):
                 continue
             node = self._node_of_gang(task, nodes, members)
             if node is None or not self._all_may_leave(voters, task, members):

@@ -32,18 +32,18 @@ class Preempt:
         """Run both phases for each queue, in queue order."""
         queues = list(dict.fromkeys(job.queue for job in session.candidates()))
         queues.sort(key=lambda name: session.tiers.queue_key(session.queues[name]))
-        hungry = [job for job in session.candidates() if job.by_status[TaskStatus.PENDING]]
-        tasks = {job.id: _waiting(session, job) for job in hungry}
+        pending_jobs = [job for job in session.candidates() if job.by_status[TaskStatus.PENDING]]
+        tasks = {job.id: _preemptor_tasks(session, job) for job in pending_jobs}
         for name in queues:
-            own = [job for job in hungry if job.queue == name]
+            own = [job for job in pending_jobs if job.queue == name]
             _between_jobs(session, own, tasks)
             if session.defects.has(Defect.PREEMPT_PHASE2):
-                _within_jobs(session, hungry, tasks)
+                _within_jobs(session, pending_jobs, tasks)
             else:
                 _within_jobs(session, own, _for_phase_2(session, own, tasks))
 
 
-def _waiting(session: Session, job: JobInfo) -> Tasks:
+def _preemptor_tasks(session: Session, job: JobInfo) -> Tasks:
     """The tasks that may preempt others, in task order."""
     waiting = job.with_status(TaskStatus.PENDING)
     if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
@@ -51,14 +51,14 @@ def _waiting(session: Session, job: JobInfo) -> Tasks:
     return deque(sorted(waiting, key=session.tiers.task_key))
 
 
-def _between_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks]) -> None:
-    """Phase 1 for one queue, whose jobs with pending tasks are `hungry`."""
+def _between_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str, Tasks]) -> None:
+    """Phase 1 for one queue, whose jobs with pending tasks are `pending_jobs`."""
     jobs: PriorityQueue[JobInfo] = PriorityQueue(session.tiers.job_key)
     makers: dict[str, RoomMaker] = {}
-    queue = next((job.queue for job in hungry), "")
+    queue = next((job.queue for job in pending_jobs), "")
     asked = [job for job in session.jobs.values() if job.queue == queue]
     givers = Givers(session, PREEMPTION, asked)
-    for job in hungry:
+    for job in pending_jobs:
         jobs.push(job)
     while jobs:
         job = jobs.pop()
@@ -87,15 +87,15 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, maker: RoomMa
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
     """The tasks of phase 2: all pending ones, or in kube-batch those that phase 1 left over."""
     if session.rules.tries_every_task:
-        return {job.id: _waiting(session, job) for job in jobs}
+        return {job.id: _preemptor_tasks(session, job) for job in jobs}
     return left
 
 
-def _within_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks]) -> None:
+def _within_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str, Tasks]) -> None:
     is_candidate = _of_same_job
     if not session.defects.has(Defect.INTRA_JOB_PRIORITY):
-        is_candidate = _lesser_of_same_job
-    for job in hungry:
+        is_candidate = _less_important_of_same_job
+    for job in pending_jobs:
         waiting, givers = tasks[job.id], Givers(session, PREEMPTION, [job])
         maker = RoomMaker(session, PREEMPTION, givers, job, is_candidate)
         while waiting:
@@ -113,5 +113,5 @@ def _of_same_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
     return task.job is preemptor.job
 
 
-def _lesser_of_same_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
+def _less_important_of_same_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
     return task.job is preemptor.job and task.priority < preemptor.priority

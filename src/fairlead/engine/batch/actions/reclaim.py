@@ -23,7 +23,7 @@ Tasks = deque[TaskInfo]
 
 
 @dataclass(slots=True)
-class _Line:
+class _WaitingJobs:
     """The queues, the jobs and tasks waiting in each, and the jobs it can reclaim from."""
 
     queues: PriorityQueue[QueueInfo]
@@ -39,53 +39,53 @@ class Reclaim:
 
     def execute(self, session: Session) -> None:
         """Serve queues until none that is below its share finds a victim."""
-        line = _line_up(session)
+        waiting = _waiting_jobs(session)
         serve = _serve_one_task if session.defects.has(Defect.RECLAIM_ONE_TASK) else _serve_job
-        while line.queues:
-            queue = line.queues.pop()
-            jobs = line.jobs.get(queue.name)
+        while waiting.queues:
+            queue = waiting.queues.pop()
+            jobs = waiting.jobs.get(queue.name)
             if session.tiers.is_overused(queue) or not jobs:
                 continue
-            if serve(session, jobs, line):
-                line.queues.push(queue)
+            if serve(session, jobs, waiting):
+                waiting.queues.push(queue)
 
 
-def _line_up(session: Session) -> _Line:
+def _waiting_jobs(session: Session) -> _WaitingJobs:
     tiers = session.tiers
-    line = _Line(PriorityQueue(tiers.queue_key))
+    waiting = _WaitingJobs(PriorityQueue(tiers.queue_key))
     seen: dict[str, None] = {}
     for job in session.candidates():
         if job.queue not in seen:
             seen[job.queue] = None
-            line.queues.push(session.queues[job.queue])
-        tasks = _waiting(session, job)
+            waiting.queues.push(session.queues[job.queue])
+        tasks = _pending_tasks(session, job)
         if tasks:
-            line.jobs.setdefault(job.queue, PriorityQueue(tiers.job_key)).push(job)
-            line.tasks[job.id] = tasks
-    return line
+            waiting.jobs.setdefault(job.queue, PriorityQueue(tiers.job_key)).push(job)
+            waiting.tasks[job.id] = tasks
+    return waiting
 
 
-def _waiting(session: Session, job: JobInfo) -> Tasks:
+def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
     waiting = job.with_status(TaskStatus.PENDING)
     if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
         waiting = [task for task in waiting if not task.request.is_best_effort]
     return deque(sorted(waiting, key=session.tiers.task_key))
 
 
-def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> bool:
+def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
     """Serve one task of one job; on failure the queue gets no further turn (kube-batch)."""
     job = jobs.pop()
-    statement = _steps(session)
-    task = line.tasks[job.id].popleft()
-    found = _reclaim_for_task(session, _maker(session, job, line), statement, task)
+    statement = _statement(session)
+    task = waiting.tasks[job.id].popleft()
+    found = _reclaim_for_task(session, _room_maker(session, job, waiting), statement, task)
     settle(session, statement, job)
     return found
 
 
-def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> bool:
+def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
     """Serve the first job until it can start; return whether the queue has jobs left."""
-    job, statement = jobs.pop(), _steps(session)
-    tasks, found, maker = line.tasks[job.id], False, _maker(session, job, line)
+    job, statement = jobs.pop(), _statement(session)
+    tasks, found, maker = waiting.tasks[job.id], False, _room_maker(session, job, waiting)
     while tasks:
         task = tasks.popleft()
         if session.tiers.is_overused(session.queues[job.queue]):
@@ -101,7 +101,7 @@ def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> b
     return bool(jobs)
 
 
-def _steps(session: Session) -> TaskOperations:
+def _statement(session: Session) -> TaskOperations:
     final = session.defects.has(Defect.RECLAIM_NO_GANG)
     return Outright(session) if final else Statement(session)
 
@@ -119,15 +119,15 @@ def _reclaim_for_task(
     return maker.make_room(steps, task)
 
 
-def _maker(session: Session, job: JobInfo, line: _Line) -> RoomMaker:
+def _room_maker(session: Session, job: JobInfo, waiting: _WaitingJobs) -> RoomMaker:
     """A RoomMaker for `job`; its victims come from other queues that are reclaimable."""
     queues = session.queues
 
     def gives(other: JobInfo) -> bool:
         return other.queue != job.queue and queues[other.queue].reclaimable
 
-    if job.queue not in line.givers:
+    if job.queue not in waiting.givers:
         jobs = (other for other in session.jobs.values() if gives(other))
-        line.givers[job.queue] = Givers(session, RECLAIM, jobs)
-    givers = line.givers[job.queue]
+        waiting.givers[job.queue] = Givers(session, RECLAIM, jobs)
+    givers = waiting.givers[job.queue]
     return RoomMaker(session, RECLAIM, givers, job, lambda _task, other: gives(other.job))

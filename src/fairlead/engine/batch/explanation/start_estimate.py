@@ -36,11 +36,11 @@ def estimate_starts(session: Session, jobs_max: int) -> dict[str, Instant]:
 
     Looks at the first `jobs_max` jobs of each queue.
     """
-    return _Future(session, _waiting(session, jobs_max)).starts()
+    return _Simulation(session, _waiting(session, jobs_max)).starts()
 
 
 @dataclass(slots=True)
-class _Waiter:
+class _WaitingJob:
     """A job with the members that it lacks, and the sum of their requests."""
 
     job: JobInfo
@@ -48,9 +48,9 @@ class _Waiter:
     asked: list[int]
 
 
-def _waiting(session: Session, jobs_max: int) -> dict[str, list[_Waiter]]:
+def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
     """The waiting jobs of each queue, in the order in which they are served."""
-    found: dict[str, list[_Waiter]] = {}
+    found: dict[str, list[_WaitingJob]] = {}
     for job in sorted(session.candidates(), key=session.tiers.job_key):
         lacking = lacking_tasks(session, job)
         line = found.setdefault(job.queue, [])
@@ -58,7 +58,7 @@ def _waiting(session: Session, jobs_max: int) -> dict[str, list[_Waiter]]:
             asked: list[int] = []
             for task in lacking:
                 add_amounts(asked, task.request.running, 1)
-            line.append(_Waiter(job, lacking, asked))
+            line.append(_WaitingJob(job, lacking, asked))
     return found
 
 
@@ -72,10 +72,10 @@ class _End:
     queue: str = field(compare=False)
 
 
-class _Future:
+class _Simulation:
     """The simulated cluster; `_free` is what is free by [resource, row] at `_now`."""
 
-    def __init__(self, session: Session, waiting: dict[str, list[_Waiter]]) -> None:
+    def __init__(self, session: Session, waiting: dict[str, list[_WaitingJob]]) -> None:
         self._session = session
         self._waiting = waiting
         self._now = session.now
@@ -116,7 +116,7 @@ class _Future:
         held, deserved = self._held.get(queue, []), self._deserved.get(queue, {})
         return max((share(_of(held, c), w) for c, w in deserved.items()), default=0.0), queue
 
-    def _may_have(self, waiter: _Waiter) -> bool:
+    def _may_have(self, waiter: _WaitingJob) -> bool:
         """Whether its queue then deserves that much more."""
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:
@@ -127,7 +127,7 @@ class _Future:
         asked = enumerate(waiter.asked)
         return all(not a or _of(held, c) + a <= deserved.get(c, 0.0) for c, a in asked)
 
-    def _place(self, waiter: _Waiter) -> bool:
+    def _place(self, waiter: _WaitingJob) -> bool:
         rows = place(self._session, waiter.job, waiter.lacking, self._free)
         if rows is None:
             return False

@@ -167,7 +167,7 @@ class JobTable:
         new = change.new
         if new is None:
             if change.old is not None:
-                self._left(change.old)
+                self._pod_left(change.old)
             return
         self._note_on_node(new)
         job = self._job_of(new.pod)
@@ -176,7 +176,7 @@ class JobTable:
         else:
             self._put(new, job)
 
-    def _left(self, old: PodInfo) -> None:
+    def _pod_left(self, old: PodInfo) -> None:
         """Remove a pod that was deleted, or that finished and so left its node."""
         self.leaving.pop(old.id, None)
         self.odd.pop(old.id, None)
@@ -223,7 +223,7 @@ class JobTable:
             return
         task = TaskInfo(info, job, request)
         if known is not None:
-            if _knows_nothing_of_our_decision(known, task.status):
+            if _is_older_than_decision(known, task.status):
                 task.status, task.node = known.status, known.node
             self._drop(info.id)
         self.tasks[info.id] = task
@@ -231,7 +231,7 @@ class JobTable:
 
     def _update(self, task: TaskInfo, info: PodInfo) -> None:
         status, node = status_of(info.pod), task.node
-        undecided = _knows_nothing_of_our_decision(task, status)
+        undecided = _is_older_than_decision(task, status)
         task.show(info)
         if undecided:
             task.node = node
@@ -256,7 +256,7 @@ class JobTable:
     # --- what the world answered -----------------------------------------------------------
 
     def bind_failed(self, pod_id: str) -> bool:
-        """Return the task to its state before the dispatch; False if the pod is not in any job."""
+        """Return the task to PENDING; False if it is not being bound."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.BINDING:
             return False
@@ -267,7 +267,7 @@ class JobTable:
         return True
 
     def eviction_failed(self, pod_id: str) -> bool:
-        """Set the task to what its object shows; False if the pod is not in any job."""
+        """Set the task to what its object shows; False if it is not being evicted."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.RELEASING:
             return False
@@ -318,7 +318,7 @@ def _preference(group: GroupInfo) -> int:
     return PREFERENCE.index(group.api_group) if group.api_group in PREFERENCE else -1
 
 
-def _knows_nothing_of_our_decision(task: TaskInfo, status: TaskStatus) -> bool:
+def _is_older_than_decision(task: TaskInfo, status: TaskStatus) -> bool:
     """Whether an update that shows `status` is older than a decision already sent."""
     told = task.status
     return (told is TaskStatus.BINDING and status is TaskStatus.PENDING) or (

@@ -154,19 +154,19 @@ class Preparations:
     def _prepared(self, prepared: Prepared) -> PreparationCommands:
         group = self._groups[prepared.pod.id]
         if prepared.refusal is not None:
-            return self._disband(group, prepared.refusal)
+            return self._abandon(group, prepared.refusal)
         group.preparing.pop(prepared.pod.id, None)
-        return self._go_on(group)
+        return self._continue_group(group)
 
-    def _go_on(self, group: DispatchGroup) -> PreparationCommands:
+    def _continue_group(self, group: DispatchGroup) -> PreparationCommands:
         if group.preparing:
             return PreparationCommands()
-        return PreparationCommands(_binds(self._ended(group)))
+        return PreparationCommands(_binds(self._end(group)))
 
-    def _disband(self, group: DispatchGroup, refusal: Status) -> PreparationCommands:
-        return PreparationCommands(taken_back=self._ended(group), refusal=refusal)
+    def _abandon(self, group: DispatchGroup, refusal: Status) -> PreparationCommands:
+        return PreparationCommands(taken_back=self._end(group), refusal=refusal)
 
-    def _ended(self, group: DispatchGroup) -> list[TaskInfo]:
+    def _end(self, group: DispatchGroup) -> list[TaskInfo]:
         """End the joint dispatch; return the members that were not bound yet."""
         for task_id in group.members:
             self._groups.pop(task_id, None)
@@ -182,8 +182,8 @@ class Preparations:
         group.preparing.pop(pod_id, None)
         rest = [self._jobs.tasks[one] for one in group.members if one in self._jobs.tasks]
         if any(not task.job.is_ready for task in rest):
-            return self._disband(group, error("too few of the gang are left"))
-        return self._go_on(group)
+            return self._abandon(group, error("too few of the gang are left"))
+        return self._continue_group(group)
 
     def bound(self, pod_id: str) -> None:
         """Forget the reservation: the pod is bound and owns what was reserved."""

@@ -180,7 +180,7 @@ def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple
     fields = {name: value for name, value in wanted.items() if getattr(before, name) != value}
     found = report.condition
     if found is None:
-        return fields, _all_is_well(session, before.conditions)
+        return fields, _resolved_conditions(session, before.conditions)
     new = Condition(UNSCHEDULABLE, "True", found.reason, found.message)
     known = any(_same(one, new) for one in before.conditions)
     return fields, () if known else (new,)
@@ -204,7 +204,9 @@ def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
     return () if before is not None and _same(before, new) else (new,)
 
 
-def _all_is_well(session: Session, before: tuple[PodGroupCondition, ...]) -> tuple[Condition, ...]:
+def _resolved_conditions(
+    session: Session, before: tuple[PodGroupCondition, ...]
+) -> tuple[Condition, ...]:
     """The resolved condition that replaces `before`; kube-batch leaves it (mute-fit-error)."""
     if session.defects.has(Defect.MUTE_FIT_ERROR):
         return ()

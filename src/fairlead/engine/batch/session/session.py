@@ -170,12 +170,12 @@ class Session:
         if self.lets_in:
             self.outside = {job.id: job for job in self.jobs.values() if job.waits_outside}
         if not self.defects.has(Defect.JOBVALID_NOOP):
-            self._object()
+            self._find_objections()
         for plugin in self.tiers.plugins:
             if isinstance(plugin, Opens):
                 plugin.open(self)
 
-    def _object(self) -> None:
+    def _find_objections(self) -> None:
         """Find the jobs that cannot become ready, however much room there is."""
         for job in self.jobs.values():
             found = self.tiers.objection(job)

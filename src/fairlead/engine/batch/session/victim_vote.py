@@ -28,7 +28,7 @@ def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> 
             left = None
         for plugin in tier:
             named = ask(plugin)
-            left = list(named) if left is None else _both(left, named)
+            left = list(named) if left is None else _intersection(left, named)
             if not left and not first_wins:
                 return []
         if left and first_wins:
@@ -36,6 +36,6 @@ def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> 
     return left or []
 
 
-def _both(left: list[TaskInfo], named: Sequence[TaskInfo]) -> list[TaskInfo]:
+def _intersection(left: list[TaskInfo], named: Sequence[TaskInfo]) -> list[TaskInfo]:
     uids = {task.id for task in named}
     return [task for task in left if task.id in uids]

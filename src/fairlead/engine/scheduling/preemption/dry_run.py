@@ -64,7 +64,7 @@ class CandidateSample:
     wanted: int
 
 
-class _Kept:
+class _CachedAnswers:
     """The answers for one shape and priority, and the log positions they are valid for."""
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
@@ -80,7 +80,7 @@ class DryRuns:
         """Evaluate with the Filter plugins of the framework of `plans`."""
         self._plans = plans
         self._policy = policy
-        self._kept: dict[tuple[int, int], _Kept] = {}
+        self._kept: dict[tuple[int, int], _CachedAnswers] = {}
 
     def dry_run_preemption(
         self,
@@ -102,7 +102,7 @@ class DryRuns:
         if sample is None:
             self._ask(pod, found, potential[columns.unknown[potential]].tolist(), columns)
         else:
-            potential = self._ask_some(pod, found, potential, columns, sample)
+            potential = self._evaluate_some(pod, found, potential, columns, sample)
         if own is not None:
             columns.unknown[own.row] = True  # other pods of the shape must respect that nomination
         return DryRun(columns, potential)
@@ -112,14 +112,14 @@ class DryRuns:
         key = (pod.shape.id, pod.priority)
         kept = self._kept.pop(key, None)
         if kept is None or len(kept.columns.unknown) != table.capacity:
-            kept = _Kept(table.capacity, self._policy.rules)
+            kept = _CachedAnswers(table.capacity, self._policy.rules)
         self._kept[key] = kept
         while len(self._kept) > max(_NODES_TIMES_KEPT_MAX // table.capacity, _KEPT_MIN):
             del self._kept[next(iter(self._kept))]
         self._mark_changed(kept, table)
         return kept.columns
 
-    def _mark_changed(self, kept: _Kept, table: NodeTable) -> None:
+    def _mark_changed(self, kept: _CachedAnswers, table: NodeTable) -> None:
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
         pods = table.pod_log.since(kept.pods)
@@ -135,7 +135,7 @@ class DryRuns:
         kept.nominations = nominator.log.position
         kept.budget_version = budgets
 
-    def _ask_some(
+    def _evaluate_some(
         self,
         pod: PodInfo,
         found: Feasibility,

@@ -90,7 +90,7 @@ class Intake:
         else:
             self._queue.update(new, now, list(waiting_pod_events(old, new)))
         if old is not None and nomination_of(old) not in ("", nomination_of(new)):
-            self._room_given_up(old, now)
+            self._nomination_ended(old, now)
 
     def _is_ours(self, pod: PodInfo) -> bool:
         """Whether the pod names this scheduler; others are ignored."""
@@ -105,9 +105,9 @@ class Intake:
         if self._is_binding(old):
             self._queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
         elif nomination_of(old):
-            self._room_given_up(old, now)
+            self._nomination_ended(old, now)
 
-    def _room_given_up(self, pod: PodInfo, now: Instant) -> None:
+    def _nomination_ended(self, pod: PodInfo, now: Instant) -> None:
         """Wake pods after a nomination ended without a binding, as if the pod had left the node."""
         event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None, priority_max=pod.priority)
         self._queue.wake(event, now)

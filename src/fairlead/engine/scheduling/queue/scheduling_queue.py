@@ -178,7 +178,7 @@ class SchedulingQueue:
         self._in_flight.note(event)
         woken: list[QueuedPod] = []
         for plugins, pods in self._unschedulable.items():
-            if self._group_hears(plugins, event):
+            if self._any_registered(plugins, event):
                 woken.extend(pod for pod in pods.values() if self._is_woken(pod, event))
         woken.sort(key=lambda queued: queued.stamp)
         for queued in woken:
@@ -186,7 +186,7 @@ class SchedulingQueue:
                 self._leave_pool(queued)
                 self._enqueue(queued, now)
 
-    def _group_hears(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
+    def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
         """Whether any profile has a plugin among `plugins` that registered for `event`."""
         return any(
             hears(framework.find(name), event.kind)
