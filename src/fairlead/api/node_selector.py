@@ -143,7 +143,7 @@ def _field_matches(requirement: NodeSelectorRequirement, node_name: str) -> bool
     return (actual == requirement.values[0]) == (requirement.operator == "In")
 
 
-# --- what cannot be parsed ----------------------------------------------------------------
+# --- parse errors -------------------------------------------------------------------------
 
 
 def _preferred_problems(index: int, term: PreferredSchedulingTerm) -> tuple[str, ...]:

@@ -1138,7 +1138,7 @@ class ResourceSlice(_Object, frozen=True):
     spec: ResourceSliceSpec = ResourceSliceSpec()
 
 
-# --- whole jobs ----------------------------------------------------------------------------
+# --- pod groups and queues -----------------------------------------------------------------
 
 
 class GangPolicy(_View, frozen=True):

@@ -86,7 +86,7 @@ class PreFilterResult:
 
 
 class Plugin(Protocol):
-    """What every plugin has."""
+    """Common to all plugins."""
 
     @property
     def name(self) -> str:

@@ -86,7 +86,7 @@ class PreparingPods:
             for command in work.preparing.preparation.commands:
                 self._asked.pop(id(command), None)
 
-    # --- going on --------------------------------------------------------------------------
+    # --- progress --------------------------------------------------------------------------
 
     def answer(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> Prepared | None:
         """Handle the outcome of a command; None unless it ends a preparation."""

@@ -122,7 +122,7 @@ class VolumeRestrictions:
                 codes[rows == row] = _DISK_CONFLICT
         return Verdicts(codes, _STATUSES)
 
-    # --- waking ----------------------------------------------------------------------------
+    # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return True if a conflicting pod was removed, or a claim of the pod or a node added."""

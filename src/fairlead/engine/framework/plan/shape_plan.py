@@ -135,7 +135,7 @@ class ShapePlan:
         self.row_scorers = [p for p in split.row_scorers if p.name not in unscored]
         self.normalized_scorers = [p for p in split.normalized_scorers if p.name not in unscored]
 
-    # --- keeping current -------------------------------------------------------------------
+    # --- updating --------------------------------------------------------------------------
 
     def refresh(self, pod: PodInfo) -> None:
         """Recompute what changed since the last call. `pod` is any pod of the shape."""
@@ -233,7 +233,7 @@ class ShapePlan:
             self._score_static(pod, everything)
             self._redo_columns(pod, everything, static=False)
 
-    # --- one by one ------------------------------------------------------------------------
+    # --- row by row ------------------------------------------------------------------------
 
     def _redo_one(self, pod: PodInfo, position: int) -> None:
         # Pods changed on this row, but a NODE plugin rejects the node (or the row is DEAD): the

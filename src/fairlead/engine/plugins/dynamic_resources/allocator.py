@@ -98,7 +98,7 @@ class Allocator:
             answers = self._kinds[key] = _CachedResults()
         return Demand(wishes, answers)
 
-    # --- asking ----------------------------------------------------------------------------
+    # --- cached results --------------------------------------------------------------------
 
     def allocate(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
         """An allocation for each claim on `node`, or the reason why there is none."""

@@ -18,7 +18,7 @@ _ONE_SECOND: Final = 1_000_000_000
 
 
 class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Durations as Go writes them."""
+    """The plugin's timeouts, as Go durations."""
 
     filter_timeout: str | None = None
     binding_timeout: str | None = None

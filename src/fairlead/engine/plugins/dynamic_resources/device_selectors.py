@@ -37,7 +37,7 @@ class EvaluationError(Exception):
 
 
 class DeviceSelectors:
-    """Caches programs and results."""
+    """Compiles and evaluates selectors, caching programs and results."""
 
     def __init__(self) -> None:
         """Start with empty caches."""

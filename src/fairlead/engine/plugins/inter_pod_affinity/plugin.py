@@ -112,7 +112,7 @@ class InterPodAffinity:
         # Rows may come in any order. `wrap` skips the bounds check: every row is below table.size.
         return Verdicts(self._kept.of(found, sources).take(rows, mode="wrap"), STATUSES)
 
-    # --- waiting ---------------------------------------------------------------------------
+    # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return True if `event` may make the pod schedulable."""

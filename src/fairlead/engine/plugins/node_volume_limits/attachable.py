@@ -35,7 +35,7 @@ _UNBOUND: Final = "unbound"
 
 
 class Attachables:
-    """Reads claims, volumes and classes.
+    """Finds a pod's attachable volumes in claims, volumes and classes.
 
     `note`, if given, is called with each object that a result depends on.
     """

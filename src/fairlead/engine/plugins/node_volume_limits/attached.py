@@ -45,7 +45,7 @@ class Attached:
 
 
 class AttachedVolumes:
-    """Call `refresh` before reading; `of_node` counts a node as it is now, hypotheses included."""
+    """Volumes per node; call `refresh` before reading. `of_node` includes hypotheses."""
 
     def __init__(self, cluster: Cluster, attachables: Attachables) -> None:
         """Over the nodes of `cluster`."""
@@ -85,7 +85,7 @@ class AttachedVolumes:
         """The volumes on `node` right now."""
         return self._read(node, None)
 
-    # --- keeping current -------------------------------------------------------------------
+    # --- updating --------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Recount what changed since the last call."""

@@ -142,7 +142,7 @@ class NodeVolumeLimits:
     def _name_at(self, row: int) -> str:
         return self._table.at(row).name
 
-    # --- waking ----------------------------------------------------------------------------
+    # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return True if room for volumes may have appeared, or a claim of the pod."""

@@ -66,7 +66,7 @@ class PodTopologySpread:
             self._table
         )
 
-    # --- which constraints -----------------------------------------------------------------
+    # --- constraints -----------------------------------------------------------------------
 
     def _counts(self, pod: PodInfo, action: str) -> SpreadCounts | None:
         """The pod's constraints with `action`, refreshed; None if there are none."""
@@ -146,7 +146,7 @@ class PodTopologySpread:
         """`filter` over `rows`."""
         return Verdicts(state.read(SpreadState).codes(rows), STATUSES)
 
-    # --- waiting ---------------------------------------------------------------------------
+    # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return True if `event` may make the pod schedulable."""

@@ -91,7 +91,7 @@ class SpreadCounts:
         for one in self.constraints:
             pod_index.unwatch(one.counts)
 
-    # --- which nodes count -----------------------------------------------------------------
+    # --- node inclusion --------------------------------------------------------------------
 
     def _domains(self, index: int) -> Domains:
         one = self.constraints[index]

@@ -34,7 +34,7 @@ class _Limits:
 
 
 class ClassCapacities:
-    """Reads CSIDriver and CSIStorageCapacity objects."""
+    """Capacity limits, read from CSIDriver and CSIStorageCapacity objects."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Over the nodes of `cluster`."""

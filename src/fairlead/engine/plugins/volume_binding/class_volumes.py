@@ -49,7 +49,7 @@ class _Reach:
 
 
 class ClassVolumes:
-    """See the module's docstring; rebuilt when more than `is_free` changes."""
+    """The volumes of one class; rebuilt when more than `is_free` changes."""
 
     def __init__(self, volumes: list[PersistentVolume], table: NodeTable) -> None:
         """For all `volumes`; `set_free` marks those that are free."""
@@ -66,7 +66,7 @@ class ClassVolumes:
         """Update whether the volume at `position` may be chosen."""
         self.is_free[position] = free
 
-    # --- choosing --------------------------------------------------------------------------
+    # --- selection -------------------------------------------------------------------------
 
     def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
         """By row, the position of the smallest volume that fits `claim`; NONE if none does.
@@ -107,7 +107,7 @@ class ClassVolumes:
                 suitable[position] = selector_matches(claim.spec.selector, labels)
         return suitable
 
-    # --- where they are --------------------------------------------------------------------
+    # --- locations -------------------------------------------------------------------------
 
     def _locate(self) -> None:
         """Recompute which rows reach which volumes if nodes changed."""

@@ -37,7 +37,7 @@ Flags = npt.NDArray[np.int32]
 
 
 class VolumeFinder:
-    """Over the nodes, claims and volumes of a cluster."""
+    """Finds the volumes of all nodes of a cluster for a pod's claims."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Start with empty caches."""
@@ -109,7 +109,7 @@ class VolumeFinder:
     def _mask(self, selector: NodeSelector | None) -> Mask | None:
         return None if selector is None else selector_mask(selector, self._table)
 
-    # --- claims that wait for a node ---------------------------------------------------------
+    # --- delayed claims ----------------------------------------------------------------------
 
     def _where_tied(self, tied: list[PersistentVolumeClaim]) -> Mask:
         """The row of the node for which all claims are being provisioned."""
@@ -162,7 +162,7 @@ class VolumeFinder:
             is_open &= had
         return chosen, is_open
 
-    # --- claims that must be made ------------------------------------------------------------
+    # --- claims to provision -----------------------------------------------------------------
 
     def _check_provisions(
         self,

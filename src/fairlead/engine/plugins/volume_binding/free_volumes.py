@@ -23,7 +23,7 @@ _AVAILABLE: Final = "Available"
 
 
 class FreeVolumes:
-    """Call `refresh` before reading."""
+    """The free volumes by storage class; call `refresh` before reading."""
 
     def __init__(self, cluster: Cluster) -> None:
         """For the volumes of `cluster`; promised volumes count as taken."""
@@ -81,7 +81,7 @@ class FreeVolumes:
             and not volume.metadata.deletion_timestamp
         )
 
-    # --- keeping current -------------------------------------------------------------------
+    # --- updating --------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Apply the changes since the last call."""

@@ -27,7 +27,7 @@ _LOST: Final = "Lost"
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """In the order of the pod's volumes; `delayed` claims wait for a node to be chosen."""
+    """A pod's claims, in the order of its volumes; `delayed` ones wait for a chosen node."""
 
     bound: tuple[PersistentVolumeClaim, ...]
     delayed: tuple[PersistentVolumeClaim, ...]

@@ -53,7 +53,7 @@ class VolumeBinder:
         self._promises = cluster.volume_promises
         self._lookup = VolumeLookup(cluster.related)
 
-    # --- deciding --------------------------------------------------------------------------
+    # --- planned bindings ------------------------------------------------------------------
 
     def promise(self, pod_volumes: PodVolumes, node: str) -> Decision:
         """Record the planned bindings so that the next cycle sees them; undone by `take_back`."""
@@ -87,7 +87,7 @@ class VolumeBinder:
             ),
         )
 
-    # --- following -------------------------------------------------------------------------
+    # --- progress --------------------------------------------------------------------------
 
     def check(self, decision: Decision, pod: PodInfo, node_name: str) -> None:
         """Return if everything is bound. Raises NotYetError and BindingFailedError."""

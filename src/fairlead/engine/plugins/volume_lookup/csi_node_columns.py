@@ -21,7 +21,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class CSINodeColumns:
-    """Call `refresh` before reading."""
+    """Volume limits and CSI migration by row; call `refresh` before reading."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Over the nodes of `cluster`."""

@@ -130,7 +130,7 @@ def _gce_handle(disk: str, zones_label: str) -> str:
     return _GCE_REGIONAL.format(regions.pop(), disk)
 
 
-# --- where the volume can be reached ---------------------------------------------------------
+# --- node affinity ---------------------------------------------------------------------------
 
 
 def driver_selector(volume: PersistentVolume) -> NodeSelector | None:

@@ -14,7 +14,7 @@ WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 
 
 class VolumeLookup:
-    """Reads `related`."""
+    """Finds claims, classes and volumes among the `related` objects."""
 
     def __init__(self, related: RelatedObjects) -> None:
         """Nothing is cached."""
@@ -53,17 +53,17 @@ def is_bound(claim: PersistentVolumeClaim) -> bool:
 
 
 def claim_not_found(name: str) -> str:
-    """The API server's words."""
+    """The API server's NotFound message for a claim."""
     return f'persistentvolumeclaim "{name}" not found'
 
 
 def volume_not_found(name: str) -> str:
-    """The API server's words."""
+    """The API server's NotFound message for a volume."""
     return f'persistentvolume "{name}" not found'
 
 
 def class_not_found(name: str) -> str:
-    """The API server's words."""
+    """The API server's NotFound message for a storage class."""
     return f'storageclass.storage.k8s.io "{name}" not found'
 
 
