@@ -1,7 +1,8 @@
-"""Values of unquoted YAML scalars, as Kubernetes reads YAML.
+"""The value of an unquoted YAML scalar, as Kubernetes reads YAML.
 
-YAML 1.1's booleans are accepted, including one-letter ones; numbers may have any base and
-underscores; timestamps stay text. Numbers that JSON cannot represent, or only as text, are refused.
+YAML 1.1's booleans count, single letters included. Numbers may have any base and underscores. A
+timestamp stays a string, and so does a number beyond 64-bit floats, such as the git commit
+`78e8770191`, which looks like an exponent. Infinity and NaN are refused, because JSON has neither.
 
 upstream: sigs.k8s.io/yaml/goyaml.v2/resolve.go, sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
 """
@@ -35,7 +36,7 @@ _NOT_JSON: Final = {
 _UINT64: Final = 1 << 64
 _INT64: Final = 1 << 63
 _TEN: Final = 10
-# Longer texts are not 64-bit numbers, and converting them is slow.
+# Longer ones do not fit 64 bits; int() takes time quadratic in their length.
 _DIGITS_MAX: Final = 400
 _KINDS: Final = {bool: "bool", int: "int", float: "float", str: "str", type(None): "null"}
 
@@ -106,21 +107,18 @@ def _number(plain: str, text: str) -> Any:
 
 
 def _integer(digits: str, base: int, text: str) -> Any:
+    if base == _TEN and (len(digits) > _DIGITS_MAX or math.isinf(float(digits))):
+        return _float(digits, text)
     if len(digits) > _DIGITS_MAX:
-        raise ScalarError(f"the integer {text[:20]}... is too long")
+        return text
     value = int(digits, base)
-    try:
-        float(value)
-    except OverflowError:
-        raise ScalarError(f"the integer {text[:20]}... is too large a number") from None
     return value if base == _TEN or -_INT64 <= value < _UINT64 else text
 
 
-def _float(plain: str, text: str) -> float:
+def _float(plain: str, text: str) -> float | str:
+    """The number, or `text` itself if it is too large (strconv.ParseFloat: ErrRange)."""
     value = float(plain)
-    if math.isinf(value):
-        raise ScalarError(f"{text} is too large a number")
-    return value
+    return text if math.isinf(value) else value
 
 
 def _float_key(number: float) -> str:
