@@ -31,7 +31,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.engine import Engine
 
-# The instant at which the whole benchmark happens; any second will do.
+# The instant at which the whole benchmark happens; its value does not matter.
 NOW: Instant = seconds(1_800_000_000)
 
 
@@ -46,7 +46,7 @@ class BareWorld:
         self.bound = 0
 
     def tell(self, stimuli: Iterable[Stimulus]) -> None:
-        """Deliver stimuli in order, each with all its consequences."""
+        """Deliver `stimuli` in order, and perform all commands that follow from each."""
         for stimulus in stimuli:
             if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
                 self._pods[stimulus.object.key] = stimulus.object
@@ -56,7 +56,7 @@ class BareWorld:
             self._settle()
 
     def run(self, cycles_max: int | None = None) -> int:
-        """Run the engine until nothing is due, at most `cycles_max` cycles; their number."""
+        """Run at most `cycles_max` cycles, until nothing is due; return how many ran."""
         cycles = 0
         while cycles_max is None or cycles < cycles_max:
             due = self._engine.next_deadline()

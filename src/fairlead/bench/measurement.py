@@ -25,4 +25,4 @@ class Measurement:
 
 
 class IncompleteRunError(RuntimeError):
-    """Not every measured pod of a workload was bound."""
+    """A run ended before every measured pod of the workload was bound."""

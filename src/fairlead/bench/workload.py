@@ -37,12 +37,7 @@ def _scheduler_engine() -> Engine:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`threshold` is upstream's own (pods/s), None where it has none.
-
-    `disturb_interval_s` is upstream's interval between disturbances. Without real time, there is
-    one disturbance per interval × threshold measured pods, which gives upstream's ratio. `engine`
-    creates the engine to measure.
-    """
+    """`threshold` is upstream's own (pods/s), None if upstream has none."""
 
     name: str
     threshold: float | None
@@ -52,7 +47,7 @@ class Workload:
 
     @property
     def disturb_every(self) -> int | None:
-        """Measured pods between two disturbances."""
+        """The number of measured pods between two disturbances."""
         if self.disturb_interval_s is None or self.threshold is None:
             return None
         return max(1, round(self.disturb_interval_s * self.threshold))

@@ -103,7 +103,7 @@ def serve(
     Raises ProfileError for unknown names, bad arguments and invalid plugins.
     """
     shared = shared or Shared()
-    handle = replace(beliefs)  # each profile runs its own trials
+    handle = replace(beliefs)  # each profile has its own trials
     making = _PluginBuilder(profile, handle, out_of_tree or {}, meter)
     plugins = [
         (making.plugin(name), weight)

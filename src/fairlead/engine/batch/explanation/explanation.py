@@ -32,7 +32,7 @@ _NODES_SHOWN = 10
 
 
 class Obstacle(StrEnum):
-    """What holds a group back."""
+    """Why a group does not run."""
 
     NOTHING = "nothing: it runs, or starts with the next session"
     NO_GROUP = "no such group"

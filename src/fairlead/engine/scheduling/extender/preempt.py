@@ -24,7 +24,7 @@ from fairlead.engine.state.pod_info import PodInfo
 def narrow_candidates(
     asked: Sequence[ExtenderCalls], candidates: Sequence[Candidate], table: NodeTable
 ) -> Consultation[Sequence[Candidate] | Status]:
-    """The candidates left, or the ERROR of an extender that fails."""
+    """The accepted candidates, or the ERROR of an extender that fails."""
     for asker in asked:
         if not candidates:
             break
