@@ -1,4 +1,4 @@
-"""Conversion between the version that is served and the version that is stored.
+"""Conversion between the served and the stored version of an object.
 
 upstream: pkg/apis/*/v1/conversion.go
 """

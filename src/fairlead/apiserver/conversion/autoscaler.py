@@ -1,10 +1,10 @@
-"""Both forms of a HorizontalPodAutoscaler: what v1 has no field for is in its annotations.
+"""Converts HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
-The old form has one field for the share of CPU that is aimed at and one for the share in use.
-All other metrics, what they measure now, the conditions and the behaviour are annotations in JSON:
-metrics in the form of `autoscaler_metric`, behaviour by the names of a Go type without any
-JSON names. Annotations that hold something else are dropped, as are those of these names in the
-new form. A metric of CPU that went through the old form is the last one afterwards.
+v1 has one field for the target CPU utilization and one for the current one. All other metrics,
+their current values, the conditions and the behavior are annotations in JSON: metrics in the form
+of `autoscaler_metric`, behavior by the field names of a Go type without JSON names. Malformed
+annotations are dropped, as are annotations of these names in v2. A CPU metric that went through v1
+becomes the last metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
 """
@@ -48,7 +48,7 @@ _CONDITION: Final = (
 
 
 def old_autoscaler(autoscaler: Json) -> Json:
-    """The old form of an autoscaler of the new form."""
+    """An autoscaler of v2 in v1."""
     spec = dict(autoscaler.get("spec") or {})
     status = {"currentReplicas": 0, "desiredReplicas": 0, **(autoscaler.get("status") or {})}
     metrics = spec.pop("metrics", None) or []
@@ -67,7 +67,7 @@ def old_autoscaler(autoscaler: Json) -> Json:
 
 
 def new_autoscaler(autoscaler: Json) -> Json:
-    """The new form of an autoscaler of the old form."""
+    """An autoscaler of v1 in v2."""
     spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
     notes = (autoscaler.get("metadata") or {}).get("annotations") or {}
     metrics = [new_target(each) for each in _read(notes, _METRICS)]
@@ -94,7 +94,7 @@ def _set(obj: Json, name: str, value: Any) -> None:
 
 
 def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
-    """With these annotations, and with no others of their names."""
+    """`autoscaler` with `notes` as its only annotations of these names."""
     meta = dict(autoscaler.get("metadata") or {})
     given = meta.pop("annotations", None) or {}
     kept = {key: value for key, value in given.items() if key not in _NAMES}
@@ -105,7 +105,7 @@ def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
 
 
 def _written(value: Any) -> str:
-    """JSON as Go writes it, which has some characters of HTML by their numbers."""
+    """JSON as Go encodes it, with some HTML characters escaped."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.translate(_ESCAPED)
 
@@ -189,7 +189,7 @@ def _new_rules(rules: Json) -> Json:
 
 
 def _fitting(found: Any, types: Mapping[str, type]) -> Json:
-    """The fields of an object that are of their types, their names in whichever case."""
+    """The fields of an object that have the expected types; names match in any case."""
     if not isinstance(found, dict):
         return {}
     given = {name.lower(): value for name, value in found.items()}

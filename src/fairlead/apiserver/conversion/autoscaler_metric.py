@@ -1,7 +1,7 @@
-"""A metric of a HorizontalPodAutoscaler by the names that v1 gave its fields.
+"""Converts metrics of a HorizontalPodAutoscaler between their v1 and v2 fields.
 
-Only the annotations of an autoscaler of that version have it in this form. A field that Go cannot
-leave out is zero where nothing is given. What an annotation gives of another type is passed over.
+In v1 they exist only in annotations. Fields that Go always encodes are zero if absent. Values of
+the wrong type in an annotation are ignored.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, staging/src/k8s.io/api/autoscaling/v1/types.go
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 
-# The old name of a field, and the path of the new one.
+# The name of a field in v1, and its path in v2.
 Fields = tuple[tuple[str, str], ...]
 
 _RESOURCE: Final[Fields] = (
@@ -43,7 +43,7 @@ _TARGETS: Final[Mapping[str, Fields]] = {
         ("targetAverageValue", "target.averageValue"),
     ),
 }
-# Fields of old that are quantities even where nothing is given: they are written as zero.
+# Quantities that v1 always encodes: they are zero if absent.
 _TARGET_ZEROS: Final = {"object": "targetValue", "pods": "targetAverageValue"}
 _CURRENT_ZEROS: Final = {
     "object": "currentValue",
@@ -68,17 +68,17 @@ _CURRENTS: Final[Mapping[str, Fields]] = {kind: _now(fields) for kind, fields in
 
 
 def old_target(metric: Json) -> Json:
-    """The old form of an entry of `spec.metrics`."""
+    """An entry of `spec.metrics` in v1."""
     return _old(metric, _TARGETS, _TARGET_ZEROS)
 
 
 def old_current(metric: Json) -> Json:
-    """The old form of an entry of `status.currentMetrics`."""
+    """An entry of `status.currentMetrics` in v1."""
     return _old(metric, _CURRENTS, _CURRENT_ZEROS)
 
 
 def new_target(metric: Json) -> Json:
-    """An entry of `spec.metrics` of its old form."""
+    """An entry of `spec.metrics` in v2."""
     made = _new(metric, _TARGETS, _TARGET_ZEROS)
     for source in _TARGETS:
         if source in made:
@@ -87,7 +87,7 @@ def new_target(metric: Json) -> Json:
 
 
 def new_current(metric: Json) -> Json:
-    """An entry of `status.currentMetrics` of its old form."""
+    """An entry of `status.currentMetrics` in v2."""
     return _new(metric, _CURRENTS, _CURRENT_ZEROS)
 
 
@@ -141,7 +141,7 @@ def _put(obj: Json, path: list[str], value: Any) -> None:
 
 
 def _in_order(value: Any) -> Any:
-    """References and selectors as Go writes them: their fields in order, and labels sorted."""
+    """References and selectors as Go encodes them: fields in order, labels sorted."""
     if isinstance(value, list):
         return [_in_order(each) for each in value]
     if not isinstance(value, dict):
@@ -155,7 +155,7 @@ def _in_labels(name: str, value: Any) -> Any:
 
 
 def _typed(source: Json) -> Json:
-    """What a target is of follows from which values it has."""
+    """Set the type of each target, which follows from its values."""
     target = dict(source.get("target") or {})
     if "averageValue" in target and "describedObject" in source:
         target.pop("value", None)

@@ -1,9 +1,9 @@
-"""Conversion: kinds that show in one form what is stored in another.
+"""Converts objects between the version of a request and the stored version.
 
 Events of both groups are the same objects, and so are HorizontalPodAutoscalers of both versions.
-What is stored is the form of `Kind.stored_as`; a kind that is stored as it is shown passes
-unchanged. Versions of a custom resource differ in their name, and in what their types know: what
-the version that is stored does not know is lost, what the one that is shown does not is not there.
+They are stored as `Kind.stored_as`; a kind that is served as it is stored passes unchanged.
+Versions of a custom resource differ only in apiVersion and in their schemas: fields unknown to the
+stored version are lost on write, and fields unknown to the served version are left out on read.
 
 upstream: pkg/apis/events/v1/conversion.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:schemaCoercingConverter
@@ -30,17 +30,17 @@ _EVENT_FIELDS: Final = {
     "count": "deprecatedCount",
 }
 _CORE_EVENT_FIELDS: Final = {new: old for old, new in _EVENT_FIELDS.items()}
-# What one form writes even where it is empty, and the other leaves out.
+# Fields that one version writes even if they are empty, and the other omits.
 _EMPTY_IN_CORE: Final = ("reportingComponent", "reportingInstance")
 
 
 def is_converted(kind: Kind) -> bool:
-    """Whether objects of `kind` are stored in another form than they are shown in."""
+    """Whether objects of `kind` are stored in another form than they are served in."""
     return kind.stored_as != kind.api_version
 
 
 def shown(kind: Kind, obj: Json) -> Json:
-    """A stored object as `kind` shows it."""
+    """A stored object in the version of `kind`."""
     if not is_converted(kind):
         return obj
     if kind.custom is not None:
@@ -50,7 +50,7 @@ def shown(kind: Kind, obj: Json) -> Json:
 
 
 def stored(kind: Kind, obj: Json) -> Json:
-    """An object of `kind` as it is stored."""
+    """An object of `kind` in the stored version."""
     if not is_converted(kind):
         return obj
     _, store = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
@@ -87,7 +87,7 @@ def _core_event(event: Json) -> Json:
     return dict.fromkeys(_EMPTY_IN_CORE, "") | _renamed(event, _CORE_EVENT_FIELDS)
 
 
-# A kind that is shown -> how to make its form, and how the stored one.
+# Served kind -> conversion from the stored version, and conversion to it.
 _CONVERSIONS: Final[Mapping[tuple[str, str], tuple[Form, Form]]] = {
     ("events.k8s.io/v1", "Event"): (_new_event, _core_event),
     ("autoscaling/v1", "HorizontalPodAutoscaler"): (old_autoscaler, new_autoscaler),

@@ -1,8 +1,8 @@
-"""Defaulting: everything that an object says although its author did not.
+"""Defaulting: fills in the absent fields of an object.
 
-Law: pure; where nothing is missing the same object comes back.
+Law: pure; an object that lacks nothing is returned itself.
 
 `defaulter` completes an object by its schema: first the defaults of single fields, which are rows
 of `schema.facts`, then the rules of types whose defaults depend on several fields. `simulation`
-applies those few that a simulated cluster needs.
+applies the few that a simulated cluster needs.
 """

@@ -28,7 +28,7 @@ def _whole_millis(text: str) -> str:
 
 
 def rounding(*fields: str) -> Rule:
-    """The rule that rounds the amounts in these fields."""
+    """The rule that rounds the quantities in these fields."""
 
     def rule(obj: Json) -> Json:
         for field in fields:
@@ -57,7 +57,7 @@ def _node_status(status: Json) -> Json:
 
 
 def with_allocatable(status: Json) -> Json:
-    """`status`, of a Node, with all of its capacity allocatable unless it says otherwise."""
+    """A Node's `status` with allocatable defaulted to its capacity."""
     if status.get("capacity") and not status.get("allocatable"):
         return {**status, "allocatable": status["capacity"]}
     return status

@@ -1,8 +1,8 @@
-"""The defaulter: an object in stored form becomes one with all its defaults.
+"""The defaulter: applies all defaults to an object in stored form.
 
-Each type first gets the defaults of its single fields (`schema.facts`), then what its rule makes
-of it (`RULES`). Types are visited from the outside in, as upstream's generated functions do, so a
-rule may rely on the defaults of the types around it.
+Each type first gets the defaults of its single fields (`schema.facts`), then its rule in `RULES` is
+applied. Types are visited from the outside in, as in upstream's generated functions, so a rule may
+rely on the defaults of the enclosing types.
 
 upstream: pkg/apis/*/*/zz_generated.defaults.go
 """
@@ -27,7 +27,7 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 Complete = Callable[[Any], Any]
 
-# By the type's name: `v1.Container`, or `core.v1.Event` where two groups have a type of that name.
+# By type name: `v1.Container`, or `core.v1.Event` where two groups have a type of that name.
 RULES: Final[Mapping[str, Rule]] = {
     **POD_RULES,
     **AMOUNT_RULES,
@@ -39,7 +39,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def completed(schema: Schema, obj: Json) -> Json:
-    """Fill in all defaults of `obj`, a whole object of that type in stored form."""
+    """Fill in all defaults of `obj`, a complete object of that type in stored form."""
     complete = _completer(schema)
     return obj if complete is None else complete(obj)
 
@@ -118,7 +118,7 @@ def _of_map(schema: Schema) -> Complete:
 
 
 def _inner(schema: Schema) -> Complete:
-    assert schema.items is not None  # or nothing would concern it
+    assert schema.items is not None  # otherwise nothing would have defaults
     inner = _completer(schema.items)
     assert inner is not None
     return inner

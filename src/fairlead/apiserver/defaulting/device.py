@@ -1,4 +1,4 @@
-"""Defaults of requests for devices.
+"""Defaults of device requests.
 
 upstream: pkg/apis/resource/v1/defaults.go
 """

@@ -1,4 +1,4 @@
-"""Fills in values for absent fields; an empty text counts as absent."""
+"""Fills in values for absent fields; an empty string counts as absent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Rule = Callable[[Json], Json]
 
 
 def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
-    """`obj` with those of `defaults` that it lacks; the same object if it lacks none."""
+    """`obj` with the `defaults` that it lacks; the same object if it lacks none."""
     missing = {key: value for key, value in defaults.items() if obj.get(key) in (None, "")}
     return {**obj, **missing} if missing else obj
 

@@ -1,7 +1,7 @@
 """Defaults of pods and pod templates.
 
-A template has the defaults of a pod's spec; requests that follow from limits, and service links,
-are a pod's own, so that a template stays as its author wrote it.
+A template gets the defaults of a pod's spec. Requests derived from limits, and service links, are
+set on pods only, so that a template stays as its author wrote it.
 
 upstream: pkg/apis/core/v1/defaults.go:SetDefaults_{Pod,PodSpec,Container,Volume},
 pkg/apis/core/v1/conversion.go
@@ -31,7 +31,7 @@ def _pod(pod: Json) -> Json:
 
 
 def with_requests(container: Json) -> Json:
-    """A limit without a request is requested."""
+    """Default the requests of a container to its limits."""
     resources = container.get("resources", {})
     limits = resources.get("limits")
     if not limits:
@@ -69,7 +69,7 @@ def _on_host(container: Json) -> Json:
 
 
 def on_host(port: Json) -> Json:
-    """A port of a pod in the host's network is the same port of the host."""
+    """Default the host port of a container on the host network to its container port."""
     if port.get("hostPort") or not port.get("containerPort"):
         return port
     return replaced(port, "hostPort", port["containerPort"])
@@ -82,7 +82,7 @@ def _container(container: Json) -> Json:
 
 
 def pull_policy(image: str) -> str:
-    """The default pull policy of an image: Always for images whose tag may move."""
+    """The default pull policy of an image: Always for `latest`, or without tag and digest."""
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "IfNotPresent" if (tag and tag != "latest") or (digest and not tag) else "Always"

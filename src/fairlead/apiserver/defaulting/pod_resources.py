@@ -1,8 +1,8 @@
 """Defaults of pod-level resources (spec.resources).
 
-Hugepages get their pod-level limit from the containers' limits. Where there are pod-level limits,
-missing requests come from the containers' requests (hugepages, which cannot be over-committed,
-excepted), and from the limits where no container asks for the resource.
+Pod-level hugepages limits are the sums of the containers' limits. If there are pod-level limits,
+missing requests are the sums of the containers' requests (except hugepages, which cannot be
+overcommitted), or the limits if no container requests the resource.
 
 upstream: pkg/apis/core/v1/defaults.go:defaultHugePagePodLimits, defaultPodRequests
 """
@@ -22,7 +22,7 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers")
 def with_pod_level_requests(spec: Json) -> Json:
     """`spec`, whose containers are defaulted already, with pod-level limits and requests.
 
-    Raises QuantityError for a container's quantity that is none.
+    Raises QuantityError for a malformed quantity of a container.
     """
     resources = spec["resources"]
     limits = resources.get("limits", {})
@@ -39,7 +39,7 @@ def with_pod_level_requests(spec: Json) -> Json:
 
 
 def is_supported(resource: str) -> bool:
-    """Whether `resource` can be requested for a pod as a whole."""
+    """Whether `resource` is supported at the pod level."""
     return resource in (CPU, MEMORY) or resource.startswith(HUGEPAGES_PREFIX)
 
 
@@ -58,12 +58,12 @@ def _overcommittable_requests(spec: Json) -> Json:
 
 
 def _aggregated(spec: Json, of: str) -> Json:
-    """The sum over all containers; `of` is requests or limits."""
-    lists = {key: [_asking(one, of) for one in spec.get(key) or ()] for key in _CONTAINER_LISTS}
+    """The sum over all containers; `of` is "requests" or "limits"."""
+    lists = {key: [_requesting(one, of) for one in spec.get(key) or ()] for key in _CONTAINER_LISTS}
     amounts = pod_requests(decode_as(Pod, {"spec": lists}))
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
 
 
-def _asking(container: Json, of: str) -> Json:
-    """`container` with the amounts under `of` as its requests."""
+def _requesting(container: Json, of: str) -> Json:
+    """`container` with the quantities under `of` as its requests."""
     return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

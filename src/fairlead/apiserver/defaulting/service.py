@@ -19,12 +19,12 @@ _OUTWARD: Final = ("NodePort", "LoadBalancer")
 
 def _service_spec(spec: Json) -> Json:
     spec = _with_affinity(spec)
-    sort = spec["type"]
-    if sort in _OUTWARD or (sort == "ClusterIP" and spec.get("externalIPs")):
+    type_ = spec["type"]
+    if type_ in _OUTWARD or (type_ == "ClusterIP" and spec.get("externalIPs")):
         spec = filled(spec, {"externalTrafficPolicy": "Cluster"})
-    if sort in (*_OUTWARD, "ClusterIP"):
+    if type_ in (*_OUTWARD, "ClusterIP"):
         spec = filled(spec, {"internalTrafficPolicy": "Cluster"})
-    if sort == "LoadBalancer":
+    if type_ == "LoadBalancer":
         spec = filled(spec, {"allocateLoadBalancerNodePorts": True})
     return spec
 

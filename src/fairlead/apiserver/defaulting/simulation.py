@@ -1,7 +1,7 @@
-"""The defaults that simulations need: those that some controller or the scheduler reads.
+"""The defaults that simulations need: those that controllers or the scheduler read.
 
-A simulated cluster keeps objects as scenario authors write them, so that reports and snapshots
-stay short. The values and rules are those of the API server's defaulter; only fewer are applied.
+A simulated cluster keeps objects as scenario authors write them, so that reports and snapshots stay
+short. The values and rules are those of the API server's defaulter; only fewer are applied.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _JOB: Final = {
 
 
 def with_defaults(kind: Kind, obj: Json) -> Json:
-    """`obj` with the defaults of its kind; the same object where none is missing.
+    """`obj` with the defaults of its kind; the same object if none is missing.
 
-    Raises QuantityError where pod-level sums need a quantity that is malformed.
+    Raises QuantityError if a pod-level sum needs a quantity that is malformed.
     """
     rule = _RULES.get(kind.resource)
     return rule(obj) if rule else obj
@@ -111,7 +111,7 @@ def _namespace(namespace: Json) -> Json:
 
 
 def _spec(defaults: Json) -> Callable[[Json], Json]:
-    """The rule that fills `defaults` into spec."""
+    """A rule that fills `defaults` into spec."""
 
     def rule(obj: Json) -> Json:
         return replaced(obj, "spec", filled(obj.get("spec", {}), defaults))
@@ -131,7 +131,7 @@ def _template_labels(template: Json) -> dict[str, str]:
     try:
         return decode_as(Pod, template).metadata.labels
     except DecodeError:
-        return {}  # validation names the field
+        return {}  # validation reports the field
 
 
 def _job(obj: Json) -> Json:

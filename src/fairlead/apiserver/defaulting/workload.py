@@ -29,7 +29,7 @@ _BY_PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": _PERIOD_S}
 
 
 def _rolled(spec: Json, key: str, defaults: Mapping[str, Any]) -> Json:
-    """`spec` with its update strategy under `key`, by default a rolling one with `defaults`."""
+    """`spec` with its update strategy under `key`; the default is a rolling one with `defaults`."""
     update = filled(spec.get(key) or {}, {"type": _ROLLING})
     if update["type"] == _ROLLING:
         update = replaced(
@@ -44,12 +44,12 @@ def _deployment(spec: Json) -> Json:
 
 def _stateful_set(spec: Json) -> Json:
     spec = _rolled(spec, "updateStrategy", {"partition": 0})
-    kept = {"whenDeleted": "Retain", "whenScaled": "Retain"}
-    retention = filled(spec.get("persistentVolumeClaimRetentionPolicy") or {}, kept)
+    retained = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    retention = filled(spec.get("persistentVolumeClaimRetentionPolicy") or {}, retained)
     spec = replaced(spec, "persistentVolumeClaimRetentionPolicy", retention)
     claims = spec.get("volumeClaimTemplates")
     if claims:
-        # upstream: pkg/apis/apps/v1/conversion.go, whatever they say they are
+        # Overwrites any other apiVersion and kind. upstream: pkg/apis/apps/v1/conversion.go
         named = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
         spec = replaced(spec, "volumeClaimTemplates", [{**one, **named} for one in claims])
     return spec
@@ -60,7 +60,7 @@ def _daemon_set(spec: Json) -> Json:
 
 
 def _daemon_set_object(obj: Json) -> Json:
-    """Every DaemonSet carries the template generation as an annotation."""
+    """Add the template generation annotation, which every DaemonSet has."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta = obj["metadata"]
     annotations = meta.get("annotations", {})
@@ -70,7 +70,7 @@ def _daemon_set_object(obj: Json) -> Json:
 
 
 def _replication_controller(obj: Json) -> Json:
-    """Selector and labels default to the template's labels."""
+    """Default the selector and labels to the template's labels."""
     spec = obj["spec"]
     labels = (spec.get("template") or {}).get("metadata", {}).get("labels", {})
     if labels:
@@ -80,7 +80,7 @@ def _replication_controller(obj: Json) -> Json:
 
 
 def with_own_name(namespace: Json) -> Json:
-    """`namespace` with its name as a label, by which selectors find it."""
+    """`namespace` with its name as a label, for selectors."""
     # upstream: pkg/apis/core/v1/defaults.go:SetDefaults_Namespace
     meta = namespace.get("metadata", {})
     labels = meta.get("labels") or {}
@@ -110,7 +110,7 @@ def _job(obj: Json) -> Json:
 
 
 def with_completions(spec: Json) -> Json:
-    """A Job without completions and parallelism runs one pod; parallelism alone is a work queue."""
+    """Default a Job to one pod; parallelism without completions means a work queue."""
     if "completions" in spec or "parallelism" in spec:
         return spec
     return {**spec, "completions": 1}
@@ -136,7 +136,7 @@ def _autoscaler(spec: Json) -> Json:
 
 
 def _secret(secret: Json) -> Json:
-    """stringData is stored as data."""
+    """Move stringData into data."""
     texts = secret.get("stringData")
     if texts is None:
         return secret

@@ -56,7 +56,7 @@ class OpenApi:
     def __call__(self, request: Request, now: int) -> Response | None:
         """The document at the request's path, None if it is no OpenAPI path; `now` is ignored.
 
-        All methods are answered alike.
+        All methods get the same response.
         """
         parts = tuple(request.path.split("/")[1:])
         if parts[0] != "openapi":

@@ -46,7 +46,7 @@ _METRICS_KINDS: Final[Mapping[Kind, tuple[str, Json]]] = {
 
 
 def metrics_type_name(kind: Kind) -> str | None:
-    """The name of the type of NodeMetrics or PodMetrics, None for all other kinds."""
+    """The type name of NodeMetrics or PodMetrics, None for all other kinds."""
     return f"{_PACKAGE}.{kind.kind}" if kind in _METRICS_KINDS else None
 
 

@@ -14,7 +14,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.openapi import parameter
 from fairlead.apiserver.openapi.schema_document import META, PATCH, V3
 
-# Group, version and kind, if they differ from the subject's.
+# Group, version and kind if they differ from the subject's.
 About = tuple[str, str, str]
 
 JSON: Final = "application/json"
@@ -56,7 +56,7 @@ class Subject:
 
     @property
     def object_media_types(self) -> tuple[str, ...]:
-        """The media types of answers with objects."""
+        """The media types of responses with objects."""
         return CUSTOM_READ if self.kind.is_custom else READ
 
     def operation_id(self, verb: str, part: str = "") -> str:
@@ -108,7 +108,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
 
 
 def responses(answers: Iterable[tuple[str, str]], media_types: tuple[str, ...]) -> Json:
-    """Status codes and the bodies of their answers."""
+    """Status codes and the bodies of their responses."""
     made: Json = {
         code: {"description": _SAID[code], "content": content(definition, media_types)}
         for code, definition in answers
@@ -173,7 +173,7 @@ def delete_collection_operation(subject: Subject) -> Json:
 
 
 def delete_operation(subject: Subject, *, returns_object: bool) -> Json:
-    """delete; `returns_object`: the answer is the object rather than a Status."""
+    """delete; with `returns_object` the response is the object instead of a Status."""
     answer = subject.object_type if returns_object else _STATUS
     return operation(
         subject,

@@ -35,7 +35,7 @@ _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 
 _INTEGER_OR_TEXT: Final = [{"type": "integer"}, {"type": "string"}]
-# Named types that are scalars in JSON.
+# Named types whose JSON values are scalars.
 _NAMED: Final[Mapping[str, Json]] = {
     PATCH: {"type": "object"},
     _RAW: {"type": "object"},
@@ -73,14 +73,14 @@ _ZEROS: Final[Mapping[Type, Any]] = {
     Type.BOOLEAN: False,
     Type.OBJECT: {},
 }
-# Types whose fields are not sorted by name.
+# Types whose `required` list is in declared order instead of sorted by name.
 _REQUIRED: Final[Mapping[str, list[str]]] = {
     f"{META}.APIResource": ["name", "singularName", "namespaced", "kind", "verbs"],
     f"{META}.Condition": ["type", "status", "lastTransitionTime", "reason", "message"],
     f"{META}.WatchEvent": ["type", "object"],
 }
 # Lists of whole objects and of verbs have no merge strategy.
-_SILENT_LISTS: Final = ("items", "verbs")
+_LISTS_WITHOUT_STRATEGY: Final = ("items", "verbs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Types:
                 waiting += _references(self._made[definition], self.dialect.prefix)
 
     def put(self, definition: str, document: Json) -> None:
-        """Add a type that no table has."""
+        """Add a type that is not in the schema tables."""
         self._made[definition] = document
 
     def documents(self) -> dict[str, Json]:
@@ -160,7 +160,7 @@ class Types:
         return document | self._type(member.schema, name, wraps=self.dialect.wraps_references)
 
     def _type(self, schema: Schema, name: str, *, wraps: bool = False) -> Json:
-        """A type in place; `wraps`: a reference there has siblings, and needs allOf."""
+        """An inline type; with `wraps`, a reference has siblings and so needs allOf."""
         target = schema.definition or _NAMES.get(schema.type)
         if schema.type is Type.LIST and schema.items is not None:
             return {"type": "array", "items": self._type(schema.items, ""), **_listed(schema, name)}
@@ -180,7 +180,7 @@ def _is_opened(schema: Schema) -> bool:
 
 
 def _listed(schema: Schema, name: str) -> Json:
-    if name in _SILENT_LISTS and schema.topology is ElementRelationship.ATOMIC:
+    if name in _LISTS_WITHOUT_STRATEGY and schema.topology is ElementRelationship.ATOMIC:
         return {}
     kept: Json = {"x-kubernetes-list-type": schema.topology.value}
     if schema.keys:

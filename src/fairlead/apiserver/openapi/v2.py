@@ -1,6 +1,6 @@
-"""OpenAPI v2: one document for everything.
+"""OpenAPI v2: one document for all kinds.
 
-It is converted from the documents of v3: bodies become parameters, references point to definitions.
+It is converted from the v3 documents: bodies become parameters, references point to definitions.
 
 upstream: k8s.io/kube-openapi/pkg/builder/openapi.go
 """
@@ -17,7 +17,7 @@ from fairlead.apiserver.openapi.v3 import document
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 _ANY_BODY: Final = ("*/*",)
-# Keywords of custom resource schemas that v2 does not have; defaults are dropped, too.
+# Keywords of custom resource schemas that v2 does not support; defaults are dropped, too.
 # Upstream prunes them: kube-openapi, pkg/handler/default_pruning.go.
 _UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable", "default")
 
@@ -112,7 +112,7 @@ def _schema(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     made = {key: _schema(value) for key, value in schema.items() if key not in _UNSPEAKABLE}
-    if isinstance(schema.get("properties"), dict):  # property names may be any words
+    if isinstance(schema.get("properties"), dict):  # property names may equal keywords
         made["properties"] = {name: _schema(one) for name, one in schema["properties"].items()}
     reference = made.get("$ref")
     if isinstance(reference, str):

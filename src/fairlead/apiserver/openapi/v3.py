@@ -32,7 +32,7 @@ _SECURITY: Final = {
 _TEXT: Final = {"type": "string"}
 _VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
 _PARTS: Final = re.compile(r"[^A-Za-z0-9]+")
-# Types that every version counts among its own.
+# Types that are listed for every group version.
 _COMMON: Final = ("DeleteOptions", "WatchEvent")
 _CORE: Final = ("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status")
 
@@ -160,7 +160,7 @@ def _name_kinds(documents: Mapping[str, Json], kinds: Sequence[Kind]) -> None:
 
 
 def _kinds_with_types(kinds: Iterable[Kind]) -> Iterator[tuple[str, str, str]]:
-    """Type, apiVersion and kind of all bodies of requests and answers of `kinds`."""
+    """Type, apiVersion and kind of all request and response bodies of `kinds`."""
     for kind in kinds:
         known = _type_of(kind.api_version, kind.kind) or metrics_type_name(kind)
         name = known or custom_name(kind)

@@ -1,8 +1,8 @@
-"""Fast decoding of values that are well-formed, as almost all are.
+"""Fast decoding of well-formed values, which almost all are.
 
 Each type is compiled into a function that returns the value in stored form or raises UnusualError.
-Everything unusual is left to `decoder`, which knows the words of refusals and decides; a reader
-never returns anything that `decoder` would not.
+Everything unusual is left to `decoder`, which produces the error messages; a reader never returns
+anything that `decoder` would not.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _made(schema: Schema) -> Reader:
             return _SCALARS.get(schema.type, _unusual)
 
 
-# How a field is read (None: it is a text), whether it is dropped if it is empty, and whether an
+# How a field is read (None: it is a string), whether it is dropped if it is empty, and whether an
 # empty map is written as null.
 _Row = tuple[Reader | None, bool, bool]
 

@@ -1,4 +1,4 @@
-"""Puts fields in the order of Go's declarations, and keys of maps in sorted order.
+"""Sorts the fields of objects in the order of Go's declarations, and keys of maps by name.
 
 upstream: encoding/json, over the structs of staging/src/k8s.io/api
 """
@@ -11,7 +11,7 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 
 def as_declared(schema: Schema | None, value: Any) -> Any:
-    """`value`, of that type, with its members in order; unknown members stay as they are."""
+    """`value`, of that type, with its members in order; unknown members keep their place."""
     if schema is None or schema.type is Type.ANY:
         return value
     match value:

@@ -1,13 +1,13 @@
 """Decodes a JSON value into the form in which an API server stores objects of its type.
 
-Unknown fields and nulls are dropped, quantities and timestamps get their canonical texts, and
-empty values become what upstream's types make of them: dropped, kept or written (`Zero`).
+Unknown fields and nulls are dropped, quantities and timestamps become canonical, and empty values
+are dropped, kept or written according to upstream's types (`Zero`).
 
-The first value of a wrong type refuses the whole in Go's words, unless a later value fails in its
-own UnmarshalJSON (quantities, timestamps): such a failure ends the decoding and is reported.
-Unknown and duplicate fields are only noted, in document order. A duplicate field is decoded into
-the value of its first occurrence, as Go does: objects and maps are merged, and a null leaves a
-plain value as it is.
+The first value of a wrong type refuses the whole object with Go's message, unless a later value
+fails in its own UnmarshalJSON (quantities, timestamps): such a failure ends the decoding and is
+reported instead. Unknown and duplicate fields are only noted, in document order. A duplicate field
+is decoded into the value of its first occurrence, as in Go: objects and maps are merged, and a null
+leaves a plain value unchanged.
 
 upstream: sigs.k8s.io/json, encoding/json with the types of staging/src/k8s.io/api
 """
@@ -36,7 +36,7 @@ from fairlead.apiserver.schema.scalar import (
 from fairlead.apiserver.schema.union import NeitherError, is_union, read_union
 from fairlead.apiserver.schema.zero_value import emitted, zero_value
 
-# Somewhat more than there are built-in kinds; types of custom resources come and go.
+# Somewhat more than the number of built-in kinds; types of custom resources come and go.
 CACHE_SIZE: Final = 1 << 7
 
 
@@ -58,7 +58,7 @@ def read(schema: Schema, value: Any, place: FieldLocation, notes: Notes) -> Any:
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """The same for any value; `compiled_reader` is faster but gives up on unusual ones."""
+    """Like `read`, for any value; `compiled_reader` is faster but gives up on unusual ones."""
     notes = Notes()
     return _walked(schema, value, FieldLocation(), notes), notes.texts
 
@@ -91,7 +91,7 @@ class _Walk:
     def value(self, schema: Schema, value: Any, place: FieldLocation, before: Any = None) -> Any:
         """`value`, decoded into the value `before` of an earlier occurrence.
 
-        Raises TypeMismatchError for what ends the reading.
+        Raises TypeMismatchError for a failure that ends the decoding.
         """
         match schema.type:
             case Type.OBJECT if isinstance(value, dict):
@@ -113,7 +113,7 @@ class _Walk:
     def _plain(
         self, read: ReadSingle, schema: Schema, value: Any, place: FieldLocation, before: Any
     ) -> Any:
-        """A value without an UnmarshalJSON of its own: a mismatch is noted and skipped."""
+        """A value without its own UnmarshalJSON: a mismatch is recorded and the value skipped."""
         try:
             return read(schema, value, place)
         except TypeMismatchError as mismatch:
@@ -205,7 +205,7 @@ def _members(value: Json) -> Iterable[tuple[str, Any]]:
 
 
 def _is_plain(field: Field) -> bool:
-    """Whether a field holds its value directly, so that a null leaves it as it is."""
+    """Whether a field holds its value directly, so that a null leaves it unchanged."""
     if field.zero not in (Zero.DROP, Zero.EMIT):
         return False
     return field.schema.type in _SINGLE or (

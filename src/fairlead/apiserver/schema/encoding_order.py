@@ -1,8 +1,8 @@
-"""Puts members into the order in which upstream encodes them.
+"""Sorts members into the order in which upstream encodes them.
 
 Go encodes the fields of structs as declared and the keys of maps by name; objects without a Go type
 (custom resources) are encoded by name at every depth. Values are shared, never mutated: a value
-that is in order already is returned as it is.
+that is in order already is returned unchanged.
 
 upstream: encoding/json/encode.go:{structEncoder,mapEncoder}
 """
@@ -18,12 +18,12 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 _Order = Callable[[Any], Any]
 _Rows = dict[str, tuple[int, _Order | None]]
-# Where there is something to order in an object with certain keys, and the order of the keys; None
-# where they are in order.
+# For an object with certain keys: the members that need sorting inside, and the order of the
+# keys, None if they are in order.
 _Plan = tuple[tuple[tuple[str, _Order], ...], tuple[str, ...] | None]
 _Plans = dict[tuple[str, ...], _Plan]
 
-# Objects of a type have the same few keys again and again.
+# Objects of a type mostly have one of a few sets of keys.
 PLANS_MAX: Final = 32
 
 
@@ -34,7 +34,7 @@ def ordered(schema: Schema, value: Any) -> Any:
 
 
 def ordered_by_name(value: Any) -> Any:
-    """`value` with its members by name, at every depth."""
+    """`value` with its members sorted by name, at every depth."""
     if isinstance(value, dict):
         items = {key: ordered_by_name(item) for key, item in value.items()}
         return _by_name(items, value if not _is_changed(value, items) else items)
@@ -44,7 +44,7 @@ def ordered_by_name(value: Any) -> Any:
     return value
 
 
-# Types are shared and few, and may contain themselves. None has no order: it is a single value.
+# Types are shared and few, and may contain themselves. None: a scalar, which has no order.
 _ORDERS: Final[dict[Schema, _Order | None]] = {}
 
 
@@ -60,7 +60,7 @@ def _made(schema: Schema) -> _Order | None:
         case Type.OBJECT if schema.fields:
             rows: _Rows = {}
             order = partial(_object, rows, {})
-            _ORDERS[schema] = order  # which a type inside may need
+            _ORDERS[schema] = order  # which a recursive type inside may read
             for number, (key, field) in enumerate(schema.fields.items()):
                 rows[key] = number, _order_of(field.schema)
             return order
@@ -117,7 +117,7 @@ def _map(inner: _Order | None, value: Any) -> Any:
 
 
 def _by_name(made: Json, like_that: Json) -> Json:
-    """`made` sorted by name; `like_that` itself if it is sorted already."""
+    """`made` sorted by name; `like_that`, which equals it, if it is sorted already."""
     keys, names = list(made), sorted(made)
     return like_that if keys == names else {key: made[key] for key in names}
 

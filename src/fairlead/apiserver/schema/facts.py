@@ -6,18 +6,18 @@ They are rows of the text files in `data/facts`, one file per API group, one blo
       protocol +enum=TCP,UDP,SCTP +default="TCP"
 
 Defaulting, validation and the OpenAPI documents read the same rows. A `+` marks what upstream's
-Go types state with a marker of that name and OpenAPI therefore publishes; the others follow from
+Go types declare with a marker of that name and OpenAPI therefore publishes; the others follow from
 upstream's defaults.go and validation.go.
 
-    +enum, enum          values; `enum` is what validation takes where it differs from `+enum`
-    +default, default    what an absent field becomes, as JSON; `unfilled`: published only
-    required             must say something; ="..." is the explanation in the refusal
-    listed               an empty text is refused as a value that is not in `enum`
-    empty                an empty text counts as a value
-    minimum, maximum     bounds of a number; words="..." replaces the standard explanation
+    +enum, enum          allowed values; `enum` is what validation allows where it differs
+    +default, default    the value of an absent field, as JSON; `unfilled`: published only
+    required             must not be empty; ="..." is the detail of the error
+    listed               an empty string is refused as a value that is not in `enum`
+    empty                an empty string counts as a value
+    minimum, maximum     bounds of a number; words="..." replaces the standard error detail
     zero                 an absent number counts as 0
-    format               the form of a text, see `validation.meta.format`
-    maxLength, maxItems  how long a text or a list may be
+    format               the format of a string, see `validation.meta.format`
+    maxLength, maxItems  maximum length of a string or a list
 
 upstream: staging/src/k8s.io/api/*/*/types.go, pkg/apis/*/*/defaults.go,
 pkg/apis/*/validation/validation.go
@@ -43,9 +43,9 @@ _KEYWORDS: Final = ("enum", "minimum", "maximum", "maxLength", "maxItems")
 class FieldFacts:
     """The facts about one field.
 
-    `keywords` are OpenAPI's: enum with the values that validation takes, in its order, minimum,
-    maximum, maxLength and maxItems. `required` is the explanation of a refusal, None if the field
-    may be absent.
+    `keywords` are OpenAPI's: enum with the values that validation allows, in its order, minimum,
+    maximum, maxLength and maxItems. `required` is the detail of the error, None if the field may be
+    absent.
     """
 
     keywords: Mapping[str, Any]
@@ -59,7 +59,7 @@ class FieldFacts:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that validation takes; empty where any will do."""
+        """The values that validation allows; empty if any is allowed."""
         values: tuple[str, ...] = self.keywords.get("enum", ())
         return values
 
@@ -77,17 +77,17 @@ _UNKNOWN: Final = TypeFacts({}, {}, {})
 
 
 def facts_of(type_name: str) -> TypeFacts:
-    """The facts about `type_name`, such as `core.v1.Container`; empty where there are none."""
+    """The facts about `type_name`, such as `core.v1.Container`; empty if there are none."""
     return _all_facts().get(type_name, _UNKNOWN)
 
 
 def values_of(type_name: str, name: str) -> tuple[str, ...]:
-    """The values that field `name` of that type may have. Raises KeyError."""
+    """The allowed values of field `name` of that type. Raises KeyError."""
     return _all_facts()[type_name].fields[name].values
 
 
 def default_of(type_name: str, name: str) -> Any:
-    """What the absent field `name` of that type becomes. Raises KeyError."""
+    """The default of field `name` of that type. Raises KeyError."""
     return _all_facts()[type_name].defaults[name]
 
 
@@ -112,18 +112,18 @@ def _all_facts() -> Mapping[str, TypeFacts]:
 
 
 def _words(text: str) -> Iterator[tuple[str, Any]]:
-    """The words of a row with what they say: lists of values, or JSON; True for a word alone."""
-    for word, said in _WORD.findall(text):
+    """The words of a row with their values: lists, or JSON; True for a word without a value."""
+    for word, value in _WORD.findall(text):
         if word in _LISTS:
-            yield word, tuple(said.split(","))
+            yield word, tuple(value.split(","))
         elif word == "format":
-            yield word, said
+            yield word, value
         else:
-            yield word, msgspec.json.decode(said) if said else True
+            yield word, msgspec.json.decode(value) if value else True
 
 
 def _add(facts: TypeFacts, name: str, words: dict[str, Any]) -> None:
-    """Enter the row of field `name`."""
+    """Add the row of field `name`."""
     stated = words.get("+default", words.get("default"))
     if stated is not None and "unfilled" not in words:
         facts.defaults[name] = stated

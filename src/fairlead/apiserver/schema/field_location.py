@@ -25,7 +25,7 @@ class FieldLocation:
     def __init__(
         self, parent: FieldLocation | None = None, step: str | int = "", owner: Schema | None = None
     ) -> None:
-        """`step` leads on from `parent`; a field's `owner` is the type that has it."""
+        """`step` leads from `parent` to this location; a field's `owner` is its type."""
         self.parent = parent
         self.step = step
         self.owner = owner
@@ -41,9 +41,9 @@ class FieldLocation:
 
     @property
     def names(self) -> str:
-        """`spec.containers.name`: the fields alone, as errors about types name them.
+        """`spec.containers.name`: the path without indexes, as type errors quote it.
 
-        A field that its type takes over from another one has that one's name before it.
+        A field of an embedded struct is preceded by the struct's name.
         """
         names: list[str] = []
         for place in self._way():

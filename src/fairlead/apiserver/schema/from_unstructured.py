@@ -1,8 +1,8 @@
 """Converts the result of a patch into upstream's types, as runtime.FromUnstructured does.
 
 A patch's result is not parsed as JSON again: its values are assigned one by one. Numbers are
-converted to their field's type on the way: whole floats become integers, and integers beyond 32
-bits lose their upper half.
+converted to their field's type: whole floats become integers, and integers beyond 32 bits lose
+their upper half.
 
 upstream: apimachinery/pkg/runtime/converter.go:fromUnstructured
 """
@@ -42,7 +42,7 @@ def _number(schema: Schema, value: Any) -> Any:
     if schema.type not in (Type.INT32, Type.INT64) or isinstance(value, bool):
         return value
     if isinstance(value, float) and value.is_integer():
-        value = int(value) if abs(value) < _INT64 else -_INT64  # what processors make of it
+        value = int(value) if abs(value) < _INT64 else -_INT64  # as amd64 does
     if isinstance(value, int) and schema.type is Type.INT32 and abs(value) <= _INT64:
         return (value + _LOW) % _HALF - _LOW
     return value

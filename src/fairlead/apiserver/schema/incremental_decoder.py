@@ -1,6 +1,6 @@
-"""Decodes an object of which only a part was changed.
+"""Decodes a changed object without decoding its unchanged parts again.
 
-Parts that are shared with the old object, which is in stored form, are not decoded again.
+Parts shared with the old object are in stored form already.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ABSENT: Final = object()
 def changed(schema: Schema, old: Any, new: Any) -> Any:
     """`new` in stored form; `old` is an object in stored form that shares parts with it.
 
-    Raises TypeMismatchError for a value of a wrong type, in words about it alone.
+    Raises TypeMismatchError for a value of a wrong type; its path starts at that value.
     """
     if schema.type is not Type.OBJECT or type(old) is not dict or type(new) is not dict:
         return decoded(schema, new)[0]
@@ -40,6 +40,6 @@ def changed(schema: Schema, old: Any, new: Any) -> Any:
 
 
 def _joined(new: Json, made: Json, read: Json) -> Json:
-    """Members of both, in the order of `new`; zero values that are always written come last."""
+    """Members of both, in the order of `new`; zero values that are always encoded come last."""
     known = {**read, **made}
     return {key: known.pop(key) for key in new if key in known} | known

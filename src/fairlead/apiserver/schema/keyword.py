@@ -1,8 +1,7 @@
-"""Which keywords of a JSON schema a single value breaks.
+"""Checks a single value against the keywords of a JSON schema.
 
 The keywords are OpenAPI's: those of a custom resource's schema, or the facts about a field of a
-built-in type (`schema.facts`). Both kinds of resources are checked here and refused in their own
-words.
+built-in type (`schema.facts`). Both are checked here; each has error messages of its own.
 
 upstream: k8s.io/kube-openapi/pkg/validation/validate/{schema,values}.go
 """
@@ -19,7 +18,7 @@ Broken = tuple[str, Any]
 def broken_keywords(
     keywords: Mapping[str, Any], value: Any, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """The keywords that `value` breaks; `matches` tells whether a pattern occurs in a text."""
+    """The keywords that `value` violates; `matches` tells whether a pattern occurs in a string."""
     match value:
         case bool():
             pass
@@ -39,7 +38,7 @@ def broken_keywords(
 def _broken_by_text(
     keywords: Mapping[str, Any], text: str, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """The first of the keywords about texts that is broken."""
+    """The first keyword about strings that is violated."""
     least, most = keywords.get("minLength"), keywords.get("maxLength")
     pattern = keywords.get("pattern")
     if most is not None and len(text) > most:

@@ -21,7 +21,7 @@ import msgspec
 
 VERSION: Final = "1.36"
 _GZIP: Final = 16 + zlib.MAX_WBITS
-# upstream: kube-openapi/pkg/schemaconv/openapi.go: one value, whatever is in it
+# upstream: kube-openapi/pkg/schemaconv/openapi.go: one value, whatever it contains
 _RAW: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
@@ -56,7 +56,7 @@ class ElementRelationship(StrEnum):
 class Zero(StrEnum):
     """How an empty field is encoded.
 
-    It is dropped, or kept if it was sent, or always written: as its type's zero value or as null.
+    It is dropped, kept if it was sent, or always written: as its type's zero value or as null.
     """
 
     DROP = ""
@@ -67,7 +67,7 @@ class Zero(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of an object; `merge_key` and `strategies` are a strategic merge patch's."""
+    """A field of an object; `merge_key` and `strategies` are those of strategic merge patches."""
 
     schema: Schema
     zero: Zero = Zero.DROP
@@ -78,12 +78,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Schema:
-    """A type. `fields` is an OBJECT's, `items` what a LIST or MAP holds, or an OBJECT besides.
+    """A type. `fields` are an OBJECT's; `items` is the element type of a LIST, MAP or OBJECT.
 
-    A granular ANY is what its value shows: objects have fields, everything else is one value.
+    A granular ANY is treated by its value: objects have fields, everything else is one value.
 
     `keys` identify the items of a LIST that is a MAP; `key_defaults` are the keys of items of this
-    type that state none. `definition` is the full name of a type that has one.
+    type that omit them. `definition` is the full name of a type that has one.
     """
 
     type: Type
@@ -96,7 +96,7 @@ class Schema:
 
     @property
     def short_name(self) -> str:
-        """`v1.Container`: version and type, as errors about types name them."""
+        """`v1.Container`: version and type, as type errors quote it."""
         return ".".join(self.definition.split(".")[-2:])
 
     @property

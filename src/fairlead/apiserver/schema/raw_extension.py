@@ -1,7 +1,7 @@
 """RawExtension fields, whose JSON text upstream keeps byte by byte.
 
-They are compared as text, so another spelling of the same value is a change. An answer shows the
-text without blanks, and a patch is applied to that form.
+They are compared as text, so another spelling of the same value is a change. A response has the
+compact text, and a patch is applied to that form.
 
 upstream: apimachinery/pkg/runtime/extension.go:RawExtension
 """
@@ -29,7 +29,7 @@ class _Revision(msgspec.Struct):
 
 
 def with_spelled_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """`obj`, parsed from `body` (JSON), whose member `data` keeps its text."""
+    """`obj`, parsed from `body` (JSON), with the original text of its member `data`."""
     data = obj.get("data")
     if not isinstance(data, dict):
         return obj
@@ -43,7 +43,7 @@ def with_spelled_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 def is_respelled(before: Any, after: Any) -> bool:
     """Whether `after` has another text than `before`; False for objects without text.
 
-    What is taken over from `before` has lost its blanks on the way.
+    A value copied from `before` is compact, as clients read it.
     """
     if not isinstance(before, Spelled):
         return False

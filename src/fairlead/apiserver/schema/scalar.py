@@ -28,14 +28,14 @@ _LIMITS: Final = {
 }
 _LARGE: Final = 1e16
 _WITHOUT_EXPONENT: Final = 1e21
-_WHOLE: Final = Schema(Type.INT32)  # what an IntOrString reads that is no text
-BYTE: Final = Schema(Type.BYTES)  # one of a list
+_WHOLE: Final = Schema(Type.INT32)  # an IntOrString that is not a string
+BYTE: Final = Schema(Type.BYTES)  # a byte of a list
 
 
 class TypeMismatchError(ValueError):
-    """A value that its field cannot hold; the text is upstream's.
+    """A value that its field cannot hold, with upstream's message.
 
-    `restoring` is what upstream says instead where the value comes from a patch.
+    `restoring` is upstream's message for a value of a patch.
     """
 
     def __init__(self, text: str, restoring: str = "") -> None:
@@ -65,7 +65,7 @@ def _boolean(schema: Schema, value: Any, place: FieldLocation) -> bool:
 
 
 def whole_number(schema: Schema, value: Any, place: FieldLocation) -> int:
-    """An integer, within the bounds of its type. Raises TypeMismatchError."""
+    """An integer within the bounds of its type. Raises TypeMismatchError."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise mismatch(schema, value, place)
     smallest, largest = _LIMITS[schema.type]
@@ -76,8 +76,8 @@ def whole_number(schema: Schema, value: Any, place: FieldLocation) -> int:
 
 def _number_text(value: float) -> str:
     if isinstance(value, float) and _LARGE <= abs(value) < _WITHOUT_EXPONENT:
-        return f"{Decimal(repr(value)):f}"  # as YAML's come out of upstream's JSON
-    return repr(value)  # as it most likely was written
+        return f"{Decimal(repr(value)):f}"  # as upstream converts YAML to JSON
+    return repr(value)  # most likely as the client wrote it
 
 
 def _number(schema: Schema, value: Any, place: FieldLocation) -> float:
@@ -127,7 +127,7 @@ PLAIN: Final[dict[Type, ReadSingle]] = {
     Type.INT64: whole_number,
     Type.NUMBER: _number,
 }
-# Types with an UnmarshalJSON of their own, whose failure ends the decoding.
+# Types with their own UnmarshalJSON, whose failure ends the decoding.
 ENDING: Final[dict[Type, ReadSingle]] = {
     Type.INT_OR_STRING: _int_or_string,
     Type.QUANTITY: _quantity,

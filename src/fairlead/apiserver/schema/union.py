@@ -24,7 +24,7 @@ Read = Callable[[Schema, Any], Any]
 
 
 class NeitherError(ValueError):
-    """A value that fits no member of a union; the text is upstream's."""
+    """A value that fits no member of a union, with upstream's message."""
 
 
 def is_union(schema: Schema) -> bool:
@@ -35,7 +35,7 @@ def is_union(schema: Schema) -> bool:
 def read_union(schema: Schema, value: Any, read: Read) -> Any:
     """`value` as a member of the union; None if it is empty.
 
-    `read` reads a value of a type. Raises NeitherError.
+    `read` decodes a value of a type. Raises NeitherError.
     """
     match value:
         case dict():

@@ -1,4 +1,4 @@
-"""Zero values that the API server encodes although the author left them out."""
+"""Zero values that the API server always encodes, even if the client omitted them."""
 
 from __future__ import annotations
 

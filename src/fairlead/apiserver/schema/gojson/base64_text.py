@@ -19,7 +19,7 @@ class IllegalBase64Error(ValueError):
     """A text that is not base64."""
 
     def __init__(self, at: int) -> None:
-        """Keep where the text stops making sense, in bytes."""
+        """`at` is the offset of the error in bytes."""
         super().__init__(f"illegal base64 data at input byte {at}")
         self.at = at
 
@@ -37,7 +37,7 @@ _WITHOUT_LINE_ENDS: Final = dict.fromkeys(_LINE_ENDS)
 
 
 def _illegal_at(text: bytes) -> int:
-    read = 0  # of the four that belong together
+    read = 0  # of the group of four
     for at, one in enumerate(text):
         if one in _LINE_ENDS:
             continue
@@ -47,7 +47,7 @@ def _illegal_at(text: bytes) -> int:
             return _illegal_after(text, at + 1, missing=_QUANTUM - 1 - read)
         else:
             return at
-    return len(text) - read  # upstream counts back from the end, line ends or not
+    return len(text) - read  # upstream counts back from the end and ignores line ends
 
 
 def _illegal_after(text: bytes, at: int, missing: int) -> int:

@@ -1,9 +1,9 @@
 """Prints objects as upstream's internal (unversioned) types, as refusals of updates show them.
 
 Internal types have no JSON names, so all fields are printed by their Go names and none is left
-out: an absent pointer, list or map is null, an absent text empty, an absent number 0. Most internal
-types have the fields of the versioned ones in the same order; `_DECLARED` lists those that differ,
-each field as `Name` or, where more than the case of letters differs, `Name=jsonName`.
+out: an absent pointer, list or map is null, an absent string empty, an absent number 0. Most
+internal types have the fields of the versioned ones in the same order; `_DECLARED` lists those that
+differ, each field as `Name` or, where more than the case differs, `Name=jsonName`.
 
 upstream: pkg/apis/*/types.go, encoding/json
 """
@@ -79,7 +79,7 @@ _EMPTY: Final[dict[Type, Any]] = {
 
 
 def as_internal(schema: Schema, value: Any) -> Any:
-    """`value`, JSON of that type with its defaults, as upstream's internal type prints it."""
+    """`value`, defaulted JSON of that type, as upstream's internal type prints it."""
     match value:
         case None:
             return None
@@ -104,7 +104,7 @@ def _struct(schema: Schema, value: Json) -> Json:
     for name, key in _names(schema):
         known = schema.fields[key]
         item = value.get(key)
-        if key == "metadata":  # it is embedded
+        if key == "metadata":  # an embedded struct
             made |= as_declared(known.schema, item or {})
         elif item is None:
             made[name] = _zero(known)

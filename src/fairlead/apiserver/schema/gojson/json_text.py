@@ -1,6 +1,6 @@
-"""Parses JSON texts in which objects may repeat members: the last one counts, but all are kept.
+"""Parses JSON texts, keeping repeated members; the last one counts.
 
-upstream: sigs.k8s.io/json, which keeps to the case of names and reports duplicates
+upstream: sigs.k8s.io/json, which is case-sensitive and reports duplicates
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _ESCAPE: Final = re.compile(
     re.DOTALL,
 )
 _EACH_BYTE: Final = "fairlead-each-byte"
-# An integer of more digits may exceed a double.
+# A longer integer may exceed a double.
 _DIGITS_MAX: Final = 308
 
 
 def _replaced(cause: UnicodeError) -> tuple[str, int]:
-    # upstream: encoding/json decode.go:unquoteBytes takes bytes that are no UTF-8 one by one
+    # upstream: encoding/json decode.go:unquoteBytes replaces invalid UTF-8 byte by byte
     assert isinstance(cause, UnicodeDecodeError)
     return "\ufffd" * (cause.end - cause.start), cause.end
 
@@ -44,7 +44,7 @@ codecs.register_error(_EACH_BYTE, _replaced)
 
 
 class JsonError(ValueError):
-    """A text that is not JSON; the message is Go's."""
+    """A text that is not JSON, with Go's message."""
 
 
 class Repeating(dict[str, Any]):
@@ -56,8 +56,8 @@ class Repeating(dict[str, Any]):
 def parse_json(text: bytes | str) -> Any:
     """The value; objects that repeat members are `Repeating`. Raises JsonError.
 
-    Halves of surrogate pairs become U+FFFD, as do bytes that are no UTF-8: what was read can be
-    written. Numbers beyond what a double holds, and values nested beyond DEPTH_MAX, are refused.
+    Lone surrogates and invalid UTF-8 bytes become U+FFFD, so the value can be encoded again.
+    Numbers beyond a double's range, and values nested beyond DEPTH_MAX, are refused.
     """
     raw: bytes | str = text
     if isinstance(text, bytes):
@@ -82,9 +82,9 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def parse_plain(text: bytes) -> Any:
-    """The value of a compact text, as most clients write it; NOT_PLAIN for any other text.
+    """The value of a compact text, as most clients send it; NOT_PLAIN for any other text.
 
-    Writing the value again leads to the same text, unless something in it needs a closer look.
+    A text is compact if encoding its value gives the same text again.
     """
     if _SPACED in text[:_SAMPLE_BYTES]:
         return NOT_PLAIN
@@ -94,13 +94,13 @@ def parse_plain(text: bytes) -> Any:
         return NOT_PLAIN
     if _encode(value) != text.rstrip(b"\n"):
         return NOT_PLAIN
-    # Of nested containers only the innermost may be empty.
+    # Of nested containers, only the innermost may be empty.
     filled = text.count(b"[") + text.count(b"{") - text.count(b"[]") - text.count(b"{}")
     return NOT_PLAIN if filled >= DEPTH_MAX and is_too_deep(value) else value
 
 
 def may_have_halves(text: str) -> bool:
-    """Whether `text` may contain escapes of surrogates."""
+    """Whether `text` may contain escaped surrogates."""
     return _HALF.search(text) is not None
 
 
@@ -156,7 +156,7 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def json_kind(value: Any) -> str:
-    """What Go's decoder calls a JSON value that is not null."""
+    """The name by which Go's decoder calls the type of a JSON value, which is not null."""
     match value:
         case bool():
             return "bool"

@@ -1,7 +1,7 @@
-"""Why a text is not JSON, in Go's words.
+"""Go's error messages for texts that are not JSON.
 
 Go scans byte by byte and stops at the first one that cannot follow; a text that ends too early is
-scanned as if a blank followed. Python's decoder reports where it stopped and what it expected; this
+scanned as if a space followed. Python's decoder reports where it stopped and what it expected; this
 module scans on from there as Go does.
 
 upstream: encoding/json/scanner.go
@@ -18,12 +18,12 @@ from fairlead.api.text.field_problem import quoted
 END: Final = "unexpected end of JSON input"
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _DIGITS: Final = re.compile("[0-9]*")
-# A text from its first quote on, as far as it is in order.
+# The valid part of a string, from its opening quote.
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
 _OF_NUMBERS: Final = "0123456789+-.eE"
 _WORDS: Final = {"t": "true", "f": "false", "n": "null"}
 _HEX: Final = "0123456789abcdefABCDEF"
-# What may open or close a container, once texts are passed over.
+# Characters that open or close a container, outside strings.
 _STRUCTURE: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
 
 
@@ -32,9 +32,9 @@ class _FoundError(Exception):
 
 
 def json_problem(cause: json.JSONDecodeError, text: str) -> str:
-    """What is wrong with `text`, which the decoder did not read.
+    """Go's message about `text`, which Python's decoder refused.
 
-    Bytes that are no UTF-8 stand in it as surrogates (`surrogateescape`).
+    Invalid UTF-8 bytes are surrogates in it (`surrogateescape`).
     """
     try:
         _Scanner(text, cause.pos).after(cause.msg)
@@ -104,7 +104,7 @@ class _Scanner:
             self._at = start
 
     def _is_within_number(self) -> bool:
-        """Whether the decoder read the beginning of a number and stopped in it."""
+        """Whether the decoder stopped inside a number."""
         start = self._at
         while start and self._text[start - 1] in _OF_NUMBERS:
             start -= 1

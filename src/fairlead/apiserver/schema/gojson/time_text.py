@@ -38,7 +38,7 @@ _ZONE: Final = re.compile(r"Z|[+-][0-9]{2}:[0-9]{2}")
 
 
 class InstantError(ValueError):
-    """A text that is no timestamp; the message is Go's."""
+    """A text that is not a timestamp, with Go's message."""
 
 
 def read_time(text: str) -> int:
@@ -78,7 +78,7 @@ class _Reading:
         seconds = (hour * 60 + minute) * 60 + second - zone
         instant = midnight + seconds * NANOSECONDS_PER_SECOND
         instant += int(f"{fraction:0<{_NANOS_DIGITS}.{_NANOS_DIGITS}}")
-        if not _FIRST <= instant <= _LAST:  # upstream goes on; there is no text for those here
+        if not _FIRST <= instant <= _LAST:  # upstream continues here; no such text gets this far
             raise self._wrong("day out of range")
         return instant
 
@@ -120,9 +120,9 @@ class _Reading:
         if matched[0] == "Z":
             return 0
         hours, minutes = int(matched[0][1:3]), int(matched[0][4:])
-        if minutes > 60:  # upstream allows a whole hour, and tells this first
+        if minutes > 60:  # upstream allows 60 minutes, and checks them first
             raise self._wrong("time zone offset minute out of range")
-        if hours > 24:  # likewise a whole day
+        if hours > 24:  # upstream allows 24 hours, too
             raise self._wrong("time zone offset hour out of range")
         seconds = (hours * 60 + minutes) * 60
         return -seconds if matched[0].startswith("-") else seconds
