@@ -160,7 +160,7 @@ def test_the_defaults_differ_where_upstream_is_wrong() -> None:
     path = RECORDED / "eviction_rate.jsonl.gz"
     assert run("nodelifecycle", [path], lines.append, defects="fixed", only="rate_0[28]") == 0
     assert lines[-1] == "total: 2 cases, 0 agree, 0 differ, 2 corrected"
-    assert "rate_02: depends on a defect of upstream's that is corrected: writes at" in lines[1]
+    assert "rate_02: depends on a corrected upstream defect: writes at" in lines[1]
 
 
 def test_a_difference_that_is_nobodys_defect_is_one() -> None:
