@@ -1,4 +1,9 @@
-"""BATCH_WORKLOADS: gangs of a hundred pods in an empty cluster, with thresholds from kube-batch."""
+"""BATCH_WORKLOADS: gangs of a hundred pods in an empty cluster, with thresholds from kube-batch.
+
+Nodes have 32 CPU and 64Gi, pods 1 CPU and 1Gi; the configuration is kube-batch's built-in default.
+The thresholds are kube-batch's own rates on two cores, in process and without an API server; both
+runs were stopped after two minutes, long before all pods were placed.
+"""
 
 from __future__ import annotations
 
