@@ -30,7 +30,7 @@ from fairlead.apiserver.negotiation.serializer import text_of
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Request, Response
-from fairlead.apiserver.storage.storage import Kept
+from fairlead.apiserver.storage.storage import StoredObject
 
 
 class ComputedObjects(Protocol):
@@ -84,7 +84,7 @@ class RequestScope(Struct, frozen=True):
         is_routed = not self.kind.is_custom and self.info.subresource != "log"
         return negotiated_media_type(accept, streams=streams, is_list=is_list, is_routed=is_routed)
 
-    def respond(self, obj: Kept, code: int = 200, kind: Kind | None = None) -> Response:
+    def respond(self, obj: StoredObject, code: int = 200, kind: Kind | None = None) -> Response:
         """Answer with one object. Raises ApiError 406."""
         media_type, include = self.negotiate(), self.request.parameter("includeObject")
         renderer = self.deps.renderer

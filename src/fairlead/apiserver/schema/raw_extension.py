@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 
-class Spelled(dict[str, Any]):
+class RawObject(dict[str, Any]):
     """A JSON object with its original text."""
 
     __slots__ = ("text",)
@@ -28,7 +28,7 @@ class _Revision(msgspec.Struct):
     data: msgspec.Raw = msgspec.Raw(b"")
 
 
-def with_spelled_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
+def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
     """`obj`, parsed from `body` (JSON), with the original text of its member `data`."""
     data = obj.get("data")
     if not isinstance(data, dict):
@@ -37,15 +37,15 @@ def with_spelled_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
         text = bytes(msgspec.json.decode(body, type=_Revision).data)
     except msgspec.MsgspecError:
         return obj
-    return {**obj, "data": Spelled(data, text)} if text else obj
+    return {**obj, "data": RawObject(data, text)} if text else obj
 
 
-def is_respelled(before: Any, after: Any) -> bool:
+def differs_as_text(before: Any, after: Any) -> bool:
     """Whether `after` has another text than `before`; False for objects without text.
 
     A value copied from `before` is compact, as clients read it.
     """
-    if not isinstance(before, Spelled):
+    if not isinstance(before, RawObject):
         return False
-    is_sent = isinstance(after, Spelled) and after is not before
+    is_sent = isinstance(after, RawObject) and after is not before
     return before.text != (after.text if is_sent else msgspec.json.encode(after))

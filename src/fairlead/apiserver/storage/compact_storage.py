@@ -58,7 +58,7 @@ class CompactStorage(Storage):
     def stored_text(self, kind: Kind, obj: Json) -> bytes | None:
         """The text of `obj`, None if it is not the stored object itself."""
         key = _key(obj["metadata"])
-        if self.find_kept(kind, *key) is not obj:
+        if self.find_stored(kind, *key) is not obj:
             return None
         entry = kind.resource, key
         text = self._hot.get(entry)

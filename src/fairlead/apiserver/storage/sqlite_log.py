@@ -102,7 +102,7 @@ class SqliteLog:
         rows = [
             (kind.resource, *key, obj if isinstance(obj, bytes) else encode(obj))
             for kind in storage.kinds()
-            for key, obj in storage.kept(kind)
+            for key, obj in storage.stored_items(kind)
         ]
         with self._transaction():
             self._execute(_UPSERTED, rows)

@@ -27,7 +27,7 @@ from fairlead.apiserver.kind import Kind
 
 Key = tuple[str, str]
 # A stored object: a decoded value or its JSON text.
-Kept = Json | bytes
+StoredObject = Json | bytes
 Listener = Callable[["StoredChange"], None]
 
 LOG_CAPACITY: Final = 10_000
@@ -66,7 +66,7 @@ class StoredChange:
         return text
 
 
-_NONE: Final[Mapping[Key, Kept]] = {}
+_NONE: Final[Mapping[Key, StoredObject]] = {}
 _decode: Final = msgspec.json.Decoder(type=Json).decode
 encode: Final[Callable[[Json], bytes]] = msgspec.json.Encoder().encode
 
@@ -79,9 +79,9 @@ def _as_it_is(_: Kind, obj: Json) -> Json:
     return obj
 
 
-def value_of(kept: Kept) -> Json:
+def value_of(stored: StoredObject) -> Json:
     """The decoded value of a stored object."""
-    return _decode(kept) if isinstance(kept, bytes) else kept
+    return _decode(stored) if isinstance(stored, bytes) else stored
 
 
 class Storage:
@@ -124,14 +124,14 @@ class Storage:
         objects = self._objects.get(kind.resource)
         return objects.get((namespace, name)) if objects else None
 
-    def find_kept(self, kind: Kind, namespace: str, name: str) -> Kept | None:
+    def find_stored(self, kind: Kind, namespace: str, name: str) -> StoredObject | None:
         """The object of that name as a value or JSON text; see `value_of`."""
         return self._objects.get(kind.resource, _NONE).get((namespace, name))
 
     def stored_text(self, kind: Kind, obj: Json) -> bytes | None:
         """The text of `obj`, None if it is not the stored object itself."""
         meta = obj["metadata"]
-        stored = self.find_kept(kind, meta.get("namespace", ""), meta["name"])
+        stored = self.find_stored(kind, meta.get("namespace", ""), meta["name"])
         return encode(obj) if stored is obj else None
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
@@ -145,7 +145,9 @@ class Storage:
         """The objects of `kind` in insertion order; cheaper than `items`."""
         return self._objects.get(kind.resource, {}).values()
 
-    def kept(self, kind: Kind, namespace: str | None = None) -> Iterator[tuple[Key, Kept]]:
+    def stored_items(
+        self, kind: Kind, namespace: str | None = None
+    ) -> Iterator[tuple[Key, StoredObject]]:
         """The objects of `kind` (in one namespace, or in all) as values or texts, in any order.
 
         Cheap where only some of them, or only their texts, are needed; see `value_of`.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.schema.raw_extension import is_respelled, with_spelled_data
+from fairlead.apiserver.schema.raw_extension import differs_as_text, with_raw_data
 
 
 def revision(body):
-    return with_spelled_data({"data": {"a": 1}}, body)["data"]
+    return with_raw_data({"data": {"a": 1}}, body)["data"]
 
 
 SPACED = b'{"data": {"a": 1}}'
@@ -28,14 +28,14 @@ DENSE = b'{"data":{"a":1}}'
 )
 def test_equal_data_may_be_spelled_otherwise(before, after, is_other):
     assert before == after
-    assert is_respelled(before, after) == is_other
+    assert differs_as_text(before, after) == is_other
 
 
 def test_what_a_patch_takes_over_has_lost_its_blanks():
     data = revision(SPACED)
-    assert is_respelled(data, data)
+    assert differs_as_text(data, data)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"{}", b'{"data": null}'])
 def test_what_has_no_data_stays_as_it_is(body):
-    assert with_spelled_data({"a": 1}, body) == {"a": 1}
+    assert with_raw_data({"a": 1}, body) == {"a": 1}

@@ -35,11 +35,11 @@ from fairlead.apiserver.endpoints.request.selector import SelectionPredicate
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.request_error import from_the_future
-from fairlead.apiserver.storage.storage import ChangeType, Kept, Key, Storage
+from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredObject
 
 # The key of an object within a list of one namespace ("name") or of all ("namespace/name"), and
 # the object as it is stored.
-ListEntry = tuple[str, Kept]
+ListEntry = tuple[str, StoredObject]
 
 _LIST_TOO_OLD: Final = "The resourceVersion for the provided list is too old."
 _PAGE_TOO_OLD: Final = (
@@ -58,7 +58,7 @@ class ListPage:
     On the last page `continue_token` is "" and `remaining` None.
     """
 
-    objects: Sequence[Kept]
+    objects: Sequence[StoredObject]
     version: int
     continue_token: str = ""
     remaining: int | None = None
@@ -92,7 +92,7 @@ def list_page(
 
 def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[ListEntry]:
     """The objects of one namespace, or of all (""), ordered by their keys."""
-    found = storage.kept(kind, namespace or None)
+    found = storage.stored_items(kind, namespace or None)
     return sorted(((_list_key(key, namespace), kept) for key, kept in found), key=itemgetter(0))
 
 

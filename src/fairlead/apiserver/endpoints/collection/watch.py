@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.request.selector import SelectionPredicate
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage.storage import ChangeType, Kept, Storage, StoredChange
+from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange, StoredObject
 
 BACKLOG_BYTES_MAX: Final = 64 << 20
 TAKE_BYTES: Final = 4 << 20
@@ -35,7 +35,7 @@ WatchEvent = tuple[ChangeType, Json]
 class WatchEventEncoder(Protocol):
     """Encodes the events of a watch."""
 
-    def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
+    def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
         """One event as a line; `obj` is an object of the watched kind, or a bookmark."""
         ...
 
@@ -117,12 +117,12 @@ class Watch:
             return None
         return min(BOOKMARK_EVERY_S, self.bookmark_s - elapsed_s)
 
-    def begin(self, existing: Sequence[Kept]) -> None:
+    def begin(self, existing: Sequence[StoredObject]) -> None:
         """Queue ADDED events for `existing` objects, before all other events."""
         self._first = self._added(existing)
         self._is_first = self._is_first and not existing
 
-    def _added(self, existing: Sequence[Kept]) -> Iterator[bytes]:
+    def _added(self, existing: Sequence[StoredObject]) -> Iterator[bytes]:
         """Encode lazily: all lines together may not fit into memory."""
         for number, kept in enumerate(existing):
             yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)

@@ -25,7 +25,7 @@ def get(scope: RequestScope) -> Response:
     _require_known_version(scope, scope.request.parameter("resourceVersion"))
     # 3. look up the object, and encode it
     info = scope.info
-    kept = scope.deps.store.storage.find_kept(scope.kind, info.namespace, info.name)
+    kept = scope.deps.store.storage.find_stored(scope.kind, info.namespace, info.name)
     if kept is None:
         raise not_found(scope.kind, info.namespace, info.name)
     return scope.respond(kept)

@@ -24,7 +24,7 @@ from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import JSON, YAML
 from fairlead.apiserver.negotiation.request_error import unreadable
-from fairlead.apiserver.schema.raw_extension import with_spelled_data
+from fairlead.apiserver.schema.raw_extension import with_raw_data
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 
 OTHER_NAMESPACE: Final = (
@@ -77,7 +77,7 @@ def decoded_object(scope: RequestScope, options: WriteOptions, kind: Kind | None
     obj, warnings = typed(kind, require_type(obj, kind, request.body), options.validation, repeats)
     scope.warnings.extend(warnings)
     if kind.resource == CONTROLLER_REVISIONS and media_type_of(content_type) == JSON:
-        obj = with_spelled_data(obj, request.body)
+        obj = with_raw_data(obj, request.body)
     return as_stored(kind, obj)
 
 

@@ -24,7 +24,7 @@ from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.selectable_field import FieldReader
 from fairlead.apiserver.registry.strategies.table import strategy_of
-from fairlead.apiserver.storage.storage import Kept, value_of
+from fairlead.apiserver.storage.storage import StoredObject, value_of
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 
 NAME: Final = "metadata.name"
@@ -73,7 +73,7 @@ class SelectionPredicate:
         """Whether every object matches."""
         return self.labels is None and not self.terms
 
-    def selects(self, kept: Kept) -> bool:
+    def selects(self, kept: StoredObject) -> bool:
         """Whether a stored object, possibly still encoded, matches."""
         if isinstance(kept, bytes) and not all(word in kept for word in self.words):
             return False

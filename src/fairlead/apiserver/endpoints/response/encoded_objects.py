@@ -16,7 +16,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.conversion.kind_conversion import is_converted, shown
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.serializer import encode
-from fairlead.apiserver.storage.storage import Kept, Storage, value_of
+from fairlead.apiserver.storage.storage import Storage, StoredObject, value_of
 
 KINDS_MAX: Final = 1_024
 
@@ -28,13 +28,13 @@ class EncodedObjects:
         """Use the texts of `storage`."""
         self._storage = storage
 
-    def item(self, kind: Kind, obj: Kept) -> bytes:
+    def item(self, kind: Kind, obj: StoredObject) -> bytes:
         """`obj` as an item of a list; only custom resources have kind and apiVersion there."""
         if kind.is_custom:
             return self.whole(kind, obj)
         return b"{" + self._rest(kind, obj)
 
-    def whole(self, kind: Kind, obj: Kept) -> bytes:
+    def whole(self, kind: Kind, obj: StoredObject) -> bytes:
         """`obj` with its kind and apiVersion."""
         start = preamble(kind)
         text = self._text(kind, obj)
@@ -42,7 +42,7 @@ class EncodedObjects:
             return text
         return start + self._rest(kind, obj)
 
-    def _rest(self, kind: Kind, obj: Kept) -> bytes:
+    def _rest(self, kind: Kind, obj: StoredObject) -> bytes:
         """The text of `obj` after its kind and apiVersion."""
         text = self._text(kind, obj)
         if text is not None:
@@ -52,7 +52,7 @@ class EncodedObjects:
             return rest_of(shown(kind, made))
         return rest_of(self._storage.arranged(kind, made))
 
-    def _text(self, kind: Kind, obj: Kept) -> bytes | None:
+    def _text(self, kind: Kind, obj: StoredObject) -> bytes | None:
         """The text of `obj` in storage, None where it is another object or version."""
         if is_converted(kind):
             return None

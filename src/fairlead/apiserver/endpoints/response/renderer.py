@@ -23,7 +23,7 @@ from fairlead.apiserver.negotiation.media_type import (
     MediaTypeOptions,
 )
 from fairlead.apiserver.negotiation.serializer import encode, text_of
-from fairlead.apiserver.storage.storage import Kept, value_of
+from fairlead.apiserver.storage.storage import StoredObject, value_of
 
 # A long list is joined in this many parts, so that no two copies of all of it exist at once.
 LIST_PARTS: Final = 16
@@ -42,7 +42,12 @@ class Renderer:
     table_of: TableOf | None = None
 
     def object(
-        self, media_type: MediaTypeOptions, kind: Kind, kept: Kept, now: int, include: str = ""
+        self,
+        media_type: MediaTypeOptions,
+        kind: Kind,
+        kept: StoredObject,
+        now: int,
+        include: str = "",
     ) -> Body:
         """One object. Raises ApiError 406 for a view of lists."""
         if not media_type.view and media_type.media_type != YAML:
@@ -93,7 +98,7 @@ class Renderer:
         meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
         return {**self._table(media_type, kind, [obj], now, include), "metadata": meta}
 
-    def _items(self, kind: Kind, objects: Sequence[Kept], meta: Json) -> Body:
+    def _items(self, kind: Kind, objects: Sequence[StoredObject], meta: Json) -> Body:
         head = {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": meta}
         start = encode(head)[:-1] + b',"items":['
         item = self.texts.item
@@ -122,7 +127,7 @@ class Renderer:
         return {**table, "kind": TABLE, "apiVersion": media_type.view_api_version}
 
 
-def _values(objects: Sequence[Kept]) -> list[Json]:
+def _values(objects: Sequence[StoredObject]) -> list[Json]:
     return list(map(value_of, objects))
 
 

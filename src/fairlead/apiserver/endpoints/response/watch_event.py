@@ -13,7 +13,7 @@ from fairlead.apiserver.endpoints.response.renderer import Renderer, partial
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import MediaTypeOptions
 from fairlead.apiserver.negotiation.serializer import encode
-from fairlead.apiserver.storage.storage import Kept, value_of
+from fairlead.apiserver.storage.storage import StoredObject, value_of
 
 
 def _line(name: str, text: bytes) -> bytes:
@@ -32,7 +32,7 @@ class ObjectEventEncoder:
     kind: Kind
     renderer: Renderer = field(compare=False)
 
-    def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
+    def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
         """See WatchEventEncoder."""
         if name == "BOOKMARK":
             marked = {**zero_object(self.kind), **value_of(obj)}
@@ -52,7 +52,7 @@ class MetadataEventEncoder:
 
     media_type: MediaTypeOptions
 
-    def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
+    def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
         """See WatchEventEncoder."""
         return _line(name, encode(partial(self.media_type, value_of(obj))))
 
@@ -71,7 +71,7 @@ class TableEventEncoder:
     renderer: Renderer = field(compare=False)
     clock: Callable[[], int] = field(compare=False)
 
-    def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
+    def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
         """See WatchEventEncoder."""
         now = self.clock()
         table = self.renderer.table(self.media_type, self.kind, value_of(obj), now, self.include)

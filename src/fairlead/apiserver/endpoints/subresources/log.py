@@ -30,7 +30,7 @@ from fairlead.apiserver.endpoints.subresources.connect import chosen_container
 from fairlead.apiserver.error import Cause, bad_request, invalid
 from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.request import Response
-from fairlead.apiserver.storage.storage import Kept, value_of
+from fairlead.apiserver.storage.storage import StoredObject, value_of
 
 OPTIONS: Final = Kind("", "v1", "PodLogOptions", "podlogoptions")
 TEXT: Final = "text/plain"
@@ -200,7 +200,7 @@ class _LogEncoder:
     sent: int
     watch: list[Watch] = field(default_factory=list)
 
-    def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
+    def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
         """See WatchEventEncoder."""
         pod = value_of(obj)
         lines = list(_life(pod, self.name, self.options))

@@ -65,7 +65,7 @@ def parse_json(text: bytes | str) -> Any:
         if value is not NOT_PLAIN:
             return value
         text = text.decode(errors=_EACH_BYTE)
-    if may_have_halves(text):
+    if may_have_surrogates(text):
         text = _ESCAPE.sub(_whole, text)
     try:
         value = _DECODER.decode(text)
@@ -99,7 +99,7 @@ def parse_plain(text: bytes) -> Any:
     return NOT_PLAIN if filled >= DEPTH_MAX and is_too_deep(value) else value
 
 
-def may_have_halves(text: str) -> bool:
+def may_have_surrogates(text: str) -> bool:
     """Whether `text` may contain escaped surrogates."""
     return _HALF.search(text) is not None
 

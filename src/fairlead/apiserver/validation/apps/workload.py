@@ -23,7 +23,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.selector import map_selector, selector_matches
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.schema.raw_extension import is_respelled
+from fairlead.apiserver.schema.raw_extension import differs_as_text
 from fairlead.apiserver.validation.core.pod.spec import (
     check_new_scheduled_spec,
     check_runnable_spec,
@@ -374,7 +374,7 @@ def check_revision(obj: Json) -> Causes:
 def check_revision_update(old: Json, new: Json) -> Causes:
     """The data of a ControllerRevision never change."""
     before, after = old.get("data"), new.get("data")
-    if before == after and is_respelled(before, after):
+    if before == after and differs_as_text(before, after):
         yield invalid("data", after, IMMUTABLE)
     yield from check_unchanged("data", before, after)
 

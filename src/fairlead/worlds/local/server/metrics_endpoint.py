@@ -111,7 +111,7 @@ class _ServerCollector(Collector):
             labels=("group", "resource"),
         )
         for kind in self._store.storage.kinds():
-            count = sum(1 for _ in self._store.storage.kept(kind))
+            count = sum(1 for _ in self._store.storage.stored_items(kind))
             family.add_metric((kind.group, kind.plural), count)
         return family
 

@@ -6,12 +6,12 @@ import yaml
 
 from fairlead.apiserver.negotiation.media_type import YAML
 from fairlead.apiserver.negotiation.serializer import text_of
-from fairlead.apiserver.schema.raw_extension import Spelled
+from fairlead.apiserver.schema.raw_extension import RawObject
 
 
 def test_an_object_as_it_was_spelled_is_an_object_in_yaml_too():
     """Like any other."""
-    assert text_of(YAML, {"data": Spelled({"a": 1}, b'{"a": 1}')}) == b"data:\n  a: 1\n"
+    assert text_of(YAML, {"data": RawObject({"a": 1}, b'{"a": 1}')}) == b"data:\n  a: 1\n"
 
 
 def test_long_yaml_says_the_same_as_short():

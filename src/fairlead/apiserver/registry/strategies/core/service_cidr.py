@@ -50,7 +50,7 @@ def holds(network: IPv4Network, address: IPv4Address) -> bool:
 
 def taken_addresses(storage: Storage, uid: str | None) -> set[str]:
     """All addresses taken by IPAddresses or by Services other than `uid`."""
-    taken = {name for (_, name), _ in storage.kept(IP_ADDRESS)}
+    taken = {name for (_, name), _ in storage.stored_items(IP_ADDRESS)}
     for service in storage.unsorted(SERVICE):
         if service["metadata"].get("uid") != uid:
             taken |= addresses_of(service)
