@@ -10,10 +10,10 @@ KIB_PER_MIB: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One run; `peak_mib` is the process's peak resident size.
+    """The result of one run; `peak_mib` is the process's peak resident set size.
 
-    `pods_per_second` counts bound pods, or evicted ones for outages. Only outages have
-    `virtual_seconds_per_second`, simulated time per wall time.
+    `pods_per_second` counts bound pods, or evicted pods for Outage workloads. Only these have
+    `virtual_seconds_per_second`, simulated seconds per wall-clock second.
     """
 
     workload: str

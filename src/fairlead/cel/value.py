@@ -135,7 +135,7 @@ def type_name(value: Any) -> str:
 
 
 def is_equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal; values of different types are not, but numbers may be."""
+    """Whether two values are equal. Values of different types are unequal, except numbers."""
     kind, other_kind = type(one), type(other)
     if kind in _NUMBERS:
         return other_kind in _NUMBERS and bool(one == other)

@@ -42,8 +42,8 @@ Try:
 """
 
 EPILOGUE: Final = """\
-Exit codes: 0 success; 2 bad input; further ones in the help of each command. With --debug, an
-internal error shows its traceback.
+Exit codes: 0 success; 2 bad input; see COMMAND --help for others. With --debug, internal errors
+show a traceback.
 """
 
 _CODES: Final = "Exit codes: 0 success; 2 bad input."
@@ -68,14 +68,14 @@ _COMMANDS: Final = (
     _Command(
         "whatif",
         "fairlead.cli.commands.whatif.command:whatif",
-        "Run a cluster with and without a change.",
-        "Exit codes: 0 no difference; 1 difference; 2 bad input; 3 a pod matching --fail-on was "
-        "displaced.",
+        "Simulate a cluster with and without a change.",
+        "Exit codes: 0 no difference; 1 difference; 2 bad input; 3 a pod that matches --fail-on "
+        "was displaced.",
     ),
     _Command(
         "explain",
         "fairlead.cli.commands.explain.command:explain",
-        "Show each node's verdict on a pod.",
+        "Explain why each node does or does not fit a pod.",
     ),
     _Command(
         "conformance",
@@ -123,7 +123,7 @@ def _open_closed_streams() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run `fairlead` with `arguments`; the exit code. Errors become one line on stderr."""
+    """Run `fairlead` and return its exit code. Errors are printed as one line on stderr."""
     debug = DEBUG_FLAG in arguments
     tokens = [argument for argument in arguments if argument != DEBUG_FLAG]
     try:
@@ -177,7 +177,7 @@ def _app(asked: str) -> App:
 
 
 def _report(cause: Exception) -> int:
-    """Print what went wrong in one line; its exit code."""
+    """Print the error as one line on stderr; return its exit code."""
     line, code = _line_and_code(cause)
     print(f"fairlead: {line}", file=sys.stderr)
     return code

@@ -44,7 +44,7 @@ class CaseKind(Protocol):
         ...
 
     def judge(self, line: Json) -> Finding:
-        """Replay the case; the first mismatch, None if we agree with the recording."""
+        """Replay the case; return the first mismatch, None if it agrees with the recording."""
         ...
 
 

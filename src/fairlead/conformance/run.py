@@ -110,7 +110,7 @@ def run(  # noqa: PLR0913 - a command's options
     shown: int = SHOWN_PER_FILE,
     judged_by: CaseKind | None = None,
 ) -> int:
-    """Replay `files` and print the result; 0 if everything agrees, 1 otherwise, 2 for bad input.
+    """Replay `files` and print the result. Returns 0 if all agree, 1 if not, 2 for bad input.
 
     With `defects` "fixed" Fairlead's defaults are compared, and cases that depend on a corrected
     defect are listed. `only` is a pattern of case names, `shown` the number of mismatches to print

@@ -49,7 +49,7 @@ class BatchScene:
         self._composition.jobs.apply(loaded)
 
     def run(self, now: Instant = 0) -> dict[str, str]:
-        """Run one session; the node of each pod (`namespace/name`) that it binds."""
+        """Run one session; return the node of each pod (`namespace/name`) that it binds."""
         self.outcome = run_session(self._composition, self.cluster, self._tie_break, now)
         binds = (command for command in self.outcome.commands if isinstance(command, Bind))
         return {bind.pod.key: bind.node for bind in binds}

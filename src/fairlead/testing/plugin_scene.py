@@ -32,9 +32,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class PluginScene:
-    """A cluster, a profile with plugins, and the `reports` of the scheduler.
+    """A cluster and one scheduler profile, for testing plugins without an API server.
 
-    `cluster` is the scheduler's state; `served` is the profile with its plugins.
+    `cluster` is the scheduler's state; `served` is the profile with its plugins; `reports` is what
+    the scheduler reported.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class PluginScene:
         self.nominator.nominate(self.info(pod), node)
 
     def schedule(self, pod: Pod) -> str:
-        """Schedule `pod`; its node, "" if none fits. The pod stays assumed on the node.
+        """Schedule `pod`; return its node, "" if none fits. The pod stays assumed on the node.
 
         Raises RuntimeError if the cycle fails with an error.
         """

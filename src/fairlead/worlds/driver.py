@@ -38,7 +38,7 @@ class CommandSource(Protocol):
         ...
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
-        """Commands that are due; one unit of work."""
+        """Do one unit of work that is due; return the resulting commands."""
         ...
 
 
@@ -46,7 +46,7 @@ class World(Protocol):
     """Performs commands and reports what happened."""
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command; its outcome, or None when `poll` will return it."""
+        """Perform a command; return its outcome, or None if `poll` will return it later."""
         ...
 
     def poll(self, now: Instant) -> list[Stimulus]:
@@ -63,10 +63,10 @@ class World(Protocol):
 
 
 class LivelockError(RuntimeError):
-    """Too many steps at one instant; `history` holds the last stimuli (None is a deadline)."""
+    """Too many steps without time advancing; `history` has the last stimuli (None: a deadline)."""
 
     def __init__(self, now: Instant, steps: int, history: tuple[Stimulus | None, ...]) -> None:
-        """`steps` were done at `now`; `history` holds the last of them."""
+        """`steps` is how many were done at `now`; `history` has the last stimuli."""
         super().__init__(f"time stands still at {now} ns: {steps} steps and no end")
         self.now = now
         self.steps = steps
@@ -151,7 +151,7 @@ class Driver:
         return min(ours, theirs)
 
     def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
-        """Work until no stimulus and no command is left; False if paused before."""
+        """Work until no stimulus and no command is left; return False if paused before that."""
         while self._commands or self._stimuli or self._poll():
             if self._commands:
                 self._perform(self._commands.popleft())

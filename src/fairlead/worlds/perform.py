@@ -1,4 +1,4 @@
-"""Performs each command as the API request it stands for; a refusal is its outcome."""
+"""Performs each command as the corresponding API request; a refusal becomes its outcome."""
 
 from __future__ import annotations
 

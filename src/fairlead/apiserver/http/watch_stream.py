@@ -117,7 +117,7 @@ class _Stream:
         return not is_over
 
     async def _is_durable(self) -> bool:
-        """Wait until the changes are durable; False if they may be lost."""
+        """Wait until the changes are durable; return False if they may be lost."""
         if self._settle is not None:
             try:
                 await self._settle()

@@ -65,7 +65,7 @@ def printer(
     is_bare: bool = False,
     order: Order | None = None,
 ) -> Printer:
-    """A printer with columns written as `Name/name, Desired:integer, Node*` (`*`: wide output)."""
+    """A printer for columns such as `Name/name, Desired:integer, Node*` (`*`: with -o wide)."""
     columns = tuple(_column(spec.strip()) for spec in specs.split(","))
     return Printer(columns, cells, conditions, is_bare, order)
 

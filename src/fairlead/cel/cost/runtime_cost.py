@@ -69,7 +69,7 @@ class CostTracker:
     __slots__ = ("cost", "limit", "strained")
 
     def __init__(self, limit: int = CALL_COST_MAX) -> None:
-        """Nothing has been spent."""
+        """Start with a cost of zero."""
         self.cost, self.limit, self.strained = 0, limit, 0
 
     def charge(self, units: int) -> None:
@@ -85,11 +85,11 @@ class CostTracker:
             raise CostLimitError
 
     def strain_within(self, value: Any, steps: int) -> None:
-        """Add so many steps for each value within a list or a map. Raises CostLimitError."""
+        """Add `steps` for each value within a list or a map. Raises CostLimitError."""
         self.strain(steps * work_of(value, STRAIN_MAX // steps))
 
     def write(self, characters: int) -> None:
-        """Account for a text of this length, before it is made. Raises CostLimitError."""
+        """Charge for a string of this length before it is built. Raises CostLimitError."""
         self.strain(characters // _CHARACTERS_A_STEP)
 
 

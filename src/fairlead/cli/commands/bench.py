@@ -23,11 +23,11 @@ def bench(
     *workloads: str,
     output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
 ) -> int:
-    """Run kube-scheduler's own benchmark workloads (scheduler_perf) on the engine alone.
+    """Run kube-scheduler's own benchmark workloads (scheduler_perf) on Fairlead's scheduler alone.
 
     The table shows upstream's thresholds for comparison. They include an API server and etcd;
     Fairlead's figures do not. The Outage workloads simulate a day in which one of three zones is
-    down for an hour, from the store to the kubelets, and count the evicted pods.
+    down for an hour, with API objects, controllers and kubelets, and count the evicted pods.
 
     Try:
 
@@ -40,7 +40,7 @@ def bench(
     Parameters
     ----------
     workloads
-        Names of workloads; all if none is given.
+        Workloads to run (default: all).
     output
         text or json.
     """

@@ -44,7 +44,7 @@ def clock(
     """Show or control the clock of a cluster that `fairlead up` runs.
 
     `advance` moves the clock forward at once. Everything due in that time happens: pods start and
-    end, tolerations expire, leases run out. The command returns when all of it has happened.
+    finish, tolerations and leases expire. The command returns when all of that is done.
 
     Try:
 

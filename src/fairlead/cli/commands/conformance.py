@@ -26,8 +26,8 @@ def conformance(
 ) -> int:
     """Replay decisions recorded from upstream binaries and compare every one.
 
-    Prints per file how many cases agree and differ, and for each difference its path and both
-    values.
+    For each file it prints how many cases agree and how many differ, and for each difference its
+    path and both values.
 
     Try:
 
@@ -38,7 +38,7 @@ def conformance(
     Parameters
     ----------
     kind
-        What the files record.
+        What kind of decisions the files contain.
     files
         Golden case files, plain or gzipped JSON lines.
     defects
@@ -48,13 +48,13 @@ def conformance(
     only
         Replay only cases whose names match this pattern.
     show
-        How many differences to show per file; for a single case, of all its steps.
+        How many differences to show per file, or for a single case.
     server
         Send requests to the API server at this URL instead of Fairlead's own (kind `api`).
     tokens
-        Users of `--server`: lines `token,user,…`, as for kube-apiserver's `--token-auth-file`.
+        Users of `--server`, in the format of kube-apiserver's `--token-auth-file`.
     ca
-        The certificate authority of `--server`.
+        The CA certificate of `--server`.
     """
     from fairlead.conformance.run import run
 

@@ -19,7 +19,7 @@ _TEXTS: Final = ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
 
 CONTROLLERS: Final = Group(
     "Controllers",
-    help="kube-controller-manager's flags for unresponsive nodes; whatif uses them in both runs.",
+    help="kube-controller-manager's flags for unresponsive nodes; whatif uses them for both runs.",
     sort_key=2,
     help_formatter=DefaultFormatter(column_specs=(_NAMES, _TEXTS)),
 )
@@ -34,45 +34,54 @@ class ControllerOptions:
         str, named("DURATION", "Interval between checks of node health (default 5s).")
     ] = ""
     node_monitor_grace_period: Annotated[
-        str, named("DURATION", "Silence after which a node becomes Unknown (50s; 1.16: 40s).")
+        str,
+        named(
+            "DURATION",
+            "Time without heartbeats before a node becomes Unknown (default 50s; 1.16: 40s).",
+        ),
     ] = ""
     node_startup_grace_period: Annotated[
-        str, named("DURATION", "The same for a node that has never posted its status (1m).")
+        str, named("DURATION", "The same for a node that has never posted its status (default 1m).")
     ] = ""
     node_eviction_rate: Annotated[
         str, named("RATE", "Nodes per second to taint in a zone (default 0.1).")
     ] = ""
     secondary_node_eviction_rate: Annotated[
-        str, named("RATE", "The same in a large, partially disrupted zone (default 0.01).")
+        str, named("RATE", "The same in a large, partially unhealthy zone (default 0.01).")
     ] = ""
     unhealthy_zone_threshold: Annotated[
         str,
-        named("SHARE", "Fraction of unready nodes at which a zone counts as disrupted (0.55)."),
+        named("SHARE", "Fraction of nodes not ready at which a zone is unhealthy (default 0.55)."),
     ] = ""
     large_cluster_size_threshold: Annotated[
         str,
         named(
             "NODES",
-            "Partially disrupted zones with at most this many nodes stop evicting (default 50).",
+            "Stop evictions in partially unhealthy zones of at most this many nodes (default 50).",
         ),
     ] = ""
     terminated_pod_gc_threshold: Annotated[
-        str, named("PODS", "How many finished pods may exist before old ones are deleted.")
+        str, named("PODS", "Number of finished pods above which the oldest are deleted.")
     ] = ""
     pod_eviction_timeout: Annotated[
         str,
-        named("DURATION", "Delay before pods of an unready node are deleted (5m; 1.16 only)."),
+        named(
+            "DURATION", "Delay before pods on an unready node are deleted (default 5m; 1.16 only)."
+        ),
     ] = ""
     enable_taint_manager: Annotated[
-        str, named("BOOL", "false keeps pods on tainted nodes (1.16 only).")
+        str, named("BOOL", "false: do not evict pods from tainted nodes (1.16 only).")
     ] = ""
     feature_gates: Annotated[
         str,
-        named("GATES", "TaintBasedEvictions=false deletes pods without tainting (1.16 only)."),
+        named("GATES", "TaintBasedEvictions=false: delete pods without tainting (1.16 only)."),
     ] = ""
     behave_like: Annotated[
         str,
-        named("VERSION", "Kubernetes version of the node controllers: 1.36 (default) or 1.16."),
+        named(
+            "VERSION",
+            "Kubernetes version whose node controllers to follow: 1.36 (default) or 1.16.",
+        ),
     ] = ""
 
     @property

@@ -25,12 +25,14 @@ class FailureOptions:
         Names,
         repeatable(
             "SHARE",
-            "Fail a fraction of all nodes, or of a zone: 0.3, 60%@eu-1a; --seed chooses which.",
+            "Fail a fraction of all nodes, or of a zone: 0.3, 60%@eu-1a; chosen by --seed.",
         ),
     ] = ()
     flap: Annotated[
         Names,
-        repeatable("NODE", "Fail a node repeatedly; NODE@60s/120s is down for 60s, up for 120s."),
+        repeatable(
+            "NODE", "Fail a node repeatedly: NODE@60s/120s is down for 60s, then up for 120s."
+        ),
     ] = ()
     how: Annotated[
         str,

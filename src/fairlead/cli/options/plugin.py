@@ -18,9 +18,9 @@ BatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "How to schedule whole jobs: a kube-batch or Volcano configuration file, or one of "
-        "fairlead, kube-batch, kube-batch-upstream, volcano; single-pods ignores groups (default: "
-        "fairlead, if pods name a batch scheduler).",
+        "Batch scheduler: a kube-batch or Volcano configuration file, or one of fairlead, "
+        "kube-batch, kube-batch-upstream, volcano; single-pods schedules every pod on its own "
+        "(default: fairlead, if a pod's schedulerName is a batch scheduler).",
     ),
 ]
 NewBatchConfig = Annotated[
@@ -30,6 +30,6 @@ BatchPlugins = Annotated[
     Names,
     repeatable(
         "MODULE:CLASS",
-        "A plugin or action for whole jobs that --batch-config names.",
+        "Load a batch plugin or action that --batch-config refers to.",
     ),
 ]

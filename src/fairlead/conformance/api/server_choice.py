@@ -65,7 +65,7 @@ class _Commands:
     session: KubectlSession | None = None
 
     def run(self, line: Json) -> list[Mismatch]:
-        """Run the command of `line`; the mismatches."""
+        """Run the command of `line` and return the mismatches."""
         self.session = self.session or KubectlSession()
         return self.session.judge(line)
 

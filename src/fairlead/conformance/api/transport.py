@@ -59,7 +59,7 @@ class Transport(Protocol):
         ...
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:
-        """Send a request; its response."""
+        """Send a request and return its response."""
         ...
 
     def watch(self, request: ReplayRequest) -> Watching:

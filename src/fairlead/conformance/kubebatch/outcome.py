@@ -171,7 +171,7 @@ def _pod_conditions(commands: list[Command]) -> Json:
 
 
 def replay(scenario: Json, defects: BatchDefects, seed: int = 0) -> Json:
-    """Run our session; its outcome and trace in the format of the recordings."""
+    """Run our session; return its outcome and trace in the format of the recordings."""
     cluster = Cluster()
     composition = compose(configuration(scenario, defects), cluster)
     _load(cluster, composition, scenario)

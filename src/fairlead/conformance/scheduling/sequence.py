@@ -37,7 +37,7 @@ class _Trace:
         self._cluster = served.framework.cluster
 
     def step(self, number: int, step: Json) -> Json:
-        """Perform one step; its result."""
+        """Perform one step and return its result."""
         match step["op"]:
             case "schedule":
                 pod = step["pod"]

@@ -32,5 +32,5 @@ class Controller(Protocol):
         ...
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Commands that are due; does one unit of work."""
+        """Do one unit of work that is due; return the resulting commands."""
         ...

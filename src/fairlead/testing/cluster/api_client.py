@@ -72,7 +72,7 @@ class ApiClient:
         content_type: str = "application/json",
         query: Mapping[str, str] = _NONE,
     ) -> Json:
-        """Send a request; the JSON of the response. Raises RefusedError."""
+        """Send a request; return the JSON of the response. Raises RefusedError."""
         headers = {"content-type": content_type, "accept": "application/json"}
         sent = b"" if body is None else msgspec.json.encode(body)
         request = Request(method, path, tuple(query.items()), headers, sent, ADMIN)

@@ -1,7 +1,7 @@
 """ClusterThread: runs a local cluster in its own thread, served over HTTPS on a free port.
 
-Clients can connect from any thread. Code of the test that needs the cluster itself is executed in
-the cluster's thread, between two requests (`call`).
+Clients can connect from any thread. `call` executes test code that uses the cluster object in the
+cluster's thread, between two requests.
 """
 
 from __future__ import annotations

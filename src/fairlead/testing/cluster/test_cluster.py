@@ -91,7 +91,7 @@ class TestCluster:
     # --- objects ---------------------------------------------------------------------------
 
     def apply(self, manifests: Manifests) -> Objects:
-        """Apply objects on the server; the stored objects.
+        """Apply objects on the server; return the stored objects.
 
         `manifests` is an object, several objects, YAML text, or the path of a YAML file. Raises
         RefusedError, and LookupError for a kind that is not served.
@@ -120,7 +120,7 @@ class TestCluster:
     def request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: str
     ) -> Json:
-        """Send a request as the administrator; the JSON of the response. Raises RefusedError."""
+        """Send a request as the administrator; return its JSON. Raises RefusedError."""
         return self._client.request(method, path, body, query=query)
 
     # --- failures ---------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class TestCluster:
         self._annotate(name, how)
 
     def fail_zone(self, zone: str, how: str = "stopped") -> Objects:
-        """Make all nodes of a zone fail; those nodes. Raises LookupError if there are none."""
+        """Make all nodes of a zone fail and return them. Raises LookupError if there are none."""
         nodes = [
             node
             for node in self.list("node")
@@ -184,14 +184,14 @@ class TestCluster:
     def expect_bound(
         self, pod: str, *, node: str = "", within: Duration = "1m", namespace: str = DEFAULT
     ) -> str:
-        """Expect the pod to be bound (to `node`, if given); the name of its node."""
+        """Expect the pod to be bound (to `node`, if given); return the name of its node."""
         at = self._expect_pod(pod, namespace, node_of, within, "was not bound")
         if node and at != node:
             raise AssertionError(f"{pod} was bound to {at}, not {node}")
         return at
 
     def expect_running(self, pod: str, *, within: Duration = "1m", namespace: str = DEFAULT) -> str:
-        """Expect the pod to run and be ready; the name of its node."""
+        """Expect the pod to be running and ready; return the name of its node."""
 
         def where(found: Json) -> str:
             return node_of(found) if is_ready(found) else ""
@@ -201,7 +201,7 @@ class TestCluster:
     def expect_unschedulable(
         self, pod: str, because: str = "", *, within: Duration = "1m", namespace: str = DEFAULT
     ) -> str:
-        """Expect the pod to be unschedulable, with `because` in the message; the whole message."""
+        """Expect the pod to be unschedulable, with `because` in the message; return the message."""
 
         def why(found: Json) -> str:
             message = why_unschedulable(found)
@@ -236,7 +236,7 @@ class TestCluster:
             raise AssertionError(f"{kind} {name} was not gone within {within}: {told}")
 
     def expect_event(self, reason: str, about: str, *, within: Duration = "1m") -> Json:
-        """Expect an Event with `reason` about the object of that name; the Event."""
+        """Expect an Event with `reason` about the object of that name, and return it."""
 
         def told() -> Objects:
             return [event for event in self.list("event", None) if _is_about(event, about)]

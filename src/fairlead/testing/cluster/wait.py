@@ -34,7 +34,7 @@ class ConditionWaiter:
         self._cluster = thread.cluster
 
     def wait(self, check: Callable[[], Found], limit: Instant) -> Found:
-        """Advance the clock until `check` is true or `limit` is reached; its last value."""
+        """Advance the clock until `check` is true or `limit` is reached; return its last value."""
         while True:
             found = check()
             if found or self._cluster.clock.now() >= limit:
@@ -49,7 +49,7 @@ class ConditionWaiter:
             await runner.advance(max(0, then - runner.clock.now()))
 
     def until_watched(self, kind: Kind, patience_s: float) -> bool:
-        """Wait up to `patience_s` of real time for a client to watch `kind`; whether one does."""
+        """Wait up to `patience_s` real seconds for a watch of `kind`; False if there is none."""
         return self._thread.call(lambda _: self._watched(kind, patience_s))
 
     async def _watched(self, kind: Kind, patience_s: float) -> bool:
@@ -62,7 +62,7 @@ class ConditionWaiter:
         return False
 
     async def _change(self, patience_s: float) -> bool:
-        """Wait up to `patience_s` of real time for a change of the store; whether there was one."""
+        """Wait up to `patience_s` real seconds for a change of the store; False if none came."""
         if not self._cluster.server.watches.count():
             return False
         loop, before = asyncio.get_running_loop(), self._cluster.store.version

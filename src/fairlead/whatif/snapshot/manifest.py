@@ -170,7 +170,7 @@ def _clean(source: str, value: Json) -> Json:
 
 
 def _current_api_version(source: str, value: Json) -> str:
-    """The version in which Fairlead reads this kind; unknown kinds keep their version."""
+    """The API version that Fairlead reads for this kind; unknown kinds keep theirs."""
     version, kind = value["apiVersion"], value["kind"]
     if kind in _RENAMED:
         version = _FORMER_API_VERSIONS.get(version, version)

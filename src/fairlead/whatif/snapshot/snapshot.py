@@ -82,7 +82,7 @@ def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
 
 
 def load_objects(snapshot: Snapshot, store: Store) -> list[ApiObject]:
-    """Load the snapshot into `store`; its objects as the API server stores them.
+    """Load the snapshot into `store`; return its objects as the API server stores them.
 
     Raises InputError for objects that the store refuses.
     """

@@ -19,14 +19,14 @@ from fairlead.apiserver.validation.meta.field import bounded
 
 
 def new_definition(definition: Json, _: Storage) -> Json:
-    """`definition` as it is stored when created. Raises ApiError 422."""
+    """Complete and validate a new definition; return what to store. Raises ApiError 422."""
     completed = with_stored_versions(definition)
     _require_valid(completed, causes(completed, ExpressionLengthBudget()))
     return completed
 
 
 def changed_definition(old: Json, new: Json, _: Storage) -> Json:
-    """`new` as it is stored when updated. Raises ApiError 422."""
+    """Complete and validate an updated definition; return what to store. Raises ApiError 422."""
     completed = with_stored_versions(new)
     length_budget = None if _schemas(old) == _schemas(completed) else ExpressionLengthBudget()
     _require_valid(completed, (*causes(completed, length_budget), *changed_causes(old, completed)))

@@ -32,16 +32,16 @@ def explain(
         bool, Parameter(help="Print a row for every node, even in large clusters.", negative=())
     ] = False,
 ) -> int:
-    """Show each node's verdict on a pod, and how the scheduler chooses among the nodes.
+    """Explain why each node does or does not fit a pod, and how the scheduler would choose.
 
-    Feasible nodes are listed with their scores by plugin; among equal totals the choice is random.
-    If no node is feasible, the candidates for preemption are listed with their victims, the
-    disruption budgets they violate, and the rule that decides. In large clusters nodes with the
-    same reason share a row. A pod that has a node is evaluated as if it were pending.
+    Feasible nodes are listed with their score from each plugin; ties are broken at random. If no
+    node is feasible, the preemption candidates are listed with their victims, the disruption
+    budgets they violate, and the rule that decides among them. In large clusters, nodes with the
+    same reason share a row. A pod that is already bound is evaluated as if it were pending.
 
-    For a group (podgroup/NAMESPACE/NAME), or a pod that is scheduled with its group: the share of
-    its queue, the member that cannot start, what each node lacks, when the group may start, and
-    what would let it start.
+    For a pod group (podgroup/NAMESPACE/NAME), or a pod that is scheduled with its group, it shows
+    the share of the queue, the pod that cannot start, what each node lacks, when the group
+    could start, and what would let it start.
 
     Try:
 
@@ -52,7 +52,7 @@ def explain(
     Parameters
     ----------
     pod
-        pod/NAMESPACE/NAME or podgroup/NAMESPACE/NAME; NAMESPACE may be omitted if that is unique.
+        pod/NAMESPACE/NAME or podgroup/NAMESPACE/NAME; if the name is unique, NAMESPACE is optional.
     """
     from fairlead.cli.commands.explain.run import ExplainRequest, explain_target
 

@@ -42,7 +42,7 @@ class ExplainRequest:
 
 
 def explain_target(request: ExplainRequest, *, output: Format, all_nodes: bool) -> int:
-    """Explain and print; the exit code. Raises InputError."""
+    """Explain and print; return the exit code. Raises InputError."""
     scheduler = read_scheduler_config(request.config, UserPlugins(request.plugins))
     snapshot, target = read_snapshot(request.snapshot), request.target
     batch = BatchOptions(*request.batch)

@@ -10,15 +10,16 @@ from fairlead.cli.options.parameter import named
 from fairlead.cli.options.plugin import Plugins
 
 SNAPSHOT_HELP: Final = (
-    "kubectl output with nodes, pods and other objects that plugins should know: a file, a "
+    "kubectl output with nodes, pods and other objects that plugins should see: a file, a "
     "directory, or - for standard input."
 )
 API_SERVER_HELP: Final = (
-    "API server for the verb bind, such as http://127.0.0.1:8001 of kubectl proxy; without it "
-    "bind is refused."
+    "API server to bind pods with, such as http://127.0.0.1:8001 (kubectl proxy); without it, "
+    "bind requests are refused."
 )
 BEYOND_HELP: Final = (
-    "Listen beyond loopback. WARNING: requests, including bind, are not authenticated."
+    "Allow --listen on a non-loopback address. WARNING: requests, including bind, are not "
+    "authenticated."
 )
 
 
@@ -37,9 +38,9 @@ def extender(
     """Serve plugins as an extender to a kube-scheduler.
 
     The extender answers filter, prioritize, preempt and bind over HTTP in kube-scheduler's format,
-    with whole nodes or node names (nodeCacheCapable). It runs the plugins of --config; without
-    that only those of --plugin; without both the default plugins. It knows the objects of the
-    snapshot, and every node that a request contains.
+    with whole nodes or node names (nodeCacheCapable). It runs the plugins configured in --config;
+    without --config, only those of --plugin; without either, the default plugins. Plugins see the
+    objects of the snapshot and every node that a request contains.
 
     Try:
 

@@ -45,7 +45,7 @@ class SimulationRequest:
 
 
 def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
-    """Run the scenario, print and write the result; the exit code. Raises InputError."""
+    """Run the scenario, output the result and return the exit code. Raises InputError."""
     started = perf_counter()
     path, scenario = request.path, read_scenario(request.path)
     files = _files(path, scenario.outputs, options, request.snapshot)

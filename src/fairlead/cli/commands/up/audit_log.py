@@ -61,7 +61,7 @@ class _AuditLog:
         self._is_failing = False
 
     def _written(self, text: bytes) -> bytes:
-        """Write as much of `text` as possible; the unwritten rest. Raises OSError."""
+        """Write as much of `text` as possible; return the rest. Raises OSError."""
         return text[self._file.write(text) or 0 :] if text else text
 
     def _lose(self, why: str) -> None:

@@ -10,20 +10,20 @@ from cyclopts import Parameter
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
 
 WITHOUT_HELP: Final = (
-    "Disable a part, to run another implementation in its place: kubelet, workloads, volumes, "
+    "Disable a component, so that you can run your own instead: kubelet, workloads, volumes, "
     "disruption, node-lifecycle, scheduler or metrics; comma-separated."
 )
 HOST_HELP: Final = (
-    "Address to listen on (default: 127.0.0.1, reachable from this machine only); 0.0.0.0 accepts "
-    "other machines, which need a token."
+    "Address to listen on (default: 127.0.0.1, reachable from this machine only); 0.0.0.0 allows "
+    "remote clients, which need a token."
 )
 USER_HELP: Final = (
     "Add a user with groups; RBAC decides what they may do. The kubeconfig gets a user and a "
     "context of that name. Repeatable."
 )
 CERTIFICATES_HELP: Final = (
-    "Authenticate the users of the kubeconfig by client certificates of the cluster's own "
-    "authority instead of tokens."
+    "Authenticate the users of the kubeconfig with client certificates from the cluster's own "
+    "CA instead of tokens."
 )
 
 
@@ -42,7 +42,7 @@ def up(
     ] = None,
     user: Annotated[Names, repeatable("NAME[:GROUP,…]", USER_HELP)] = (),
     audit: Annotated[
-        Path | None, named("FILE", "Append a JSON line about each request to FILE.")
+        Path | None, named("FILE", "Append one JSON line per request to FILE.")
     ] = None,
     kubeconfig: Annotated[
         Path | None, named("FILE", "Where to write the kubeconfig (default: a temporary file).")
@@ -61,8 +61,8 @@ def up(
     """Run a Kubernetes control plane with simulated nodes in this process, until Ctrl-C.
 
     It serves the Kubernetes API over HTTPS to kubectl, client libraries and operators, backed by
-    Fairlead's scheduler, workload controllers, node lifecycle and simulated kubelets. Containers
-    do not run: their status only says that they do.
+    Fairlead's scheduler, workload controllers, node lifecycle and simulated kubelets. No
+    containers are run; their status is simulated.
 
     Try:
 

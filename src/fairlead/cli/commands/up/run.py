@@ -36,7 +36,7 @@ from fairlead.worlds.local.server.serve import ServeOptions, serve_cluster
 
 
 def serve(options: UpOptions) -> int:
-    """Serve until a signal ends it; the exit code. Raises InputError."""
+    """Serve until stopped by a signal; return the exit code. Raises InputError."""
     options.check()
     remove_abandoned()
     with ExitStack() as opened:

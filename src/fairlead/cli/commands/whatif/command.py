@@ -27,7 +27,7 @@ def whatif(
     failures: FailureOptions = NO_FAILURES,
     controllers: ControllerOptions = NO_FLAGS,
 ) -> int:
-    """Run a cluster with and without a change and print the difference.
+    """Simulate a cluster with and without a change and print the difference.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. Options that describe the change can be

@@ -33,12 +33,13 @@ class ChangeOptions:
         Names, repeatable("NODE", "Mark nodes unschedulable, by name or selector (key=value).")
     ] = ()
     drain: Annotated[
-        Names, repeatable("NODE", "Cordon, and evict pods as their disruption budgets allow.")
+        Names,
+        repeatable("NODE", "Cordon nodes and evict their pods, respecting disruption budgets."),
     ] = ()
     max_unavailable: Annotated[
         int | None,
         Parameter(
-            help="Drain at most N nodes at a time; each returns to service when it is empty.",
+            help="Drain at most N nodes at a time; each returns to service once it is empty.",
             metavar="N",
             converter=integer,
         ),
@@ -65,7 +66,7 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="The namespace of names and objects that do not state one.",
+            help="Namespace for names and objects that do not specify one.",
             show_default=False,
         ),
     ] = ""
@@ -81,7 +82,7 @@ class RunOptions:
         Parameter(help="Seed for tie-breaking and other random choices.", converter=integer),
     ] = 0
     horizon: Annotated[
-        str, Parameter(help="Longest virtual time to run if the cluster does not settle.")
+        str, Parameter(help="Virtual time after which to stop if the cluster has not settled.")
     ] = "1h"
     fail_on: Annotated[Names, repeatable("CONDITION", FAIL_ON)] = ()
     batch_config: BatchConfig = None

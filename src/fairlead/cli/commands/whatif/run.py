@@ -37,7 +37,10 @@ def run_what_if(
     options: RunOptions,
     outputs: OutputOptions,
 ) -> int:
-    """Run both runs, print and write the difference; the exit code. Raises InputError."""
+    """Simulate with and without the change, output the difference and return the exit code.
+
+    Raises InputError.
+    """
     started = perf_counter()
     conditions = [parse_fail_on(text) for text in options.fail_on]
     horizon = field_duration("--horizon", "", options.horizon) or 0

@@ -65,7 +65,7 @@ def with_nodes_of(recorded: str, found: str) -> str:
 
 
 def same_typed_errors(recorded: str, found: str) -> bool:
-    """Whether both are typed-patch errors and the fields of one include those of the other.
+    """Whether both are typed-patch errors, one listing a subset of the fields of the other.
 
     Upstream visits fields in random order and stops at the first unknown one.
     """

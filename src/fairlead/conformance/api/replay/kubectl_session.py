@@ -103,7 +103,7 @@ class KubectlSession:
         self._stack.close()
 
     def judge(self, line: Json) -> list[Mismatch]:
-        """Run the command of `line`; the mismatches."""
+        """Run the command of `line` and return the mismatches."""
         number = int(line["id"].split(".")[1])
         self._enter_namespace(number)
         self._create_foreign_objects(number)
@@ -128,7 +128,7 @@ class KubectlSession:
         return is_alike or "steps" not in line
 
     def _replayed(self, line: Json, began: Instant) -> list[Mismatch]:
-        """Replay the requests of the line's command; the mismatches."""
+        """Replay the requests of the line's command and return the mismatches."""
         transport = OverHttp(
             self._socket.url,
             {user: token_of(user) for user in USERS},

@@ -50,7 +50,7 @@ class InProcess:
         self._begin = self.own.now = self.own.now + _BETWEEN_NS
 
     def ask(self, replayed: ReplayRequest) -> HttpAnswer:
-        """Send a request; its response."""
+        """Send a request and return its response."""
         exchange = _Exchange(replayed.body)
         self.own.settle()
         try:
@@ -113,7 +113,7 @@ class InProcessWatch:
         self.is_over = True
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """End the watch; all of its events."""
+        """End the watch and return all of its events."""
         self.end()
         match self.answer:
             case Watch() as watch:

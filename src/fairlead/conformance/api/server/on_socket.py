@@ -60,7 +60,7 @@ class OnSocket:
         self._thread.join()
 
     def begin(self, *, at_once: bool = False, asleep: bool = False) -> Instant:
-        """Start another command, `at_once` or after changes have settled; the time of its start.
+        """Start another command, `at_once` or after changes have settled; return its start time.
 
         With `asleep` controllers do nothing until a client watches.
         """

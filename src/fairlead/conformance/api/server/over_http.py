@@ -49,7 +49,7 @@ class OverHttp:
         """Start another case at once: the server has its own clock."""
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:
-        """Send a request; its response. The previous connection is reused if it is open."""
+        """Send a request and return its response; reuse the previous connection if it is open."""
         kept = self._kept
         self._kept = None
         if kept is not None:

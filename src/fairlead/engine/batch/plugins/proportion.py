@@ -47,12 +47,12 @@ class QueueShare:
     expected: list[int] = field(default_factory=list)
 
     def allocated_of(self, column: int) -> int:
-        """What the queue's tasks hold of one resource."""
+        """The amount of one resource that the queue's tasks have allocated."""
         return self.allocated[column] if column < len(self.allocated) else 0
 
     @property
     def share(self) -> float:
-        """The largest allocated ÷ deserved of any resource."""
+        """The largest ratio of allocated to deserved, over all resources."""
         by_resource = (share(self.allocated_of(c), whole) for c, whole in self.deserved.items())
         return max(by_resource, default=0.0)
 

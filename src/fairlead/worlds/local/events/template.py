@@ -43,7 +43,7 @@ class EventTemplates:
         self._known: dict[Form, Json] = {}
 
     def create(self, manifest: Json, component: Component, now: Instant) -> Json:
-        """Store a new event of `component`; the stored object. Raises ApiError."""
+        """Store a new event of `component` and return it. Raises ApiError."""
         form = _form_of(manifest, component)
         known = self._known.get(form)
         if known is not None:

@@ -1,7 +1,7 @@
-"""ClockControl: steers the clock of a local cluster over HTTP, for authorized users.
+"""ClockControl: lets authorized users control the clock of a local cluster over HTTP.
 
 GET  /fairlead/clock    {"now": "2026-01-01T00:00:00.000000Z", "speed": 1.0, "paused": false}
-POST /fairlead/clock    {"advance": "5m"}, {"speed": 60}, {"paused": true}; the same answer
+POST /fairlead/clock    {"advance": "5m"}, {"speed": 60}, {"paused": true}; same response
 """
 
 from __future__ import annotations
