@@ -51,7 +51,7 @@ class OpenApi:
         """Describe the kinds in `registry`."""
         self._registry = registry
         self._fairlead_version = fairlead_version
-        self._kept: dict[str, tuple[str, bytes]] = {}
+        self._cache: dict[str, tuple[str, bytes]] = {}
 
     def __call__(self, request: Request, now: int) -> Response | None:
         """The document at the request's path, None if it is no OpenAPI path; `now` is ignored.
@@ -111,10 +111,10 @@ class OpenApi:
 
     def _written(self, name: str, current: str) -> bytes:
         """An encoded document; the last version of each is cached."""
-        kept = self._kept.get(name)
-        if kept is None or kept[0] != current:
-            kept = self._kept[name] = (current, self._text(name))
-        return kept[1]
+        cached = self._cache.get(name)
+        if cached is None or cached[0] != current:
+            cached = self._cache[name] = (current, self._text(name))
+        return cached[1]
 
     def _text(self, name: str) -> bytes:
         if name == _V2_PROTOBUF:

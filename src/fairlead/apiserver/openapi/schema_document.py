@@ -182,10 +182,10 @@ def _is_opened(schema: Schema) -> bool:
 def _listed(schema: Schema, name: str) -> Json:
     if name in _LISTS_WITHOUT_STRATEGY and schema.topology is ElementRelationship.ATOMIC:
         return {}
-    kept: Json = {"x-kubernetes-list-type": schema.topology.value}
+    document: Json = {"x-kubernetes-list-type": schema.topology.value}
     if schema.keys:
-        kept["x-kubernetes-list-map-keys"] = list(schema.keys)
-    return kept
+        document["x-kubernetes-list-map-keys"] = list(schema.keys)
+    return document
 
 
 def _words(definition: str, name: str, described: bool) -> Json:  # noqa: FBT001 - passed on

@@ -81,9 +81,9 @@ def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json)
     if "status" in new:
         prepared["status"] = new["status"]
     had = old.get("status", {})
-    kept = {key: had[key] for key in strategy.server_status if had.get(key)}
-    if kept:
-        prepared["status"] = {**prepared.get("status", {}), **kept}
+    server_status = {key: had[key] for key in strategy.server_status if had.get(key)}
+    if server_status:
+        prepared["status"] = {**prepared.get("status", {}), **server_status}
     return {**prepared, "metadata": meta}
 
 

@@ -34,14 +34,14 @@ class UnusualError(Exception):
 def reader_of(schema: Schema) -> Reader:
     """The compiled function that reads values of this type; it raises UnusualError."""
     made = _READERS.get(schema)
-    return _made(schema) if made is None else made
+    return _compiled(schema) if made is None else made
 
 
 # Types are shared, few, and may be recursive.
 _READERS: Final[dict[Schema, Reader]] = {}
 
 
-def _made(schema: Schema) -> Reader:
+def _compiled(schema: Schema) -> Reader:
     match schema.type:
         case Type.OBJECT:
             return _object(schema)

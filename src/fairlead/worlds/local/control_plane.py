@@ -84,12 +84,12 @@ class ControlPlane:
         self._world = LocalWorld(store, listeners, host, has_kubelets=has_kubelets)
         self._world.show_all(now)
         # Objects that clients rely on exist before the first request; they do not depend on pods.
-        self._world.tell(ObjectsLoaded(_views(store, excluding=POD)))
+        self._world.enqueue(ObjectsLoaded(_views(store, excluding=POD)))
         Driver(Engine(Cluster(), own), self._world, now=now).run(now)
         config = replace(config, start=now)
         engine = build_engine(config, SilentReporter(), without, first=own)
         self._driver = Driver(engine, self._world, now=now)
-        self._world.tell(ObjectsLoaded(_views(store)))
+        self._world.enqueue(ObjectsLoaded(_views(store)))
 
     @property
     def pending(self) -> deque[PendingCommand]:

@@ -68,12 +68,12 @@ class LocalWorld:
         kubelets = (ContainerEvents(self._events.record),) if has_kubelets else ()
         self._listeners: tuple[StoreListener, ...] = (self._pod_status, *kubelets, *listeners)
         self._changes: list[StoredChange] = []
-        self._untold: list[Stimulus] = []
+        self._pending_stimuli: list[Stimulus] = []
         store.subscribe(self._changes.append)
 
-    def tell(self, stimulus: Stimulus) -> None:
+    def enqueue(self, stimulus: Stimulus) -> None:
         """Queue `stimulus` for the next poll."""
-        self._untold.append(stimulus)
+        self._pending_stimuli.append(stimulus)
 
     def show_all(self, now: Instant) -> None:
         """Show the listeners every object in the store as newly added."""
@@ -120,9 +120,9 @@ class LocalWorld:
         elif isinstance(command, CreateObject):
             detailed = CreateObject(with_generate_name(command.manifest))
         outcome = self.gateway.perform(issued, detailed, now, answers=answers, drawn=drawn)
-        self._tell_changes(now)
+        self._queue_changes(now)
         if outcome is not None:
-            self._untold.append(_outcome_of(command, outcome))
+            self._pending_stimuli.append(_outcome_of(command, outcome))
 
     def _annotate(self, command: PatchObject, issuer: Issuer, now: Instant) -> None:
         """Write a Deployment's annotations together with its status, as its controller does.
@@ -140,8 +140,8 @@ class LocalWorld:
             outcome: Outcome = refused(command, refusal)
         else:
             outcome = CommandSucceeded(command)
-        self._tell_changes(now)
-        self._untold.append(outcome)
+        self._queue_changes(now)
+        self._pending_stimuli.append(outcome)
 
     def _store_own_endpoints(self, issued: Issued, now: Instant) -> None:
         command = issued.command
@@ -151,20 +151,20 @@ class LocalWorld:
             outcome: Outcome = refused(command, refusal)
         else:
             outcome = CommandSucceeded(command)
-        self._tell_changes(now)
-        self._untold.append(outcome)
+        self._queue_changes(now)
+        self._pending_stimuli.append(outcome)
 
     def poll(self, now: Instant) -> list[Stimulus]:
         """The pending stimuli, in order."""
-        self._tell_changes(now)
-        untold, self._untold = self._untold, []
+        self._queue_changes(now)
+        untold, self._pending_stimuli = self._pending_stimuli, []
         return untold
 
     def next_event(self) -> Instant | None:
         """None: clients wake the driver when they change something."""
         return None
 
-    def _tell_changes(self, now: Instant) -> None:
+    def _queue_changes(self, now: Instant) -> None:
         while self._changes:
             changes, self._changes[:] = self._changes[:], []
             for listener in self._listeners:
@@ -173,7 +173,7 @@ class LocalWorld:
             for change in net_changes([one for one in changes if is_watched(one.kind)]):
                 stimulus = stimulus_if_decodable(change)
                 if stimulus is not None:
-                    self._untold.append(stimulus)
+                    self._pending_stimuli.append(stimulus)
 
 
 def _only_annotates(command: PatchObject) -> bool:

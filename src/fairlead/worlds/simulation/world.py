@@ -101,7 +101,7 @@ class SimulatedWorld:
         self._agenda: TimerQueue[Callable[[Instant], None]] = TimerQueue()
         self._due: deque[Callable[[Instant], None]] = deque()
         self._changes: list[StoredChange] = []
-        self._untold: list[Stimulus] = []
+        self._pending_stimuli: list[Stimulus] = []
         self.store.subscribe(self._changes.append)
 
     @property
@@ -112,7 +112,7 @@ class SimulatedWorld:
     def load(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Load the initial objects as one stimulus. Raises ApiError that names the object."""
         loaded = self.store.load(manifests, self.now)
-        self._untold.append(ObjectsLoaded(list(map(decode, loaded))))
+        self._pending_stimuli.append(ObjectsLoaded(list(map(decode, loaded))))
 
     def at(self, due: Instant, act: Act) -> None:
         """Call `act` at `due`; calls at equal times keep their order.
@@ -141,7 +141,7 @@ class SimulatedWorld:
         if isinstance(command, RecordEvent):
             self.events.record(command, now)
         elif isinstance(command, CallExtender):
-            self._untold.append(self._ask(command, now))
+            self._pending_stimuli.append(self._call_extender(command, now))
         elif latency := self._latency.of(command):
             self._agenda.add(now + latency, partial(self._apply, command))
         else:
@@ -150,10 +150,10 @@ class SimulatedWorld:
 
     def poll(self, now: Instant) -> list[Stimulus]:
         """The pending stimuli, or else those that the next due event causes, or else none."""
-        while not self._untold and self._is_due(now):
+        while not self._pending_stimuli and self._is_due(now):
             self._due.popleft()(now)
-            self._tell_changes(now)
-        untold, self._untold = self._untold, []
+            self._queue_changes(now)
+        untold, self._pending_stimuli = self._pending_stimuli, []
         return untold
 
     def next_event(self) -> Instant | None:
@@ -167,23 +167,23 @@ class SimulatedWorld:
 
     def _apply(self, command: Command, now: Instant) -> None:
         outcome = perform(self.store, command, now, quotas=self._quotas)
-        self._tell_changes(now)
-        self._untold.append(outcome)
+        self._queue_changes(now)
+        self._pending_stimuli.append(outcome)
 
-    def _ask(self, call: CallExtender, now: Instant) -> Stimulus:
+    def _call_extender(self, call: CallExtender, now: Instant) -> Stimulus:
         """Call an extender; if it has bound the pod, report that first."""
         answer = self.extenders.call(call, request_body(call, partial(held_by, self.store)))
         if call.verb is not ExtenderVerb.BIND or not has_bound(answer):
             return answer
         outcome = perform(self.store, Bind(call.pod, call.nodes[0]), now)
-        self._tell_changes(now)
+        self._queue_changes(now)
         if isinstance(outcome, CommandFailed):  # the API server would have said so
             return ExtenderAnswered(call, 200, encode(BindingResult(outcome.message)))
         return answer
 
-    def _tell_changes(self, now: Instant) -> None:
+    def _queue_changes(self, now: Instant) -> None:
         """Queue the stimuli of the latest changes."""
         if self._changes:
             self.last_change = now
-            self._untold.extend(map(stimulus_of, net_changes(self._changes)))
+            self._pending_stimuli.extend(map(stimulus_of, net_changes(self._changes)))
             self._changes.clear()

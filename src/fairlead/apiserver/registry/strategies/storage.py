@@ -37,10 +37,10 @@ def _storage_class_warnings(_: Json | None, found: Json) -> Iterator[str]:
 def _driver_warnings(old: Json | None, new: Json) -> Iterator[str]:
     """Warns when a driver starts to request additional tokens."""
     # upstream: pkg/registry/storage/csidriver/strategy.go:WarningsOnCreate, WarningsOnUpdate
-    asked = new["spec"].get("tokenRequests") or []
-    if not asked or new["spec"].get("serviceAccountTokenInSecrets") is not None:
+    token_requests = new["spec"].get("tokenRequests") or []
+    if not token_requests or new["spec"].get("serviceAccountTokenInSecrets") is not None:
         return
-    if old is None or (old["spec"].get("tokenRequests") or []) != asked:
+    if old is None or (old["spec"].get("tokenRequests") or []) != token_requests:
         yield _TOKENS_IN_SECRETS
 
 

@@ -87,8 +87,8 @@ def _is_waiting(obj: Json) -> bool:
 
 
 def _lifetime(spec: Json) -> timedelta:
-    asked = spec.get("expirationSeconds")
-    return LONGEST if asked is None else max(SHORTEST, min(LONGEST, timedelta(seconds=asked)))
+    seconds = spec.get("expirationSeconds")
+    return LONGEST if seconds is None else max(SHORTEST, min(LONGEST, timedelta(seconds=seconds)))
 
 
 def _failure(message: str, at: str) -> Json:

@@ -117,11 +117,11 @@ class Runner:
         finally:
             self._is_stepping = False
             while waiting:
-                task = self._loop.create_task(self._ask(waiting.popleft()))
+                task = self._loop.create_task(self._call_webhook(waiting.popleft()))
                 self._asking.add(task)
                 task.add_done_callback(self._asking.discard)
 
-    async def _ask(self, waiting: PendingCommand) -> None:
+    async def _call_webhook(self, waiting: PendingCommand) -> None:
         """Call a webhook about a controller's command."""
         self._answered.append((waiting, await ask_webhook(waiting.call)))
         self.wake()

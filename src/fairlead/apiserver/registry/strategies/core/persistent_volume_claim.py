@@ -43,9 +43,9 @@ def _sourced(spec: Json, before: Json) -> Json:
         reference = source
     elif source is None and not is_far:
         source = {key: reference[key] for key in reference if key != "namespace"}
-    said = {_SOURCE: source, _REFERENCE: reference}
-    rest = {key: value for key, value in spec.items() if key not in said}
-    return {**rest, **{key: value for key, value in said.items() if value is not None}}
+    sources = {_SOURCE: source, _REFERENCE: reference}
+    rest = {key: value for key, value in spec.items() if key not in sources}
+    return {**rest, **{key: value for key, value in sources.items() if value is not None}}
 
 
 def _has_unpersisted_defaults(_: Json, __: Json) -> bool:
