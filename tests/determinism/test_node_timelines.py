@@ -10,7 +10,7 @@ from pathlib import Path
 RECORDED = Path(__file__).parent.parent / "golden" / "data" / "nodelifecycle" / "mixed.jsonl.gz"
 PROGRAM = """
 import gzip, json, sys
-from fairlead.conformance.nodelifecycle import decide_node_timeline
+from fairlead.conformance.nodelifecycle.node_timeline import decide_node_timeline
 with gzip.open(sys.argv[1], "rt") as lines:
     for _, line in zip(range(4), lines):
         print(json.dumps(decide_node_timeline(json.loads(line)["scenario"])))

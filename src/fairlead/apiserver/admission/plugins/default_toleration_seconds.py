@@ -1,6 +1,6 @@
-"""DefaultTolerationSeconds: pods tolerate not-ready and unreachable nodes for five minutes.
+"""DefaultTolerationSeconds: pods tolerate not-ready and unreachable nodes for a while.
 
-Unless the pod has a toleration for the taint itself. This applies to pods of a snapshot, too: a pod
+A pod with a toleration for the taint keeps its own. This applies to pods of a snapshot, too: a pod
 without these tolerations was written by hand, since a real server would have added them.
 
 upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go
@@ -21,7 +21,7 @@ NO_EXECUTE: Final = "NoExecute"
 
 
 class DefaultTolerationSeconds:
-    """The admission plugin; `seconds` as kube-apiserver's --default-…-toleration-seconds."""
+    """The admission plugin. kube-apiserver has a flag for each taint; here there is none."""
 
     def __init__(self, seconds: int = TOLERATION_S_DEFAULT) -> None:
         """`seconds` is used for both taints."""
