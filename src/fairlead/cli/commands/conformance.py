@@ -48,7 +48,7 @@ def conformance(
     only
         Replay only cases whose names match this pattern.
     show
-        How many differences to show per file, or for a single case.
+        How many differences to show per file.
     server
         Send requests to the API server at this URL instead of Fairlead's own (kind `api`).
     tokens
