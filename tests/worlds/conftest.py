@@ -95,7 +95,7 @@ class Local:
         self.store = Store(NamedIds(), admission=SIMULATED_ADMISSION)
         loaded = self.store.load(objects, START)
         self.world = LocalWorld(self.store)
-        self.world.tell(ObjectsLoaded([decode(one) for one in loaded]))
+        self.world.enqueue(ObjectsLoaded([decode(one) for one in loaded]))
         self.driver = Driver(self.engine, self.world, now=START)
         self.acts = []
 

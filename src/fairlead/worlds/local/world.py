@@ -157,8 +157,8 @@ class LocalWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """The pending stimuli, in order."""
         self._queue_changes(now)
-        untold, self._pending_stimuli = self._pending_stimuli, []
-        return untold
+        stimuli, self._pending_stimuli = self._pending_stimuli, []
+        return stimuli
 
     def next_event(self) -> Instant | None:
         """None: clients wake the driver when they change something."""

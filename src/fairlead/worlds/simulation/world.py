@@ -153,8 +153,8 @@ class SimulatedWorld:
         while not self._pending_stimuli and self._is_due(now):
             self._due.popleft()(now)
             self._queue_changes(now)
-        untold, self._pending_stimuli = self._pending_stimuli, []
-        return untold
+        stimuli, self._pending_stimuli = self._pending_stimuli, []
+        return stimuli
 
     def next_event(self) -> Instant | None:
         """When the next script entry or command in flight is due."""

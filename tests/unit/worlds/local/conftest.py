@@ -51,7 +51,7 @@ class Cluster:
         store, now = self.local.store, self.clock.now()
         world = LocalWorld(store)
         found = store.get(find_kind("Namespace"), "", namespace)
-        world.tell(ObjectsLoaded([decode_stored(found)]))
+        world.enqueue(ObjectsLoaded([decode_stored(found)]))
         Driver(Engine(EngineState(), [controller]), world, now=now).run(now)
 
     def find(self, kind, name, namespace="default"):
