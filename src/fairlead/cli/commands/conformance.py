@@ -46,7 +46,8 @@ def conformance(
         and lists the cases that depend on a corrected defect (kinds `kubebatch` and
         `nodelifecycle`).
     only
-        Replay only cases whose names match this pattern.
+        Replay only cases whose names match this pattern. Without wildcards, all differences of that
+        case are shown instead of the first one (kind `api`).
     show
         How many differences to show per file.
     server
