@@ -168,7 +168,7 @@ class CrossNodePreemption:
                     yield (other, home), keys
 
     def _keys_apart(self, one: plugin.PodInfo, other: plugin.PodInfo) -> list[str]:
-        """The topology keys by which the two must be apart, whoever says so."""
+        """The topology keys by which the two must be apart, by either pod's anti-affinity."""
         return [
             term.topology_key
             for owner, target in ((one, other), (other, one))

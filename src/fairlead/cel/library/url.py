@@ -43,7 +43,7 @@ def _parts(text: str) -> tuple[str, str, str, str]:
 
 
 def _no_url(text: str) -> str:
-    """The message of Go's parser, for the cases that are told apart here."""
+    """The message of Go's parser, for the cases that are distinguished here."""
     why = "invalid URI for request" if text else "empty url"
     if _CONTROL.search(text) and " " not in text:
         why = "net/url: invalid control character in URL"

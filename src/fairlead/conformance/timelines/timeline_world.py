@@ -4,7 +4,7 @@ Objects are JSON values under the simplest rules that the recorder's world had: 
 validated, a merge patch touches spec and status alike, a pod created on a node runs at once, a
 bound one after `kubelet_start_ms`, a deleted one is removed after its grace period plus
 `kubelet_stop_ms`. Requests of the scheduler are applied after the latency of their kind, and what
-they change is told before they are answered.
+they change is emitted before they are answered.
 """
 
 from __future__ import annotations

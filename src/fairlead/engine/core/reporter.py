@@ -229,15 +229,15 @@ Record = (
 
 
 class Reporter(Protocol):
-    """Whoever wants to know."""
+    """Receives the record of every decision."""
 
     def report(self, record: Record) -> None:
-        """Take note of `record`."""
+        """Receive `record`."""
         ...
 
 
 class SilentReporter:
-    """Nobody wants to know."""
+    """A reporter that ignores all records."""
 
     def report(self, record: Record) -> None:
-        """Forget `record`."""
+        """Ignore `record`."""

@@ -9,7 +9,7 @@
 
 A reporting node writes nothing while nothing changes. When others overwrite its conditions, it
 corrects them at its next renewal; a slow node posts only at renewals. A node that was loaded with
-Ready=Unknown counts as stopped until its annotation changes or somebody posts another Ready.
+Ready=Unknown counts as stopped until its annotation changes or another client posts another Ready.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """NoSchedule taints that mirror node conditions (memory pressure, unschedulable, ...).
 
-The set of these taints is reconciled to match the conditions, whoever added or removed one. Other
+The set of these taints is reconciled to match the conditions, whatever added or removed one. Other
 effects of the same keys are not touched: NoExecute taints are added elsewhere or by users.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:doNoScheduleTaintingPass

@@ -131,7 +131,7 @@ class GarbageCollector:
         return commands
 
     def _file(self, one: ApiObject) -> list[Command]:
-        """Note whose dependent `one` is; it goes if that turns out to be nobody's any more."""
+        """Note whose dependent `one` is; deleted if its owner turns out not to exist."""
         meta = one.metadata
         if self.looks_up_owners:
             self._present[meta.uid] = meta.namespace
@@ -172,7 +172,7 @@ class GarbageCollector:
         ref = _ref(one)
         for owner in (ref.uid, owner_key(ref.kind, ref.namespace, ref.name, "")):
             dependents = self._dependents.pop(owner, {})
-            # What is made for a pod is made by whoever sees that it is there.
+            # Objects created for a pod are created after the pod was observed.
             if owner == ref.uid and not isinstance(one, Pod):
                 self._gone[owner] = None
             for dependent in dependents.values():
@@ -207,7 +207,7 @@ class GarbageCollector:
         return [command for one in dependents for command in self._abandon(one, uid)]
 
     def _release_owners(self, uid: str) -> list[Command]:
-        """A dependent is gone: owners that waited for it, and for nobody else, may go."""
+        """A dependent was deleted: owners that waited only for it can be deleted."""
         dependent = self._by_uid.pop(uid, None)
         commands: list[Command] = []
         for key in dependent.keys if dependent is not None else ():
@@ -241,7 +241,7 @@ class GarbageCollector:
     # --- dependents ----------------------------------------------------------------------------
 
     def _abandon(self, dependent: _Dependent, owner: str) -> list[Command]:
-        """`owner` goes, or has gone: so does `dependent`, unless somebody else owns it, too."""
+        """`owner` is being deleted: delete `dependent` unless it has another owner."""
         if dependent.is_going:
             return []
         others = [key for key in dependent.keys if key != owner]

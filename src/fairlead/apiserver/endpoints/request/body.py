@@ -136,10 +136,10 @@ def with_json_numbers(value: Any) -> Any:
 def with_go_numbers(value: Any) -> Any:
     """`value`, parsed from JSON, with integers beyond 64 bits as floats, as Go holds them."""
     # upstream: sigs.k8s.io/json, which unmarshals integers as int64 or float64
-    return _numbered(value, False)  # noqa: FBT003 - likewise
+    return _numbered(value, False)  # noqa: FBT003 - as above
 
 
-def _numbered(value: Any, is_yaml: bool) -> Any:  # noqa: FBT001 - likewise
+def _numbered(value: Any, is_yaml: bool) -> Any:  # noqa: FBT001 - as above
     match value:
         case dict():
             made = {key: _numbered(item, is_yaml) for key, item in value.items()}

@@ -42,7 +42,7 @@ REINVOCATIONS: Final = values_of(_WEBHOOK, "reinvocationPolicy")
 OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 REVIEWS: Final = ("v1", "v1beta1")
 CONDITIONS_MAX: Final = 64
-_URL: Final = re.compile(  # of RFC 3986, the parts that are told apart here
+_URL: Final = re.compile(  # the parts of RFC 3986 that the rules distinguish
     r"(?:(?P<scheme>[A-Za-z][-+.A-Za-z0-9]*):)?"
     r"(?://(?:(?P<user>[^/?#@]*)@)?(?P<host>[^/?#@\s]*))?"
     r"(?P<path>(?:/|(?![^/]*:))[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?"

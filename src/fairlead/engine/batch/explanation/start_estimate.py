@@ -28,7 +28,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.shape import Amounts
 
 INSTANTS_MAX: Final = 2_000
-"""So many instants at which something ends are looked at; what starts later, nobody knows."""
+"""Maximum number of task ends to simulate; later starts are unknown."""
 
 
 def estimate_starts(session: Session, jobs_max: int) -> dict[str, Instant]:

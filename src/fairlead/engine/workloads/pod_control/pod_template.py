@@ -1,6 +1,6 @@
 """Pod templates: builds pod manifests from them, and compares two templates.
 
-Manifests share parts with their template; whoever performs a command must not modify its content.
+Manifests share parts with their template; worlds must not modify the content of a command.
 """
 
 from __future__ import annotations
