@@ -26,6 +26,7 @@ from fairlead.cli.output.summary_table import (
     print_removed,
     print_skipped,
     print_undrained,
+    print_updated,
 )
 from fairlead.cli.output.terminal import print_line, stdout_console
 from fairlead.engine.core.instant import seconds
@@ -54,6 +55,7 @@ def print_answer(
     print_pending(console, "newly pending", found.pending)
     print_placed(console, found.placed)
     print_removed(console, found.removed)
+    print_updated(console, found.updated)
     print_breaches(console, found.pdb_breaches, changed.started_at)
     print_undrained(console, changed.undrained)
     print_skipped(console, changed.skipped, changed.started_at)
@@ -124,9 +126,13 @@ def _counts_of_difference(found: Difference) -> str:
         "removed": len(found.removed),
         "PDBs breached": len(found.pdb_breaches),
     }
-    if not any(counts.values()):
+    if found.updated:
+        counts["updated"] = len(found.updated)
+    if any(counts.values()):
+        return f"Difference: {_in_line(counts)}"
+    if found.quiet:
         return f"Difference: no pods moved   pods on failed nodes {found.quiet:,}"
-    return f"Difference: {_in_line(counts)}"
+    return f"Difference: no pods moved   requested amounts changed: {', '.join(found.reallocated)}"
 
 
 def _counts_of_outcome(outcome: RunOutcome, moved: int) -> str:

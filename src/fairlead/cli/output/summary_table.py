@@ -105,6 +105,12 @@ def print_removed(console: Console, rows: Sequence[PodEnd]) -> None:
     _table(console, f"gone for good ({len(rows):,})", ("pod", "would be on node"), cells)
 
 
+def print_updated(console: Console, rows: Sequence[PodEnd]) -> None:
+    """Print the pods that were created anew or resized on their nodes."""
+    cells = [(pod.key, pod.node) for pod in rows]
+    _table(console, f"updated in place ({len(rows):,})", ("pod", "on node"), cells)
+
+
 def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) -> None:
     """Print the disruption budgets that were exceeded."""
     _table(

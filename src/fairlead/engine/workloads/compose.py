@@ -13,7 +13,7 @@ from fairlead.engine.workloads.endpoints.endpoint_slice_mirroring import Endpoin
 from fairlead.engine.workloads.environment import served_environment, simulated_environment
 from fairlead.engine.workloads.event_sink import Events
 from fairlead.engine.workloads.garbage_collector import GarbageCollector
-from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
+from fairlead.engine.workloads.job.tracking_finalizer import EndedJobPods, JobOrphans
 from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
 from fairlead.engine.workloads.pod_control.adoption import Adoption
 from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
@@ -24,7 +24,7 @@ from fairlead.engine.workloads.volumes.protection import StorageProtection
 def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     """The workload controllers in the order in which they handle stimuli."""
     if not config.serves_clients:
-        return (Workloads(config, simulated_environment()), GarbageCollector())
+        return (Workloads(config, simulated_environment()), GarbageCollector(), EndedJobPods())
     return (
         Adoption(),  # before the rest, so that adopted pods are not created again
         Workloads(config, served_environment()),

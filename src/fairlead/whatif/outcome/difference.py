@@ -7,7 +7,7 @@ runs is no difference; a pod placed on different nodes has moved.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -37,11 +37,13 @@ class Move:
 class Difference:
     """Everything that happens with the change but not without it.
 
-    `placed` pods have a node only with the change; `removed` pods do not exist any more.
-    `displaced` pods, each listed once, lost the node they would have had, whether or not they got
-    another. `quiet` counts additional pods on failed nodes. `recovered_after` is the time from the
-    change until the last affected pod ran again; None if some still wait, no longer exist, or are
-    down with their nodes.
+    `placed` pods have a node only with the change. `removed` pods were deleted and not replaced,
+    including those that a finalizer still holds. `updated` pods run on the same node, but were
+    created anew or request other amounts. `reallocated` are the resources whose requested total
+    changes. `displaced` pods, each listed once, lost the node they would have had, whether or not
+    they got another. `quiet` counts additional pods on failed nodes. `recovered_after` is the time
+    from the change until the last affected pod ran again; None if some still wait, no longer exist,
+    or are down with their nodes.
     """
 
     placed: tuple[PodEnd, ...]
@@ -50,6 +52,8 @@ class Difference:
     evicted: tuple[Evicted, ...]
     pending: tuple[PodEnd, ...]
     removed: tuple[PodEnd, ...]
+    updated: tuple[PodEnd, ...]
+    reallocated: tuple[str, ...]
     pdb_breaches: tuple[PdbBreach, ...]
     displaced: tuple[PodEnd, ...]
     quiet: int
@@ -57,7 +61,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the change made no difference to any pod."""
+        """Whether the same pods run and wait, on the same nodes and with the same requests."""
         return not (
             self.placed
             or self.moved
@@ -65,6 +69,8 @@ class Difference:
             or self.evicted
             or self.pending
             or self.removed
+            or self.updated
+            or self.reallocated
             or self.pdb_breaches
             or self.quiet
         )
@@ -77,8 +83,11 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     moved = tuple(_moves(without, changed))
     preempted = _additional(changed.preempted, without.preempted)
     evicted = _additional(changed.evicted, without.evicted)
+    displaced = {one.pod.key for one in (*preempted, *evicted)}
     removed = tuple(
-        pod for key, pod in without.pods.items() if key not in changed.pods and not pod.is_completed
+        pod
+        for key, pod in without.pods.items()
+        if not pod.is_completed and _is_removed(pod, changed.pods.get(key), displaced)
     )
     lost = [
         *(one.pod for one in (*preempted, *evicted)),
@@ -94,12 +103,40 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         evicted=evicted,
         pending=pending,
         removed=removed,
+        updated=tuple(
+            pod
+            for pod in changed.placed()
+            if pod.key not in displaced and _is_updated(without.pods.get(pod.key), pod)
+        ),
+        reallocated=_reallocated(without, changed),
         pdb_breaches=_additional_breaches(without, changed),
         displaced=tuple({pod.key: pod for pod in lost}.values()),
         quiet=_pods_on_failed_nodes(without, changed),
         recovered_after=None
         if pending or _has_lost_pods(without, changed)
         else _recovered_after(changed, concerned),
+    )
+
+
+def _is_removed(before: PodEnd, after: PodEnd | None, displaced: Collection[str]) -> bool:
+    """Whether `before` was deleted; a pod that was displaced and is still held counts as that."""
+    if after is None:
+        return True
+    return after.is_terminating and not before.is_terminating and after.key not in displaced
+
+
+def _is_updated(before: PodEnd | None, after: PodEnd) -> bool:
+    """Whether the pod runs on the same node in both runs, but anew or with other requests."""
+    if before is None or not before.is_placed or before.node != after.node:
+        return False
+    return before.is_initial > after.is_initial or before.requests != after.requests
+
+
+def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
+    """The resources of which the pods request another amount in total, in the order of tables."""
+    before = {one.resource: one.requested for one in without.allocations}
+    return tuple(
+        one.resource for one in changed.allocations if one.requested != before.get(one.resource, 0)
     )
 
 

@@ -21,7 +21,8 @@ class PodEnd:
 
     `node` is "" for a pending pod; `reason` is why it is pending, `since` when it became so.
     `started_at` is when it started to run, None if it does not run. `requests` are cpu in milli,
-    everything else in units.
+    everything else in units. `is_initial`: it exists since the start of the run. `is_terminating`:
+    its deletion was requested, but a kubelet or a finalizer holds it.
     """
 
     namespace: str
@@ -34,6 +35,8 @@ class PodEnd:
     reason: str = ""
     since: Instant = 0
     started_at: Instant | None = None
+    is_initial: bool = False
+    is_terminating: bool = False
 
     @property
     def key(self) -> str:

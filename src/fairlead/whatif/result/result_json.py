@@ -43,6 +43,7 @@ def whatif_result(answer: WhatIfAnswer) -> Json:
         "evicted": [_evicted(one, start) for one in found.evicted],
         "pending": _pending(found.pending, start),
         "removed": _placed(found.removed),
+        "updated": _placed(found.updated),
         "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
         "undrained": _undrained(changed),
         "skipped": _skipped(changed),

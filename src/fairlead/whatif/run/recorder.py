@@ -69,6 +69,7 @@ class _Track:
     pending_since: Instant = 0
     started_at: Instant | None = None
     refusal: str = ""
+    is_initial: bool = False
 
 
 @dataclass(slots=True)
@@ -219,6 +220,8 @@ class Recorder:
             case ObjectsLoaded(objects):
                 for loaded in objects:
                     self._record(loaded)
+                for initial in self._tracks.values():
+                    initial.is_initial = True
             case ObjectChanged(changed):
                 self._record(changed)
             case ObjectDeleted(gone):
@@ -374,6 +377,8 @@ def _end_of(track: _Track) -> PodEnd:
         reason=track.reason,
         since=track.pending_since,
         started_at=track.started_at,
+        is_initial=track.is_initial,
+        is_terminating=is_terminating(pod),
     )
 
 

@@ -6,6 +6,9 @@ A new, changed or deleted Job is synced at once, a Job whose pods changed after 
 steps above follow without further delay. If the Job no longer exists, or no longer owns the pod,
 only the finalizer is removed.
 
+In a simulation the status is not written, and every end of a pod is counted when it happens
+(`progress`): `EndedJobPods` removes the finalizers that the pods of a dump have at the same moment.
+
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
 flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
 """
@@ -24,7 +27,7 @@ from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.job.progress import TRACKING, JobProgress, is_held
-from fairlead.engine.workloads.pod_control.pod_set import PodSet
+from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 
 BATCH_PERIOD: Final[DurationNs] = seconds(1)
 
@@ -149,3 +152,40 @@ class JobOrphans:
         owner = controller_of(pod.metadata)
         if owner is not None and owner.kind == "Job":
             self._held.get(owner.uid, {}).pop(pod.metadata.uid, None)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJobPods:
+    """Removes the finalizer of each Job pod that finishes or terminates, without status writes.
+
+    Invariant: the Job's rule has counted the pod already, because it handles the stimulus first.
+    """
+
+    issuer: ClassVar[Issuer] = controller_account("job-controller")
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Releases the pods that `stimulus` shows to have ended."""
+        match stimulus:
+            case ObjectChanged(Pod() as pod) if _is_held_after_end(pod):
+                return [released(pod)]
+            case ObjectsLoaded(objects):
+                pods = (one for one in objects if isinstance(one, Pod))
+                return [released(pod) for pod in pods if _is_held_after_end(pod)]
+            case _:
+                return []
+
+    def next_deadline(self) -> Instant | None:
+        """Always None."""
+        return None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Nothing."""
+        return []
+
+
+def _is_held_after_end(pod: Pod) -> bool:
+    """Whether `pod` has ended and the finalizer of a Job, existing or not, still holds it."""
+    if not is_held(pod) or pod_state(pod) is PodState.ACTIVE:
+        return False
+    owner = controller_of(pod.metadata)
+    return owner is None or owner.kind == "Job"

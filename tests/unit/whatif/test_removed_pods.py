@@ -1,0 +1,90 @@
+"""What-ifs that end, replace or resize pods of a running cluster are a difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.question import what_if
+
+TRACKING = "batch.kubernetes.io/job-tracking"
+
+
+def job(**spec):
+    labels = {"batch.kubernetes.io/controller-uid": "job-1", "batch.kubernetes.io/job-name": "j"}
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "namespace": "default", "uid": "job-1"},
+        "spec": {
+            "parallelism": 3,
+            "completions": 3,
+            "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "job-1"}},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"restartPolicy": "Never", "containers": [container]},
+            },
+            **spec,
+        },
+        "status": {"active": 3, "ready": 3},
+    }
+
+
+@pytest.fixture
+def running_job(make):
+    """A Job with three running pods, as a real server stores them."""
+    pods = [make.pod(f"j-{n}", node_name="a", restartPolicy="Never") for n in range(3)]
+    for one in pods:
+        one["metadata"] |= {
+            "finalizers": [TRACKING],
+            "labels": job()["spec"]["template"]["metadata"]["labels"],
+            "ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "job-1",
+                 "controller": True, "blockOwnerDeletion": True}
+            ],
+        }  # fmt: skip
+    return [make.node("a"), job(), *pods]
+
+
+@pytest.mark.parametrize(
+    ("change", "removed"),
+    [
+        pytest.param({"delete": ("job/j",)}, 3, id="the Job is deleted"),
+        pytest.param({"apply": [job(suspend=True)]}, 3, id="the Job is suspended"),
+        pytest.param({"apply": [job(parallelism=1)]}, 2, id="its parallelism is lowered"),
+    ],
+)
+def test_pods_that_wait_for_job_tracking_are_removed(running_job, snapshot, write, change, removed):
+    if "apply" in change:
+        change = {"apply": (write("change.json", *change["apply"]),)}
+    found = what_if(snapshot(*running_job), ClusterChange(**change)).difference
+    assert len(found.removed) == removed
+    assert found.reallocated == ("cpu", "pods")
+
+
+def test_a_pod_that_a_finalizer_of_another_controller_holds_is_removed(make, snapshot):
+    held = make.pod("held", node_name="a")
+    held["metadata"]["finalizers"] = ["example.com/backup"]
+    answer = what_if(snapshot(make.node("a"), held), ClusterChange(delete=("pod/held",)))
+    assert [pod.key for pod in answer.difference.removed] == ["default/held"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "reallocated"), [({"cpu": "2"}, ("cpu",)), ({"nodeName": "a"}, ())]
+)
+def test_a_new_template_of_a_stateful_set_is_a_difference(make, snapshot, write, spec, reallocated):
+    owner = [
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db-1",
+         "controller": True}
+    ]  # fmt: skip
+    workload = make.workload("StatefulSet", "db")
+    workload["metadata"]["uid"] = "db-1"
+    pod = make.pod("db-0", node_name="a")
+    pod["metadata"] |= {"labels": {"app": "db"}, "ownerReferences": owner}
+    newer = write("change.json", make.workload("StatefulSet", "db", **spec))
+    running = snapshot(make.node("a"), workload, pod)
+    found = what_if(running, ClusterChange(apply=(newer,))).difference
+    assert [one.key for one in found.updated] == ["default/db-0"]
+    assert found.reallocated == reallocated
+    assert not found.is_empty
