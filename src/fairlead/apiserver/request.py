@@ -8,7 +8,6 @@ long.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct, field
@@ -34,30 +33,13 @@ class User(Struct, frozen=True, kw_only=True):
 ADMIN = User(name="kubernetes-admin", groups=(SYSTEM_MASTERS, AUTHENTICATED))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookAnswer:
-    """An admission webhook's answer: `body`, or the reason why there is none.
-
-    `is_reached` means that the webhook, or a proxy before it, answered.
-    """
-
-    body: bytes = b""
-    failure: str = ""
-    is_reached: bool = False
-
-
-NO_ANSWERS: Final[Mapping[str, WebhookAnswer]] = {}
-
-
 class Request(Struct, frozen=True):
     """One request; header names are in lower case, `query` is decoded and in order.
 
     The first value of a repeated header counts, except for list headers (`Impersonate-…`), whose
     values are joined by SEPARATOR.
 
-    A request that waited for webhooks is handled again: `webhooks` are the answers received so far,
-    `drawn` are the ids it was given, and `progress` is how far a deletecollection has come. `notes`
-    are for the audit log.
+    `notes` are for the audit log.
     """
 
     method: str
@@ -66,9 +48,6 @@ class Request(Struct, frozen=True):
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     user: User = ADMIN
-    webhooks: Mapping[str, WebhookAnswer] = NO_ANSWERS
-    drawn: tuple[str, ...] = ()
-    progress: object | None = None
     notes: dict[str, str] = field(default_factory=dict)
 
     def parameter(self, name: str) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
@@ -22,7 +23,7 @@ from fairlead.engine.core.stimulus import CollectionDeleted, Remaining
 
 def delete_collection(
     store: Store, command: DeleteCollection, now: Instant, write_of: Callable[[Kind, str], Write]
-) -> CollectionDeleted:
+) -> WebhookCalls[CollectionDeleted]:
     """Delete the collection named by `command` where allowed; return what remains."""
     namespace, grace_period_s = command.namespace, _grace_period_s(store, command.namespace)
     remaining = []
@@ -33,7 +34,7 @@ def delete_collection(
             with suppress(ApiError):  # deleted with another object, or refused
                 name, write = obj["metadata"]["name"], write_of(kind, "")
                 deletion = Deletion(policy="Background")
-                store.delete(kind, namespace, name, now, deletion, write=write)
+                yield from store.delete.steps(kind, namespace, name, now, deletion, write=write)
         left = store.list(kind, namespace)
         if left:
             finalizers = Counter(

@@ -1,12 +1,17 @@
-"""Performs each command as the corresponding API request; a refusal becomes its outcome."""
+"""Performs each command as the corresponding API request; a refusal becomes its outcome.
+
+Webhooks suspend a command as they suspend a request: `perform.steps(...)` is the generator.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, assert_never
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
+from fairlead.apiserver.admission.suspension import Suspendable, WebhookCalls, retried
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.error import ApiError
@@ -74,13 +79,14 @@ def _plain(_kind: Kind, _subresource: str) -> Write:
     return PLAIN
 
 
+@Suspendable
 def perform(
     store: Store,
     command: Command,
     now: Instant,
     write_of: WriteOf = _plain,
     quotas: QuotaLedgers | None = None,
-) -> Outcome:
+) -> WebhookCalls[Outcome]:
     """Perform `command` on `store` and return its outcome. Events are not stored here.
 
     `quotas` counts usage for `UpdateQuotaStatus`; without it, every such command counts anew.
@@ -88,14 +94,14 @@ def perform(
     try:
         match command:
             case DeleteCollection():
-                return delete_collection(store, command, now, write_of)
+                return (yield from delete_collection(store, command, now, write_of))
             case LookUpOwners():
                 return look_up_owners(store, command)
             case UpdateQuotaStatus(target):
                 ledgers = quotas or QuotaLedgers(store.storage)
                 _update_quota_status(store, ledgers, target, now, write_of)
             case _:
-                _request(store, command, now, write_of)
+                yield from retried(partial(_request, store, command, now, write_of))
     except ApiError as refusal:
         return refused(command, refusal)
     return CommandSucceeded(command)
@@ -107,14 +113,18 @@ def refused(command: Command, refusal: ApiError) -> CommandFailed:
     return CommandFailed(command, reason, refusal.message)
 
 
-def _request(store: Store, command: _SimpleCommand, now: Instant, write_of: WriteOf) -> None:
+def _request(
+    store: Store, command: _SimpleCommand, now: Instant, write_of: WriteOf
+) -> WebhookCalls[None]:
     match command:
         case Bind(pod, node):
             write = write_of(POD, "binding")
-            bind(store, pod.namespace, pod.name, node, now, uid=pod.uid, write=write)
+            yield from bind.steps(
+                store, pod.namespace, pod.name, node, now, uid=pod.uid, write=write
+            )
         case PatchStatus(target, fields, conditions, _, resource_version):
             kind = _kind(store, target.kind)
-            store.patch_status(
+            yield from store.patch_status.steps(
                 kind,
                 target.namespace,
                 target.name,
@@ -130,18 +140,21 @@ def _request(store: Store, command: _SimpleCommand, now: Instant, write_of: Writ
         case PatchObject(target, patch):
             kind = _kind(store, target.kind)
             write = write_of(kind, "")
-            store.patch(
+            yield from store.patch.steps(
                 kind, target.namespace, target.name, patch, now, uid=target.uid, write=write
             )
         case CreateObject(manifest):
-            store.create(manifest, now, write=write_of(kind_of(manifest), ""))
+            write = write_of(kind_of(manifest), "")
+            yield from store.create.steps(manifest, now, write=write)
         case DeleteObject(target, grace_period_s, _, policy):
             kind = _kind(store, target.kind)
             deletion = Deletion(
                 grace_period_s=grace_period_s, policy=policy, uid=target.uid or None
             )
             write = write_of(kind, "")
-            store.delete(kind, target.namespace, target.name, now, deletion, write=write)
+            yield from store.delete.steps(
+                kind, target.namespace, target.name, now, deletion, write=write
+            )
         case EvictPod(pod, _):
             evict(store, pod.namespace, pod.name, now, uid=pod.uid)
         case FinalizeNamespace(target):

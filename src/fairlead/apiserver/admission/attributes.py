@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
 from fairlead.apiserver.storage.storage import Storage
@@ -123,10 +124,11 @@ class AdmissionPlugin(Protocol):
     complete and valid object, as upstream's validating plugins do.
     """
 
-    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:
         """The object to go on with. Raises ApiError.
 
         The result is used for CREATE, for UPDATE, and for pods on LOAD. On LOAD, `storage` has all
-        objects of the snapshot except its pods.
+        objects of the snapshot except its pods. A plugin that calls webhooks returns a generator,
+        which returns the object.
         """
         ...

@@ -10,7 +10,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.auth.authorizer import Authorizer
 from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.patch.managedfields.managed_fields import without_timestamps
-from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
+from fairlead.apiserver.request import User
 
 Track = Callable[[Json | None, Json], Json]
 Warn = Callable[[str], None]
@@ -36,9 +36,9 @@ class Write:
     `is_decoded`: the object was read by its type already. With `dry_run` everything happens but
     storing. `track` sets the managed fields of an object, given the one before. `user` None is the
     server itself. `warn` takes warnings for the client, `annotate` keys and values for the audit
-    log. `webhooks` are responses that were received already, `options` the request's options as
-    they were sent. `rights` authorize the user for more (None: anything). `view` shows an object
-    as the client sees it where the subresource is a view of it (Scale).
+    log. `options` are the request's options as they were sent. `rights` authorize the user for more
+    (None: anything). `view` shows an object as the client sees it where the subresource is a view
+    of it (Scale).
     """
 
     is_decoded: bool = False
@@ -47,7 +47,6 @@ class Write:
     user: User | None = None
     warn: Warn = _ignore
     annotate: Annotate = _forget
-    webhooks: Mapping[str, WebhookAnswer] = field(default_factory=lambda: NO_ANSWERS)
     options: Mapping[str, Any] = field(default_factory=lambda: NO_OPTIONS)
     rights: Authorizer | None = None
     view: View | None = None

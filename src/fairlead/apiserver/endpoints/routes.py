@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.handlers import computed
 from fairlead.apiserver.endpoints.handlers.create import create
@@ -38,7 +39,8 @@ from fairlead.apiserver.negotiation.request_error import (
 from fairlead.apiserver.request import Response
 
 Answer = Response | Watch
-Handler = Callable[[RequestScope], Answer]
+# A handler that writes is a generator, because webhooks may suspend it.
+Handler = Callable[[RequestScope], Answer | WebhookCalls[Response]]
 
 _HANDLERS: Final[Mapping[str, Handler]] = {
     "get": get,

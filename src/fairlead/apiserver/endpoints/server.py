@@ -1,6 +1,6 @@
 """ApiServer: a request and the time go in, a response or a watch comes out.
 
-`http.app` has authenticated the user and read the body before. Then, in `_answer`:
+`http.app` has authenticated the user and read the body before. Then, in `handle`:
 
     1. parse the path               discovery documents, health, or 404 if it is no resource
     2. impersonate and authorize    403, before anyone learns whether the object exists
@@ -21,7 +21,12 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
-from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
+from fairlead.apiserver.admission.suspension import (
+    ATTEMPTS_MAX,
+    SupersededError,
+    SuspendableMethod,
+    WebhookCalls,
+)
 from fairlead.apiserver.auth.authorizer import (
     AuthorizationAttributes,
     Authorize,
@@ -29,7 +34,7 @@ from fairlead.apiserver.auth.authorizer import (
     allow_all,
 )
 from fairlead.apiserver.auth.impersonation import impersonated
-from fairlead.apiserver.endpoints.collection.watch import Watches
+from fairlead.apiserver.endpoints.collection.watch import Watch, Watches
 from fairlead.apiserver.endpoints.component_status import ONE_PROCESS, Components
 from fairlead.apiserver.endpoints.definition_controller import DefinitionController
 from fairlead.apiserver.endpoints.field_manager import track
@@ -48,7 +53,7 @@ from fairlead.apiserver.endpoints.request_metrics import BY_METHOD, OTHER, Reque
 from fairlead.apiserver.endpoints.request_scope import ComputedObjects, RequestScope, ServerDeps
 from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects
 from fairlead.apiserver.endpoints.response.renderer import Renderer, TableOf
-from fairlead.apiserver.endpoints.routes import Answer, handler_for, has_wrong_scope
+from fairlead.apiserver.endpoints.routes import Answer, Handler, handler_for, has_wrong_scope
 from fairlead.apiserver.endpoints.status_reconcilers import StatusReconcilers
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import COMPONENT_STATUS, CUSTOM_RESOURCE_DEFINITION, Kind
@@ -82,7 +87,10 @@ _COMPONENTS: Final[Mapping[Kind, ComputedObjects]] = {COMPONENT_STATUS: Componen
 
 
 class ApiServer:
-    """The Kubernetes API over `store`. Not reentrant: one request after the other."""
+    """The Kubernetes API over `store`. Not reentrant: one request after the other.
+
+    Only while it waits for a webhook may a request be overtaken by others.
+    """
 
     def __init__(  # noqa: PLR0913 - the dependencies of a server
         self,
@@ -104,9 +112,7 @@ class ApiServer:
         not stored; `late` delays the server's own reconcilers.
         """
         self.counts = RequestCounts()
-        self._labels = OTHER
         self._authorize = authorize
-        self._ids = store.ids
         self._storage = store.storage
         self._documents = tuple(documents)
         registry = registry or ServedKinds()
@@ -135,29 +141,32 @@ class ApiServer:
         """The served kinds."""
         return self._deps.registry
 
-    def handle(self, request: Request, now: int) -> Answer:
-        """Answer one request at `now` (ns since 1970).
+    @SuspendableMethod
+    def handle(self, request: Request, now: int) -> WebhookCalls[Answer]:
+        """Answer one request that arrived at `now` (ns since 1970).
 
-        Raises WebhookNeeded: ask the webhook, then handle `WebhookNeeded.answered` instead. The
-        request starts over, but is given the same ids (`request.drawn`).
+        `handle.steps(...)` yields the webhooks to call; meanwhile, other requests may be handled.
         """
         self._storage.look_for_room()
         if self._definitions.waits or self._status_reconcilers.waits or self._ip_addresses.waits:
             self.reconcile(now)
-        self._ids.begin(request.drawn)
-        self._labels = BY_METHOD.get(request.method, OTHER)
+        labels = BY_METHOD.get(request.method, OTHER)
+        warnings: list[str] = []
         try:
-            answer = self._answer(request, now)
+            found = self._find_scope(request, now)
+            if isinstance(found, RequestScope):
+                warnings = found.warnings
+                handler = handler_for(found)
+                labels = labels_of(found)
+                answer = yield from _run(handler, found)
+            else:
+                answer = found
         except ApiError as refusal:
-            answer = refused(refusal, request)
-        except WebhookNeeded as needed:
-            needed.drawn = self._ids.end()
-            raise
+            answer = refused(refusal, request, tuple(warnings))
         finally:
-            self._ids.end()
             self.reconcile(now)
         status = answer.status if isinstance(answer, Response) else _WATCH_STATUS
-        self.counts.add(self._labels, status)
+        self.counts.add(labels, status)
         return answer
 
     def reconcile(self, now: int) -> None:
@@ -174,7 +183,8 @@ class ApiServer:
         user = impersonated(attributes, request.headers, self._authorize)
         self._authorize(replace(attributes, user=user))
 
-    def _answer(self, request: Request, now: int) -> Answer:
+    def _find_scope(self, request: Request, now: int) -> RequestScope | Response:
+        """The scope of an authorized request to a resource, or the answer to any other request."""
         require_timeout(request)
         # 1. parse the path
         info = request_info_of(request.path)
@@ -189,7 +199,7 @@ class ApiServer:
         if user is not request.user:
             request, attributes = replace(request, user=user), replace(attributes, user=user)
         self._authorize(attributes)
-        # 3. find the kind and its handler
+        # 3. find the kind
         kind = self._deps.registry.find(info.group, info.version, info.resource)
         if kind is None:
             return self._unserved(info)
@@ -198,15 +208,9 @@ class ApiServer:
             return NOT_FOUND
         scope = RequestScope(self._deps, request, info, kind, verb, now)
         _warn_of_deprecation(scope)
-        try:
-            handler = handler_for(scope)
-            # 4. run it
-            self._labels = labels_of(scope)
-            return handler(scope)
-        except ApiError as refusal:
-            return refused(refusal, request, tuple(scope.warnings))
+        return scope
 
-    def _document(self, request: Request, now: int) -> Answer:
+    def _document(self, request: Request, now: int) -> Response:
         """Answer a path that is no resource."""
         self.authorize(request)
         if request.path.startswith(("//", "*")):
@@ -219,10 +223,25 @@ class ApiServer:
             raise no_resource()
         return NOT_FOUND
 
-    def _unserved(self, info: RequestInfo) -> Answer:
+    def _unserved(self, info: RequestInfo) -> Response:
         if self._deps.registry.is_built_in(info.group):
             raise no_resource()
         return NOT_FOUND
+
+
+def _run(handler: Handler, scope: RequestScope) -> WebhookCalls[Answer]:
+    """The handler's answer; a write starts over when it was superseded. Raises ApiError."""
+    warnings, superseded = tuple(scope.warnings), None
+    for _ in range(ATTEMPTS_MAX):
+        answer = handler(scope)
+        if isinstance(answer, Response | Watch):
+            return answer
+        try:
+            return (yield from answer)
+        except SupersededError as refusal:
+            superseded, scope.warnings[:] = refusal, warnings
+    assert superseded is not None
+    raise superseded
 
 
 def refused(refusal: ApiError, request: Request, warnings: tuple[str, ...] = ()) -> Response:

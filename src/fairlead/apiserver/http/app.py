@@ -2,7 +2,7 @@
 
     1. authenticate   by client certificate or bearer token, before the body is read
     2. read the body  bounded in size and time
-    3. handle         `ApiServer.handle`, again after each webhook that it needs
+    3. handle         `ApiServer.handle`, suspended while a webhook is called
     4. settle         wait until what the answer tells is durable
     5. send           in chunks, compressed if long; a watch line by line
 
@@ -19,7 +19,6 @@ from urllib.parse import unquote_plus
 
 from msgspec.structs import replace
 
-from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
 from fairlead.apiserver.endpoints.audit import AUDIT_ID, audit_line, id_prefix
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import ApiServer, refused
@@ -31,7 +30,7 @@ from fairlead.apiserver.http.pretty_print import formatted_body
 from fairlead.apiserver.http.request_body import BodyTooLongError, ClientGone, read_body
 from fairlead.apiserver.http.warning_header import warning_headers
 from fairlead.apiserver.http.watch_stream import stream
-from fairlead.apiserver.http.webhook_client import ask_webhook
+from fairlead.apiserver.http.webhook_client import call_webhook
 from fairlead.apiserver.request import Request, Response, User
 
 BODY_BYTES_MAX: Final = 3 << 20  # upstream: apiserver/pkg/server/config.go:MaxRequestBodyBytes
@@ -40,7 +39,6 @@ GZIP_BYTES_MIN: Final = 128 << 10  # upstream: responsewriters/writers.go:defaul
 GZIP_LEVEL: Final = 1
 PARAMETERS_MAX: Final = 256
 _MALFORMED: Final = re.compile(";|%(?![0-9A-Fa-f]{2})")
-WEBHOOKS_MAX: Final = 4_096  # per object
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 _WITHOUT_BODY: Final = ("GET", "HEAD")
 
@@ -137,14 +135,15 @@ class ApiApp:
         return answer
 
     async def _handled(self, request: Request) -> Response | Watch:
-        """Handle a request, and again with the answer of each webhook that it needs."""
-        while len(request.webhooks) < WEBHOOKS_MAX:
-            try:
-                return self._audited(request, self._server.handle(request, self._clock()))
-            except WebhookNeeded as needed:
-                webhook_answer = await ask_webhook(needed.call)
-                request = needed.answered(request, webhook_answer)
-        raise ApiError("InternalError", 500, f"more than {WEBHOOKS_MAX} webhooks")
+        """Handle a request, calling the webhooks that it waits for."""
+        steps = self._server.handle.steps(request, self._clock())
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(await call_webhook(call))
+        except StopIteration as end:
+            answer: Response | Watch = end.value
+        return self._audited(request, answer)
 
     def _audited(self, request: Request, answer: Answer) -> Answer:
         if self._audit is not None:

@@ -12,8 +12,7 @@ from typing import Final
 import aiohttp
 
 from fairlead.api.text.text_cache import text_cache
-from fairlead.apiserver.admission.webhooks.plugin import WebhookCall
-from fairlead.apiserver.request import WebhookAnswer
+from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall
 
 ANSWER_BYTES_MAX: Final = 3 << 20
 TEXT_BYTES_MAX: Final = 2_048
@@ -33,7 +32,7 @@ _REFUSALS: Final[Mapping[int, str]] = {
 }
 
 
-async def ask_webhook(call: WebhookCall) -> WebhookAnswer:
+async def call_webhook(call: WebhookCall) -> WebhookAnswer:
     """The webhook's answer, or the error in the words of upstream's client."""
     timeout = aiohttp.ClientTimeout(total=call.timeout_s)
     headers = {"Content-Type": "application/json", "Accept": "application/json"}

@@ -1,5 +1,7 @@
 """AdmissionControl: runs the admission plugins of one store over a request.
 
+Its methods are generators, because a plugin may call webhooks (see `admission.suspension`).
+
 Mutating plugins run first. If a webhook changed the object, they run once more (reinvocation).
 Validating plugins see the object as it is about to be stored.
 
@@ -19,6 +21,7 @@ from fairlead.apiserver.admission.attributes import (
     Operation,
     ReinvocationContext,
 )
+from fairlead.apiserver.admission.suspension import SuspendableMethod, WebhookCalls
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import Storage
@@ -36,7 +39,6 @@ class AdmissionControl:
         complete: Callable[[Kind, Json], Json],
     ) -> None:
         """`plugins` run in this order."""
-        self.plugins = plugins
         self._storage = storage
         self._complete = complete
         self._validating = tuple(one for one in plugins if getattr(one, "CHECKS_ONLY", False))
@@ -58,23 +60,29 @@ class AdmissionControl:
             reinvocation = ReinvocationContext(partial(self._complete, kind))
         return AdmissionAttributes(operation, kind, obj, old, subresource, write, reinvocation)
 
-    def mutate(self, attributes: AdmissionAttributes) -> AdmissionAttributes:
+    def mutate(self, attributes: AdmissionAttributes) -> WebhookCalls[AdmissionAttributes]:
         """`attributes` with the object that the mutating plugins made. Raises ApiError."""
         reinvocation = attributes.reinvocation
         for number in range(ROUNDS_MAX):
             if reinvocation is not None:
                 reinvocation.round = number
             for plugin in self._mutating:
-                attributes = attributes.with_object(plugin.admit(attributes, self._storage))
+                obj = plugin.admit(attributes, self._storage)
+                if not isinstance(obj, dict):
+                    obj = yield from obj
+                attributes = attributes.with_object(obj)
             if reinvocation is None or not reinvocation.is_requested:
                 break
         return attributes
 
-    def validate(self, attributes: AdmissionAttributes) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> WebhookCalls[None]:
         """Run the validating plugins. Raises ApiError."""
         for plugin in self._validating:
-            plugin.admit(attributes, self._storage)
+            checked = plugin.admit(attributes, self._storage)
+            if not isinstance(checked, dict):
+                yield from checked
 
+    @SuspendableMethod
     def admit(
         self,
         operation: Operation,
@@ -84,11 +92,11 @@ class AdmissionControl:
         old: Json | None = None,
         subresource: str = "",
         write: Write = PLAIN,
-    ) -> Json:
+    ) -> WebhookCalls[Json]:
         """Run all plugins on `obj` and return the result. Raises ApiError."""
         attributes = self.attributes(
             operation, kind, obj, old=old, subresource=subresource, write=write
         )
-        attributes = self.mutate(attributes)
-        self.validate(attributes)
+        attributes = yield from self.mutate(attributes)
+        yield from self.validate(attributes)
         return attributes.obj

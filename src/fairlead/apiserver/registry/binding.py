@@ -11,6 +11,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.suspension import Suspendable, WebhookCalls
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.error import conflict, internal_error
@@ -23,6 +24,7 @@ RESOURCE: Final = "pods/binding"
 _SCHEDULED: Final = {"type": "PodScheduled", "status": "True"}
 
 
+@Suspendable
 def bind(  # noqa: PLR0913 - the parts of one request
     store: Store,
     namespace: str,
@@ -35,7 +37,7 @@ def bind(  # noqa: PLR0913 - the parts of one request
     annotations: Mapping[str, str] = NOTHING,
     dry_run: bool = False,
     write: Write = PLAIN,
-) -> Json:
+) -> WebhookCalls[Json]:
     """Assign the pod to `node`, which need not exist, and return what was stored.
 
     `labels` and `annotations` are added to the pod. A non-empty `uid` is a precondition. Raises
@@ -44,6 +46,13 @@ def bind(  # noqa: PLR0913 - the parts of one request
     """
     if not node:
         raise internal_error("target.name: Required value")
+    if store.registry.admits_bindings:
+        meta = {"name": name, "namespace": namespace, "labels": dict(labels)}
+        body: Json = {"metadata": meta, "target": {"kind": "Node", "name": node}}
+        body = yield from store.admission.admit.steps(
+            Operation.CREATE, POD, body, subresource="binding", write=write
+        )
+        labels = body["metadata"].get("labels", {})
     pod = store.get(POD, namespace, name)
     require_uid(POD, pod, uid)
     refusal = _refusal(pod, name)
@@ -54,23 +63,9 @@ def bind(  # noqa: PLR0913 - the parts of one request
         status.get("conditions", ()), (_SCHEDULED,), format_timestamp(now)
     )
     bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
-    if store.registry.admits_bindings:
-        labels = _admitted_labels(store, pod, node, labels, write)
     if labels or annotations:
         bound["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
     return bound if dry_run else store.write(POD, pod, bound)
-
-
-def _admitted_labels(
-    store: Store, pod: Json, node: str, labels: Mapping[str, str], write: Write
-) -> Mapping[str, str]:
-    """`labels` and those that admission adds to a Binding of `pod`."""
-    identity = {key: pod["metadata"][key] for key in ("name", "namespace")}
-    meta = {**identity, "labels": dict(labels)}
-    body: Json = {"metadata": meta, "target": {"kind": "Node", "name": node}}
-    body = store.admission.admit(Operation.CREATE, POD, body, subresource="binding", write=write)
-    admitted: Mapping[str, str] = body["metadata"].get("labels", {})
-    return admitted
 
 
 def _with(meta: Json, **added: Mapping[str, str]) -> Json:

@@ -12,16 +12,17 @@ upstream: client-go lists every kind in the order of its keys
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
 from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.attributes import AdmissionAttributes, AdmissionPlugin, Operation
+from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import KINDS, NAMESPACE, POD, PRIORITY_CLASS, Kind, kind_of
+from fairlead.apiserver.registry.admission_control import AdmissionControl
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys
 from fairlead.apiserver.storage.storage import Storage
@@ -41,7 +42,7 @@ def load(
     now: int,
     *,
     ids: IdSource,
-    admission: Sequence[AdmissionPlugin],
+    admission: AdmissionControl,
 ) -> list[Json]:
     """Fill `storage` with `manifests` and the system priority classes; return them in order.
 
@@ -59,8 +60,8 @@ def load(
     others = [entry for entry in loaded if entry[0] is not POD]
     storage.restore(others, newest)
     for kind, obj in others:
-        _admitted(admission, kind, obj, storage)
-    pods = [(POD, _admitted(admission, POD, obj, storage)) for kind, obj in loaded if kind is POD]
+        admission.admit(Operation.LOAD, kind, obj)
+    pods = [(POD, admission.admit(Operation.LOAD, POD, obj)) for kind, obj in loaded if kind is POD]
     storage.restore(pods, newest)
     return [obj for _, obj in (*others, *pods)]
 
@@ -131,11 +132,3 @@ def _versioned(loaded: list[Loaded], version: int) -> tuple[list[Loaded], int]:
 def _own_version(obj: Json) -> int | None:
     text = obj["metadata"].get("resourceVersion", "")
     return parse_int64(text) if text.isdecimal() else None
-
-
-def _admitted(
-    admission: Sequence[AdmissionPlugin], kind: Kind, obj: Json, storage: Storage
-) -> Json:
-    for plugin in admission:
-        obj = plugin.admit(AdmissionAttributes(Operation.LOAD, kind, obj), storage)
-    return obj

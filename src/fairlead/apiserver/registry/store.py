@@ -5,6 +5,8 @@ the strategy of its kind, validating admission, storage. Each verb is one reques
 returns. A write that changes nothing stores nothing and keeps the version. Refusals are `ApiError`.
 Returned objects are shared: callers must not mutate them.
 
+Webhooks suspend the verbs: `store.create.steps(...)` is a generator, see `admission.suspension`.
+
 Selectors, tables, server-side apply and the like belong to the endpoints, which read from a store
 and write through these verbs.
 
@@ -21,6 +23,11 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import AdmissionPlugin, Operation
 from fairlead.apiserver.admission.chain import ADMISSION
+from fairlead.apiserver.admission.suspension import (
+    SupersededError,
+    SuspendableMethod,
+    WebhookCalls,
+)
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.conversion.kind_conversion import pruned_for_storage
@@ -40,7 +47,6 @@ from fairlead.apiserver.registry.deletion import (
 from fairlead.apiserver.registry.id_source import (
     ATTEMPTS_MAX,
     IdSource,
-    ReplayedIds,
     generated_name,
 )
 from fairlead.apiserver.registry.precondition import require, require_uid
@@ -85,8 +91,7 @@ class Store:
         `storage` has a log of its own length.
         """
         self.storage = Storage(log_capacity) if storage is None else storage
-        # A caller that draws ids from the same source elsewhere passes one that can be replayed.
-        self.ids = ids if isinstance(ids, ReplayedIds) else ReplayedIds(ids)
+        self.ids = ids
         self.registry = registry
         self.admission = AdmissionControl(admission, self.storage, self.completed)
         self._unpersisted = UnpersistedDefaults()
@@ -125,6 +130,7 @@ class Store:
 
     # --- create ----------------------------------------------------------------------------
 
+    @SuspendableMethod
     def create(
         self,
         manifest: Mapping[str, Any],
@@ -132,7 +138,7 @@ class Store:
         *,
         kind: Kind | None = None,
         write: Write = PLAIN,
-    ) -> Json:
+    ) -> WebhookCalls[Json]:
         """Store a new object, of `kind` if that is known already, and return what was stored.
 
         Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
@@ -147,7 +153,7 @@ class Store:
         obj = self._named(kind, strategy, snapshot_load.located(kind, obj))
         obj = self.completed(kind, obj, is_decoded=write.is_decoded)
         if "name" not in obj.get("metadata", {}):
-            self._begin_create(strategy, obj, preparation)
+            _begin_create(strategy, obj, preparation)
             self.registry.validator.validate(kind, obj)
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
@@ -156,14 +162,14 @@ class Store:
         # 3. Managed fields, then the plugins that may change the object.
         obj = write.tracked(None, obj)
         attributes = self.admission.attributes(Operation.CREATE, kind, obj, write=write)
-        attributes = self.admission.mutate(attributes)
+        attributes = yield from self.admission.mutate(attributes)
         sent = attributes.obj
         # 4. Validate what the client and the plugins made of it.
-        self._begin_create(strategy, sent, preparation)
+        _begin_create(strategy, sent, preparation)
         self.registry.validator.validate(kind, sent)
         # 5. Set the server's fields: uid, timestamps, status, and what the strategy adds.
         existing = self.storage.find(kind, namespace, name)
-        obj = prepared_for_create(
+        new = prepared_for_create(
             kind,
             strategy,
             sent,
@@ -171,18 +177,20 @@ class Store:
             timestamp=format_timestamp(now),
             zero_status=self.registry.zero_status(kind),
         )
-        if strategy.prepare_for_create is not None:
-            obj = strategy.prepare_for_create(obj, preparation)
-        obj = with_null_lists(strategy.null_when_empty, obj)
+        version, obj = self.version, _created(strategy, new, preparation)
         # 6. Warn, run the validating plugins, and check that the name is free.
         _warn(strategy, None, obj, write)
-        self.admission.validate(attributes.with_object(obj))
+        yield from self.admission.validate(attributes.with_object(obj))
+        if self.version != version:
+            existing = self.storage.find(kind, namespace, name)
         if existing is not None:
             going = bool(existing["metadata"].get("deletionTimestamp"))
             is_generated = bool(obj["metadata"].get("generateName"))
             raise already_exists(
                 kind, namespace, name, terminating=going, is_generated=is_generated
             )
+        if self.version != version and _created(strategy, new, preparation) != obj:
+            raise SupersededError(kind, obj)  # its service IP, for example, has been given away
         # 7. Store it.
         obj = pruned_for_storage(kind, obj)
         if write.dry_run:
@@ -193,15 +201,17 @@ class Store:
 
     # --- update ----------------------------------------------------------------------------
 
+    @SuspendableMethod
     def update(
         self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN, subresource: str = ""
-    ) -> Json:
+    ) -> WebhookCalls[Json]:
         """Store `new` in place of `old`, the newest version; return what was stored.
 
         `new` is complete; its status is ignored. A resourceVersion or uid in it is a precondition.
         Raises ApiError: 409 another version or uid, 422 or 400 invalid, 403 not admitted.
         """
         strategy = self.registry.strategy(kind)
+        preparation = self._dry_run if write.dry_run else self._preparation
         # 1. Preconditions.
         _require_same_version(kind, old, new)
         # 2. Defaults and managed fields, then the plugins that may change the object.
@@ -209,24 +219,24 @@ class Store:
         attributes = self.admission.attributes(
             Operation.UPDATE, kind, new, old=old, subresource=subresource, write=write
         )
-        attributes = self.admission.mutate(attributes)
+        attributes = yield from self.admission.mutate(attributes)
         new = attributes.obj
         # 3. A deletion in progress keeps its timestamp and grace period.
         require_no_new_finalizers(kind, old, new)
         require_same_end(kind, old, new)
         # 4. Keep the server's fields, and what the strategy keeps.
-        new = prepared_for_update(kind, strategy, old, new)
-        if strategy.prepare_for_update is not None:
-            preparation = self._dry_run if write.dry_run else self._preparation
-            new = strategy.prepare_for_update(old, new, preparation)
-        new = with_null_lists(strategy.null_when_empty, new)
+        sent = prepared_for_update(kind, strategy, old, new)
+        version, new = self.version, _updated(strategy, old, sent, preparation)
         # 5. Validate, warn, and run the validating plugins.
         self.registry.validator.validate_update(kind, old, new)
         _warn(strategy, old, new, write)
-        self.admission.validate(attributes.with_object(new))
+        yield from self.admission.validate(attributes.with_object(new))
+        if self.version != version and _updated(strategy, old, sent, preparation) != new:
+            raise SupersededError(kind, new)
         # 6. Store it.
         return self.commit(kind, old, new, write=write)
 
+    @SuspendableMethod
     def update_status(
         self,
         kind: Kind,
@@ -236,7 +246,7 @@ class Store:
         *,
         write: Write = PLAIN,
         subresource: str = "status",
-    ) -> Json:
+    ) -> WebhookCalls[Json]:
         """Store the status of `new` in place of that of `old`; ignore other changes.
 
         `subresource` is the one that is written. Preconditions and refusals are those of `update`.
@@ -253,7 +263,7 @@ class Store:
         new = prepared_for_status_update(strategy, old, new)
         # 4. Validate, and run all plugins.
         self.registry.validator.validate_status_update(kind, old, new, subresource)
-        new = self.admission.admit(
+        new = yield from self.admission.admit.steps(
             Operation.UPDATE, kind, new, old=old, subresource=subresource, write=write
         )
         # 5. Store it.
@@ -263,9 +273,11 @@ class Store:
         """Store `new`, which passed all stages, in place of `old`; return what was stored.
 
         Nothing is written if the stored form would not change. An object that is being deleted and
-        was only kept by finalizers is removed with the last of them.
+        was only kept by finalizers is removed with the last of them. Raises SupersededError if
+        `old` is not the newest version any more.
         """
         strategy = self.registry.strategy(kind)
+        self._require_newest(kind, old)
         new = pruned_for_storage(kind, new)
         if write.is_same(old, new) and not self._unpersisted.has(kind, old):
             return old
@@ -280,6 +292,7 @@ class Store:
 
     # --- patch, by controllers; those of clients are made by the endpoints ------------------
 
+    @SuspendableMethod
     def patch(  # noqa: PLR0913 - the parts of one request
         self,
         kind: Kind,
@@ -290,7 +303,7 @@ class Store:
         *,
         uid: str = "",
         write: Write = PLAIN,
-    ) -> Json:
+    ) -> WebhookCalls[Json]:
         """Merge `patch` (RFC 7386) into everything but status; return what was stored.
 
         A resourceVersion in the patch and a non-empty `uid` are preconditions. Raises ApiError 404,
@@ -298,8 +311,9 @@ class Store:
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
-        return self.update(kind, old, merge_patch(old, patch), write=write)
+        return (yield from self.update.steps(kind, old, merge_patch(old, patch), write=write))
 
+    @SuspendableMethod
     def patch_status(  # noqa: PLR0913 - the parts of one request
         self,
         kind: Kind,
@@ -312,7 +326,7 @@ class Store:
         uid: str = "",
         resource_version: str = "",
         write: Write = PLAIN,
-    ) -> Json:
+    ) -> WebhookCalls[Json]:
         """Merge `fields` (RFC 7386) into status and `conditions` into status.conditions by type.
 
         A condition has type, status, reason and message; its lastTransitionTime becomes `now`
@@ -334,13 +348,15 @@ class Store:
         self.registry.validator.validate_status(kind, new, fields)
         new = write.tracked(old, self.registry.normalize(kind, old, new))
         if write.user is not None:  # plugins see only users' status writes
-            new = self.admission.admit(
+            new = yield from self.admission.admit.steps(
                 Operation.UPDATE, kind, new, old=old, subresource="status", write=write
             )
+            self._require_newest(kind, old)
         return self.storage.put(kind, new)
 
     # --- delete ----------------------------------------------------------------------------
 
+    @SuspendableMethod
     def delete(
         self,
         kind: Kind,
@@ -350,7 +366,7 @@ class Store:
         deletion: Deletion = IN_BACKGROUND,
         *,
         write: Write = PLAIN,
-    ) -> Json:
+    ) -> WebhookCalls[Json]:
         """Delete an object, at once or gracefully; return its last version so far.
 
         Raises ApiError: 404, 409 another uid or version, 403 not admitted.
@@ -359,7 +375,8 @@ class Store:
         # 1. Preconditions and admission.
         old = self.get(kind, namespace, name)
         require(kind, old, uid=deletion.uid, resource_version=deletion.resource_version)
-        self.admission.admit(Operation.DELETE, kind, old, write=write)
+        yield from self.admission.admit.steps(Operation.DELETE, kind, old, write=write)
+        self._require_newest(kind, old)
         # 2. Mark it: a finalizer for its dependents, a timestamp if the deletion is graceful.
         marked = with_garbage_finalizer(strategy, old, deletion)
         marked = marked_for_deletion(strategy, marked, now, deletion.grace_period_s)
@@ -387,8 +404,9 @@ class Store:
         Returns the objects in listing order. Listeners are not called, and watches start after it.
         Raises ApiError that names the object.
         """
-        plugins = self.admission.plugins
-        return snapshot_load.load(self.storage, manifests, now, ids=self.ids, admission=plugins)
+        return snapshot_load.load(
+            self.storage, manifests, now, ids=self.ids, admission=self.admission
+        )
 
     def put_as_is(self, manifest: Mapping[str, Any], now: int) -> Json:
         """Store an object as `load` would, in place of an existing one; return what was stored.
@@ -428,11 +446,35 @@ class Store:
                 break
         return {**obj, "metadata": {**meta, "name": name}}
 
-    def _begin_create(
-        self, strategy: ResourceStrategy, obj: Json, preparation: PreparationContext
-    ) -> None:
-        if strategy.begin_create is not None:
-            strategy.begin_create(obj, preparation)
+    def _require_newest(self, kind: Kind, old: Json) -> None:
+        """Refuse to write over another version than `old`. Raises SupersededError."""
+        meta = old["metadata"]
+        newest = self.storage.find(kind, meta.get("namespace", ""), meta["name"])
+        if newest is old:
+            return
+        if newest is None or newest["metadata"]["resourceVersion"] != meta["resourceVersion"]:
+            raise SupersededError(kind, old)
+
+
+def _begin_create(strategy: ResourceStrategy, obj: Json, preparation: PreparationContext) -> None:
+    if strategy.begin_create is not None:
+        strategy.begin_create(obj, preparation)
+
+
+def _created(strategy: ResourceStrategy, obj: Json, preparation: PreparationContext) -> Json:
+    """A new object with the fields that the strategy sets."""
+    if strategy.prepare_for_create is not None:
+        obj = strategy.prepare_for_create(obj, preparation)
+    return with_null_lists(strategy.null_when_empty, obj)
+
+
+def _updated(
+    strategy: ResourceStrategy, old: Json, new: Json, preparation: PreparationContext
+) -> Json:
+    """An updated object with the fields that the strategy sets or keeps."""
+    if strategy.prepare_for_update is not None:
+        new = strategy.prepare_for_update(old, new, preparation)
+    return with_null_lists(strategy.null_when_empty, new)
 
 
 def _require_same_version(kind: Kind, old: Json, new: Json) -> None:

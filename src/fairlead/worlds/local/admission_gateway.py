@@ -7,12 +7,17 @@ have answered. Without an event loop the webhooks are skipped. Events skip admis
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
-from fairlead.apiserver.admission.webhooks.plugin import WebhookCall, WebhookNeeded
+from fairlead.apiserver.admission.suspension import (
+    WebhookAnswer,
+    WebhookCall,
+    WebhookCalls,
+    settle,
+)
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
@@ -25,7 +30,7 @@ from fairlead.apiserver.kind import (
     find_kind,
 )
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
+from fairlead.apiserver.request import User
 from fairlead.engine.core.command import (
     Bind,
     CallExtender,
@@ -51,12 +56,11 @@ _ADMISSION_KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:
-    """A command that waits for the webhook `call`, with the answers received so far."""
+    """A command that waits for the webhook `call`; `steps` performs the rest of it."""
 
     issued: Issued
     call: WebhookCall
-    answers: Mapping[str, WebhookAnswer]
-    drawn: tuple[str, ...]
+    steps: WebhookCalls[Outcome]
 
 
 class AdmissionGateway:
@@ -71,45 +75,44 @@ class AdmissionGateway:
         self._field_managers = field_managers
         self._quotas = QuotaLedgers(store.storage)
 
-    def perform(
-        self,
-        issued: Issued,
-        detailed: Command,
-        now: Instant,
-        *,
-        answers: Mapping[str, WebhookAnswer] = NO_ANSWERS,
-        drawn: tuple[str, ...] = (),
-    ) -> Outcome | None:
+    def perform(self, issued: Issued, detailed: Command, now: Instant) -> Outcome | None:
         """Perform a command in its `detailed` form; return its outcome, None while pending."""
         user = self._user(issued) if self._has_admission_objects() else None
-        write_of = self.write_of(issued.issuer, now, user, answers)
-        if user is None:
-            return perform(self._store, detailed, now, write_of, self._quotas)
-        self._store.ids.begin(drawn)
+        steps = self._steps(issued, detailed, now, user)
         try:
-            return perform(self._store, detailed, now, write_of, self._quotas)
-        except WebhookNeeded as needed:
-            if not self.calls_webhooks:
-                write_of = self.write_of(issued.issuer, now)
-                return perform(self._store, detailed, now, write_of, self._quotas)
-            given = self._store.ids.end()
-            self.pending.append(PendingCommand(issued, needed.call, answers, given))
-            return None
-        finally:
-            self._store.ids.end()
+            call = next(steps)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+        if not self.calls_webhooks:
+            return settle(self._steps(issued, detailed, now, None))
+        self.pending.append(PendingCommand(issued, call, steps))
+        return None
+
+    def resume(self, pending: PendingCommand, answer: WebhookAnswer) -> Outcome | None:
+        """Continue a command whose webhook has answered; None if it waits for another one."""
+        try:
+            call = pending.steps.send(answer)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+        self.pending.append(PendingCommand(pending.issued, call, pending.steps))
+        return None
+
+    def _steps(
+        self, issued: Issued, detailed: Command, now: Instant, user: User | None
+    ) -> WebhookCalls[Outcome]:
+        write_of = self.write_of(issued.issuer, now, user)
+        return perform.steps(self._store, detailed, now, write_of, self._quotas)
 
     def write_of(
-        self,
-        issuer: Issuer,
-        now: Instant,
-        user: User | None = None,
-        answers: Mapping[str, WebhookAnswer] = NO_ANSWERS,
+        self, issuer: Issuer, now: Instant, user: User | None = None
     ) -> Callable[[Kind, str], Write]:
         """How `issuer` writes a kind, or a subresource of it."""
 
         def write(kind: Kind, subresource: str) -> Write:
             track = self._field_managers.of(issuer.component, kind, subresource, now)
-            return Write(track=track, user=user, webhooks=answers, rights=self._rights)
+            return Write(track=track, user=user, rights=self._rights)
 
         return write
 

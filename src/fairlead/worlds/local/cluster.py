@@ -22,7 +22,6 @@ from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT
-from fairlead.apiserver.registry.id_source import ReplayedIds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.compact_storage import CompactStorage
@@ -90,7 +89,7 @@ class LocalCluster:
         the tokens of service accounts.
         """
         self.clock = clock
-        ids = ReplayedIds(RandomIds())
+        ids = RandomIds()
         self.store = Store(
             ids,
             admission=(*served_admission(ids.new_suffix), PodCountLimit(options.pods_max)),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
+from fairlead.apiserver.admission.suspension import WebhookAnswer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import DEPLOYMENT, POD
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.request import NO_ANSWERS, WebhookAnswer
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.command import (
     CallExtender,
@@ -98,16 +98,9 @@ class LocalWorld:
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
         """Continue a command whose webhook has answered; it may have to wait for another one."""
-        answers = {**pending.answers, pending.call.key: answer}
-        self._do(pending.issued, now, answers, pending.drawn)
+        self._queue_outcome(pending.issued.command, self.gateway.resume(pending, answer), now)
 
-    def _do(
-        self,
-        issued: Issued,
-        now: Instant,
-        answers: Mapping[str, WebhookAnswer] = NO_ANSWERS,
-        drawn: tuple[str, ...] = (),
-    ) -> None:
+    def _do(self, issued: Issued, now: Instant) -> None:
         command = detailed = issued.command
         if isinstance(command, PatchStatus) and command.target.kind == POD.kind:
             detailed = self._pod_status.detailed(command, issued.issuer, self.store, now)
@@ -119,7 +112,10 @@ class LocalWorld:
             return
         elif isinstance(command, CreateObject):
             detailed = CreateObject(with_generate_name(command.manifest))
-        outcome = self.gateway.perform(issued, detailed, now, answers=answers, drawn=drawn)
+        self._queue_outcome(command, self.gateway.perform(issued, detailed, now), now)
+
+    def _queue_outcome(self, command: Command, outcome: Outcome | None, now: Instant) -> None:
+        """Queue the changes that a command made, then its outcome unless it is pending."""
         self._queue_changes(now)
         if outcome is not None:
             self._pending_stimuli.append(_outcome_of(command, outcome))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
+from fairlead.apiserver.admission.suspension import settle
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
@@ -26,15 +27,14 @@ class Gate:
             self.storage.put(kind_of(obj), obj)
         return self
 
-    def admits(self, obj, operation=Operation.CREATE, **about):
-        """`obj` as it may pass."""
-        settings = {
-            key: about.pop(key) for key in ("user", "dry_run", "webhooks", "rights") if key in about
-        }
+    def admits(self, obj, operation=Operation.CREATE, call=None, **about):
+        """`obj` as it is admitted; `call` answers for webhooks."""
+        settings = {key: about.pop(key) for key in ("user", "dry_run", "rights") if key in about}
         annotate = self.notes.__setitem__
         write = Write(warn=self.warnings.append, annotate=annotate, **settings)
         attributes = AdmissionAttributes(operation, kind_of(obj), obj, write=write, **about)
-        return self.plugin.admit(attributes, self.storage)
+        admitted = self.plugin.admit(attributes, self.storage)
+        return admitted if isinstance(admitted, dict) else settle(admitted, call)
 
     def refusal(self, obj, *arguments, **about):
         """Why `obj` may not pass: the whole message."""

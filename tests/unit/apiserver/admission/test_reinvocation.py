@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from fairlead.apiserver.admission.webhooks.plugin import MutatingAdmissionWebhook, WebhookNeeded
+from fairlead.apiserver.admission.suspension import WebhookAnswer, settle
+from fairlead.apiserver.admission.webhooks.plugin import MutatingAdmissionWebhook
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.request import WebhookAnswer
 
 ALICE = authenticated("alice")
 RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["configmaps"]}
@@ -91,16 +91,14 @@ def answer(call, key):
 
 def created(store, manifest):
     """What is stored, and who was asked, in order."""
-    answers, asked, drawn = {}, [], ()
-    while True:
-        store.ids.begin(drawn)
-        try:
-            return store.create(manifest, 0, write=Write(user=ALICE, webhooks=answers)), asked
-        except WebhookNeeded as needed:
-            drawn = store.ids.end()
-            name = needed.call.url[-1]
-            asked.append(name)
-            answers = {**answers, needed.call.key: answer(needed.call, name)}
+    asked = []
+
+    def call(webhook):
+        name = webhook.url[-1]
+        asked.append(name)
+        return answer(webhook, name)
+
+    return settle(store.create.steps(manifest, 0, write=Write(user=ALICE)), call), asked
 
 
 def config_map(**meta):

@@ -7,9 +7,9 @@ import gzip
 
 import pytest
 
-from fairlead.apiserver.admission.webhooks.plugin import WebhookCall
+from fairlead.apiserver.admission.suspension import WebhookCall
 from fairlead.apiserver.http import webhook_client
-from fairlead.apiserver.http.webhook_client import ask_webhook
+from fairlead.apiserver.http.webhook_client import call_webhook
 
 
 async def _asked(answer, ca):
@@ -25,7 +25,7 @@ async def _asked(answer, ca):
     async with server:
         port = server.sockets[0].getsockname()[1]
         url = f"{'https' if ca else 'http'}://127.0.0.1:{port}/"
-        return await ask_webhook(WebhookCall("key", url, ca, 5, b"{}"))
+        return await call_webhook(WebhookCall(url, ca, 5, b"{}"))
 
 
 def asked(body, ca=""):

@@ -1,12 +1,7 @@
 """MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
 
-Nothing here does I/O. If the answer of a webhook is not known yet, the request ends with
-`WebhookNeeded`. The server calls the webhook and handles the request again from the start, with the
-answer at hand:
-
-    handle --WebhookNeeded--> HTTP call --answer--> handle --...--> done
-
-Webhooks are not called for the server's own writes.
+Nothing here does I/O: `admit` is a generator that yields the webhooks to call and is sent their
+answers (see `admission.suspension`). Webhooks are not called for the server's own writes.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go,
 plugin/webhook/generic/webhook.go, errors/statuserror.go
@@ -16,11 +11,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
-
-from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
@@ -34,6 +26,7 @@ from fairlead.apiserver.admission.match import (
     matched_kind,
     matches_selectors,
 )
+from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall, WebhookCalls
 from fairlead.apiserver.admission.webhooks.review import admission_review, verified_response
 from fairlead.apiserver.conversion.kind_conversion import stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request, forbidden
@@ -44,7 +37,6 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
-from fairlead.apiserver.request import NO_ANSWERS, Request, WebhookAnswer
 from fairlead.apiserver.schema.gojson.json_text import parse_json
 from fairlead.apiserver.storage.storage import Storage
 
@@ -53,42 +45,6 @@ _HARMLESS: Final = ("None", "NoneOnDryRun")
 _IF_NEEDED: Final = "IfNeeded"
 _JSON_PATCH: Final = "JSONPatch"
 CODE_MAX: Final = 599  # beyond it there is no status line
-
-
-@dataclass(frozen=True, slots=True)
-class WebhookCall:
-    """A webhook to call: POST `body` to `url`, trusting the CA bundle `ca` (PEM) if given.
-
-    `key` identifies the answer among all that the request may need.
-    """
-
-    key: str
-    url: str
-    ca: str
-    timeout_s: int
-    body: bytes
-
-
-class WebhookNeeded(Exception):  # noqa: N818 - no error: the request waits for an answer
-    """The request cannot go on before a webhook has answered."""
-
-    def __init__(self, call: WebhookCall) -> None:
-        """`call` is the webhook to call; `drawn` are the ids that the request was given so far.
-
-        `sweep` is the progress of a deletecollection, and `is_further` whether it has reached
-        another object than at the previous webhook.
-        """
-        super().__init__(call.url)
-        self.call = call
-        self.drawn: tuple[str, ...] = ()
-        self.progress: object | None = None
-        self.is_further = False
-
-    def answered(self, request: Request, answer: WebhookAnswer) -> Request:
-        """The request to handle again, with this answer."""
-        known = NO_ANSWERS if self.is_further else request.webhooks
-        webhooks = {**known, self.call.key: answer}
-        return replace(request, webhooks=webhooks, drawn=self.drawn, progress=self.progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +76,8 @@ class _Hook:
 class MutatingAdmissionWebhook:
     """The admission plugin."""
 
-    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """The object after all webhooks. Raises ApiError, WebhookNeeded."""
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
+        """The object after all webhooks. Raises ApiError."""
         reinvocation = attributes.reinvocation
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
@@ -140,7 +96,8 @@ class MutatingAdmissionWebhook:
                 if key not in reinvocation.due:
                     continue
                 hook = _Hook(webhook, f"{key}#{reinvocation.round}", hook.kind, is_mutating=True)
-            attributes = attributes.with_object(self._invoke_and_patch(hook, attributes, storage))
+            changed = yield from self._invoke_and_patch(hook, attributes, storage)
+            attributes = attributes.with_object(changed)
             if reinvocation is not None and webhook.get("reinvocationPolicy") == _IF_NEEDED:
                 reinvocation.previously_invoked.append(key)
         if reinvocation is not None:
@@ -149,8 +106,9 @@ class MutatingAdmissionWebhook:
 
     def _invoke_and_patch(
         self, hook: _Hook, attributes: AdmissionAttributes, storage: Storage
-    ) -> Json:
-        changed = _apply_patch(hook, attributes, _invoke(hook, attributes, storage))
+    ) -> WebhookCalls[Json]:
+        response = yield from _invoke(hook, attributes, storage)
+        changed = _apply_patch(hook, attributes, response)
         reinvocation = attributes.reinvocation
         if changed is attributes.obj or reinvocation is None:
             return changed
@@ -166,22 +124,24 @@ class ValidatingAdmissionWebhook:
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses the request if any webhook denies it. Raises ApiError, WebhookNeeded."""
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
+        """Refuses the request if any webhook denies it. Raises ApiError."""
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
         for webhook, key in _webhooks_of(VALIDATING_WEBHOOK_CONFIGURATION, storage):
             hook = _matching_hook(webhook, key, attributes, storage, is_mutating=False)
             if hook is not None:
-                _invoke(hook, attributes, storage)
+                yield from _invoke(hook, attributes, storage)
         return attributes.obj
 
 
-def _webhooks_of(kind: Kind, storage: Storage) -> Iterator[tuple[Json, str]]:
+def _webhooks_of(kind: Kind, storage: Storage) -> list[tuple[Json, str]]:
     """All webhooks of a kind of configuration in order, each with a unique key."""
-    for configuration in storage.items(kind):
-        for webhook in configuration.get("webhooks") or ():
-            yield webhook, f"{kind.kind}/{configuration['metadata']['name']}/{webhook['name']}"
+    return [
+        (webhook, f"{kind.kind}/{configuration['metadata']['name']}/{webhook['name']}")
+        for configuration in storage.items(kind)
+        for webhook in configuration.get("webhooks") or ()
+    ]
 
 
 def _matching_hook(
@@ -218,13 +178,13 @@ def _fails_match_conditions(
         ) from None
 
 
-def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Json:
+def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
     """The webhook's response; empty if the call failed and that is ignored. Raises ApiError."""
     write = attributes.write
     if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:
         raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
     try:
-        response = _call(hook, attributes, storage)
+        response = yield from _call(hook, attributes, storage)
     except ValueError as cause:
         if hook.ignores_failure:
             stage = "mutation" if hook.is_mutating else "validating"
@@ -240,17 +200,16 @@ def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> J
     return response
 
 
-def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Json:
-    """The webhook's response. Raises ValueError if the call failed, WebhookNeeded before it."""
+def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
+    """The webhook's response. Raises ValueError if the call failed."""
     config = hook.webhook.get("clientConfig") or {}
     versions = hook.webhook.get("admissionReviewVersions") or ()
     review, uid = admission_review(attributes, hook.kind, hook.key, versions)
     url, missing = _endpoint(config, storage)
-    answer = missing or attributes.write.webhooks.get(uid)
+    answer = missing
     if answer is None:
-        ca = _ca_bundle(config.get("caBundle", ""))
-        body = json.dumps(review).encode()
-        raise WebhookNeeded(WebhookCall(uid, url, ca, hook.timeout_s, body))
+        ca = base64.b64decode(config.get("caBundle", "")).decode("latin-1")
+        answer = yield WebhookCall(url, ca, hook.timeout_s, json.dumps(review).encode())
     if answer.failure:
         posted = "" if answer.is_reached else f'Post "{url}?timeout={hook.timeout_s}s": '
         raise ValueError(f"failed to call webhook: {posted}{answer.failure}")
@@ -270,11 +229,6 @@ def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None
         WebhookAnswer(failure=f'service "{name}" not found') if service_object is None else None
     )
     return f"https://{host}:{service.get('port', 443)}/{path}", missing
-
-
-def _ca_bundle(bundle: str) -> str:
-    """The PEM text of a CA bundle."""
-    return base64.b64decode(bundle).decode("latin-1")
 
 
 def _call_failed(hook: _Hook, reason: str) -> ApiError:

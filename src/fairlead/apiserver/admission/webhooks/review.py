@@ -62,8 +62,8 @@ def admission_review(
 ) -> tuple[Json, str]:
     """The review to send, and its uid; `versions` are the review versions the webhook accepts.
 
-    The uid is derived from `key` and the object, so it stays the same when the request is handled
-    again after the call. Raises ValueError if the webhook accepts no known version.
+    The uid is derived from `key` and the object. Raises ValueError if the webhook accepts no known
+    version.
     """
     version = next((one for one in versions or (_CURRENT,) if one in _VERSIONS), "")
     if not version:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import (
     decoded_object,
     in_request_namespace,
@@ -21,7 +22,7 @@ from fairlead.apiserver.request import Response
 _DELETION_FIELDS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-def create(scope: RequestScope) -> Response:
+def create(scope: RequestScope) -> WebhookCalls[Response]:
     """Stores the object in the body: 201."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
@@ -31,7 +32,7 @@ def create(scope: RequestScope) -> Response:
     obj = without_duplicate_owners(_without_deletion_fields(obj), scope.warnings.append)
     # 3. default, admit, validate and store
     write = write_of(scope, options)
-    stored = scope.deps.store.create(obj, scope.now, kind=scope.kind, write=write)
+    stored = yield from scope.deps.store.create.steps(obj, scope.now, kind=scope.kind, write=write)
     # 4. encode what was stored
     return scope.respond(stored, 201)
 

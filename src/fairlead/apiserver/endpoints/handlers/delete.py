@@ -5,6 +5,7 @@ upstream: apiserver/pkg/endpoints/handlers/delete.go:DeleteResource
 
 from __future__ import annotations
 
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.delete_options import (
     delete_options,
     delete_write,
@@ -17,7 +18,7 @@ from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Response
 
 
-def delete(scope: RequestScope) -> Response:
+def delete(scope: RequestScope) -> WebhookCalls[Response]:
     """Deletes the object that the path names, at once or after its grace period."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
@@ -28,7 +29,9 @@ def delete(scope: RequestScope) -> Response:
     # 3. admit and delete
     store, kind, info = scope.deps.store, scope.kind, scope.info
     write = delete_write(scope, options)
-    last = store.delete(kind, info.namespace, info.name, scope.now, options.deletion, write=write)
+    last = yield from store.delete.steps(
+        kind, info.namespace, info.name, scope.now, options.deletion, write=write
+    )
     # 4. encode the object, or a Status where it is gone and its kind does not return it
     remains = store.find(kind, info.namespace, info.name) is not None
     has_finalizers = bool(last["metadata"].get("finalizers"))

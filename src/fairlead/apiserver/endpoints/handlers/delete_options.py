@@ -92,7 +92,6 @@ def delete_write(scope: RequestScope, options: DeleteOptions) -> Write:
         user=scope.request.user,
         warn=scope.warnings.append,
         annotate=scope.request.notes.__setitem__,
-        webhooks=scope.request.webhooks,
         rights=scope.deps.identity.rights if scope.deps.identity else None,
         options=options.raw,
     )

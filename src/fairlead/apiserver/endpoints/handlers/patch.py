@@ -6,6 +6,7 @@ upstream: apiserver/pkg/endpoints/handlers/patch.go
 from __future__ import annotations
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.handlers.patcher import Patcher, patcher_of
 from fairlead.apiserver.endpoints.handlers.rest import (
@@ -24,7 +25,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
 
 
-def patch(scope: RequestScope) -> Response:
+def patch(scope: RequestScope) -> WebhookCalls[Response]:
     """Patches the object that the path names; server-side apply may create it."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
@@ -36,7 +37,7 @@ def patch(scope: RequestScope) -> Response:
     store, kind, info = scope.deps.store, scope.kind, scope.info
     old = store.find(kind, info.namespace, info.name)
     if old is None and patcher.is_apply:
-        return _create_by_apply(scope, patcher, write)
+        return (yield from _create_by_apply(scope, patcher, write))
     require_key(info.name)
     if old is None:
         raise not_found(kind, info.namespace, info.name)
@@ -45,15 +46,16 @@ def patch(scope: RequestScope) -> Response:
     new = with_canonical_resource_version(new)
     require_same_uid(kind, old, new)
     # 5. default, admit, validate and store; then encode what was stored
-    return scope.respond(store.update(kind, old, new, write=write))
+    stored = yield from store.update.steps(kind, old, new, write=write)
+    return scope.respond(stored)
 
 
-def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> Response:
+def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> WebhookCalls[Response]:
     """Creates the object that an apply patch describes: 201."""
     new = with_request_name(scope, in_request_namespace(scope, patcher.created()))
     _require_no_uid(scope.kind, new)
     new = without_resource_version(new)
-    stored = scope.deps.store.create(new, scope.now, kind=scope.kind, write=write)
+    stored = yield from scope.deps.store.create.steps(new, scope.now, kind=scope.kind, write=write)
     return scope.respond(stored, 201)
 
 

@@ -168,7 +168,6 @@ def write_of(
         user=scope.request.user,
         warn=scope.warnings.append,
         annotate=scope.request.notes.__setitem__,
-        webhooks=scope.request.webhooks,
         rights=scope.deps.identity.rights if scope.deps.identity else None,
         options=_admission_options(options),
     )

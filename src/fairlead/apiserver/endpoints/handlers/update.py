@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import (
     decoded_object,
     in_request_namespace,
@@ -27,7 +28,7 @@ from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Response
 
 
-def update(scope: RequestScope) -> Response:
+def update(scope: RequestScope) -> WebhookCalls[Response]:
     """Replaces the object that the path names, or creates it where its kind allows that."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
@@ -43,7 +44,8 @@ def update(scope: RequestScope) -> Response:
     if old is None and strategy_of(kind).allow_create_on_update:
         require_uid(kind, {"metadata": {"namespace": info.namespace, "name": info.name}}, uid)
         new = without_resource_version(new)
-        return scope.respond(store.create(new, scope.now, kind=kind, write=write), 201)
+        created = yield from store.create.steps(new, scope.now, kind=kind, write=write)
+        return scope.respond(created, 201)
     if old is None:
         raise not_found(kind, info.namespace, info.name)
     # 4. check the preconditions in the body
@@ -51,7 +53,8 @@ def update(scope: RequestScope) -> Response:
     require_uid(kind, old, uid)
     _require_resource_version(kind, new)
     # 5. default, admit, validate and store; then encode what was stored
-    return scope.respond(store.update(kind, old, new, write=write))
+    stored = yield from store.update.steps(kind, old, new, write=write)
+    return scope.respond(stored)
 
 
 def _require_resource_version(kind: Kind, obj: Json) -> None:

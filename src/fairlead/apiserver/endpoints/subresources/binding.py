@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import write_of
 from fairlead.apiserver.endpoints.request.options import write_options
 from fairlead.apiserver.endpoints.request_scope import RequestScope
@@ -22,7 +23,7 @@ from fairlead.apiserver.request import Response
 BINDING: Final = Kind("", "v1", "Binding", "bindings")
 
 
-def binding(scope: RequestScope) -> Response:
+def binding(scope: RequestScope) -> WebhookCalls[Response]:
     """Binds the pod; POST to `bindings` names it in the body alone."""
     body = posted_body(scope, BINDING)
     options = write_options(scope.request, "CreateOptions")
@@ -31,7 +32,7 @@ def binding(scope: RequestScope) -> Response:
     if meta.get("name", "") != name or not name:
         raise bad_request("name in URL does not match name in Binding object")
     _require_node(target)
-    bind(
+    yield from bind.steps(
         scope.deps.store,
         scope.info.namespace,
         name,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import write_of
 from fairlead.apiserver.endpoints.request.options import write_options
 from fairlead.apiserver.endpoints.request_scope import RequestScope
@@ -21,7 +22,7 @@ from fairlead.apiserver.request import Response
 EVICTION: Final = Kind("policy", "v1", "Eviction", "evictions")
 
 
-def eviction(scope: RequestScope) -> Response:
+def eviction(scope: RequestScope) -> WebhookCalls[Response]:
     """Evicts the pod that the path names."""
     body = posted_body(scope, EVICTION)
     options = write_options(scope.request, "CreateOptions")
@@ -32,7 +33,9 @@ def eviction(scope: RequestScope) -> Response:
     write = write_of(scope, options, subresource=scope.info.subresource)
     part, store = scope.info.subresource, scope.deps.store
     body["metadata"] = {**meta, "namespace": scope.info.namespace}
-    store.admission.admit(Operation.CREATE, scope.kind, body, subresource=part, write=write)
+    yield from store.admission.admit.steps(
+        Operation.CREATE, scope.kind, body, subresource=part, write=write
+    )
     evict(
         scope.deps.store,
         scope.info.namespace,

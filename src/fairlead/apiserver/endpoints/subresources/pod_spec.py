@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import existing_object
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.subresources.request_body import (
@@ -24,17 +25,18 @@ from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.validator import ApiValidator
 
 
-def ephemeral_containers(scope: RequestScope) -> Response:
+def ephemeral_containers(scope: RequestScope) -> WebhookCalls[Response]:
     """Returns the pod; PUT and PATCH add ephemeral containers."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))
     change = requested_update(scope, scope.kind, whole_object)
     after = change.view.get("spec", {}).get("ephemeralContainers", [])
-    return _stored(scope, change, {"ephemeralContainers": after}, check_debugging)
+    spec = {"ephemeralContainers": after}
+    return (yield from _stored(scope, change, spec, check_debugging))
 
 
-def resize(scope: RequestScope) -> Response:
+def resize(scope: RequestScope) -> WebhookCalls[Response]:
     """Returns the pod; PUT and PATCH change the resources of its containers."""
     if scope.verb == "get":
         scope.negotiate()
@@ -46,7 +48,7 @@ def resize(scope: RequestScope) -> Response:
         for field in ("containers", "initContainers")
         if field in old["spec"]
     }
-    return _stored(scope, change, resized, check_resize)
+    return (yield from _stored(scope, change, resized, check_resize))
 
 
 def _stored(
@@ -54,7 +56,7 @@ def _stored(
     change: SubresourceUpdate,
     spec: Json,
     check: Callable[[Json, Json], Causes],
-) -> Response:
+) -> WebhookCalls[Response]:
     """Stores the pod with only `spec` changed.
 
     Field ownership follows the whole view that was sent, as upstream.
@@ -67,7 +69,7 @@ def _stored(
         meta = {**new["metadata"], "managedFields": tracked["managedFields"]}
         new = {**new, "metadata": meta}
     part, write = scope.info.subresource, change.write
-    admitted = store.admission.admit(
+    admitted = yield from store.admission.admit.steps(
         Operation.UPDATE, scope.kind, new, old=old, subresource=part, write=write
     )
     if admitted is not new:  # mutating admission may have made it invalid

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.apiextensions.custom_type import ScalePaths
 from fairlead.apiserver.apiextensions.scale import scale_parts, with_replicas
 from fairlead.apiserver.endpoints.field_manager import track
@@ -34,7 +35,7 @@ SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def scale(scope: RequestScope) -> Response:
+def scale(scope: RequestScope) -> WebhookCalls[Response]:
     """Returns a Scale; PUT and PATCH change spec.replicas of the object."""
     if scope.verb == "get":
         scope.negotiate()
@@ -52,7 +53,9 @@ def scale(scope: RequestScope) -> Response:
     view_of = partial(scale_of, scope.kind, is_partial=True)
     write = replace(change.write, view=view_of, track=_unchanged)
     part = scope.info.subresource
-    stored = scope.deps.store.update(scope.kind, old, new, write=write, subresource=part)
+    stored = yield from scope.deps.store.update.steps(
+        scope.kind, old, new, write=write, subresource=part
+    )
     return scope.respond(scale_of(scope.kind, stored), kind=SCALE)
 
 

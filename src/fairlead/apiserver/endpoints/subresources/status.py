@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import existing_object, require_same_uid
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.subresources.request_body import requested_update, whole_object
 from fairlead.apiserver.request import Response
 
 
-def status(scope: RequestScope) -> Response:
+def status(scope: RequestScope) -> WebhookCalls[Response]:
     """Returns the object; PUT and PATCH change its status and some of its metadata."""
     if scope.verb == "get":
         scope.negotiate()
@@ -17,7 +18,7 @@ def status(scope: RequestScope) -> Response:
     old, view, part = change.old, change.view, scope.info.subresource
     if scope.verb == "patch":
         require_same_uid(scope.kind, old, view)
-    stored = scope.deps.store.update_status(
+    stored = yield from scope.deps.store.update_status.steps(
         scope.kind, old, view, scope.now, write=change.write, subresource=part
     )
     return scope.respond(stored)

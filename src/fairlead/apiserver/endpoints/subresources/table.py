@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.subresources.access_review import (
@@ -25,7 +26,7 @@ from fairlead.apiserver.endpoints.subresources.status import status
 from fairlead.apiserver.endpoints.subresources.token_request import token
 from fairlead.apiserver.request import Response
 
-SubresourceHandler = Callable[[RequestScope], Response | Watch]
+SubresourceHandler = Callable[[RequestScope], Response | Watch | WebhookCalls[Response]]
 
 # By subresource, or by the plural of a kind that can only be posted.
 SUBRESOURCE_HANDLERS: Final[Mapping[str, SubresourceHandler]] = {

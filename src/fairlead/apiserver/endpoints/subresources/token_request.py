@@ -11,6 +11,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.auth.authentication.service_account_token import BOUND_OBJECTS, claims_of
 from fairlead.apiserver.endpoints.handlers.rest import existing_object, write_of
 from fairlead.apiserver.endpoints.request.options import write_options
@@ -28,7 +29,7 @@ _KIND: Final = Kind("authentication.k8s.io", "v1", "TokenRequest", "tokenrequest
 _NS_PER_S: Final = 1_000_000_000
 
 
-def token(scope: RequestScope) -> Response:
+def token(scope: RequestScope) -> WebhookCalls[Response]:
     """Issues a token for the service account. Raises ApiError 400, 404, 409, 422."""
     body = posted_body(scope, _KIND)
     identity = scope.deps.identity
@@ -37,7 +38,7 @@ def token(scope: RequestScope) -> Response:
     scope.negotiate()
     account = existing_object(scope)
     _require_account(scope, object_member(body, "metadata").get("name") or "")
-    body = _admitted(scope, body)
+    body = yield from _admitted(scope, body)
     asked = {key: value for key, value in object_member(body, "spec").items() if value is not None}
     spec = {"expirationSeconds": EXPIRATION_S_DEFAULT, "boundObjectRef": None, **asked}
     spec["audiences"] = spec.get("audiences") or [identity.issuer]
@@ -59,7 +60,7 @@ def token(scope: RequestScope) -> Response:
     return scope.respond_json(answer, 201)
 
 
-def _admitted(scope: RequestScope, body: Json) -> Json:
+def _admitted(scope: RequestScope, body: Json) -> WebhookCalls[Json]:
     """The request after admission. Raises ApiError."""
     target, part = scope.info, scope.info.subresource
     meta = {**object_member(body, "metadata"), "name": target.name, "namespace": target.namespace}
@@ -67,7 +68,11 @@ def _admitted(scope: RequestScope, body: Json) -> Json:
     write = write_of(scope, options, subresource=part)
     asked = {**body, "metadata": meta}
     store = scope.deps.store
-    return store.admission.admit(Operation.CREATE, scope.kind, asked, subresource=part, write=write)
+    return (
+        yield from store.admission.admit.steps(
+            Operation.CREATE, scope.kind, asked, subresource=part, write=write
+        )
+    )
 
 
 def _require_account(scope: RequestScope, name: str) -> None:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
+from fairlead.apiserver.admission.suspension import WebhookAnswer
 from fairlead.apiserver.error import no_space
-from fairlead.apiserver.http.webhook_client import ask_webhook
-from fairlead.apiserver.request import WebhookAnswer
+from fairlead.apiserver.http.webhook_client import call_webhook
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.worlds.local.admission_gateway import PendingCommand
 from fairlead.worlds.local.clock import LocalClock
@@ -123,7 +123,7 @@ class Runner:
 
     async def _call_webhook(self, waiting: PendingCommand) -> None:
         """Call a webhook about a controller's command."""
-        self._answered.append((waiting, await ask_webhook(waiting.call)))
+        self._answered.append((waiting, await call_webhook(waiting.call)))
         self.wake()
 
     def _has_room(self) -> bool:

@@ -10,16 +10,14 @@ import pytest
 from aiohttp import web
 
 from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall
 from fairlead.apiserver.admission.webhooks.plugin import (
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
-    WebhookCall,
-    WebhookNeeded,
 )
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.http.webhook_client import ask_webhook
-from fairlead.apiserver.request import WebhookAnswer
+from fairlead.apiserver.http.webhook_client import call_webhook
 
 ALICE = authenticated("alice")
 RULE = {
@@ -51,20 +49,33 @@ def validating(gate, obj):
 
 
 def needed(found, asked, **about):
-    """The call that a request waits for."""
-    with pytest.raises(WebhookNeeded) as waiting:
-        found.admits(asked, user=ALICE, **about)
-    return waiting.value.call
+    """The only webhook call that a request causes."""
+    calls = []
+
+    def fail(call):
+        calls.append(call)
+        return WebhookAnswer(failure="not here")
+
+    with pytest.raises(ApiError):
+        found.admits(asked, user=ALICE, call=fail, **about)
+    [call] = calls
+    return call
 
 
-def answered(found, asked, response=None, *, failure="", **about):
-    """The outcome when the webhook answers, or does not."""
-    call = needed(found, asked)
-    uid = json.loads(call.body)["request"]["uid"]
-    answer = {**REVIEW, "response": {"uid": uid, **(response or {})}}
-    body = json.dumps(answer).encode()
-    said = WebhookAnswer(failure=failure) if failure else WebhookAnswer(body=body)
-    return {"user": ALICE, "webhooks": {call.key: said}, **about}
+def answered(response=None, **review):
+    """A request whose webhook answers with this response."""
+
+    def answer(call):
+        uid = json.loads(call.body)["request"]["uid"]
+        answer = {**REVIEW, **review, "response": {"uid": uid, **(response or {})}}
+        return WebhookAnswer(body=json.dumps(answer).encode())
+
+    return {"user": ALICE, "call": answer}
+
+
+def unanswered(answer):
+    """A request whose webhook does not answer with a review, but so."""
+    return {"user": ALICE, "call": lambda _: answer}
 
 
 def test_a_webhook_is_asked_about_the_request(validating, obj):
@@ -105,7 +116,7 @@ def test_what_a_webhook_allows_passes_with_its_warnings(validating, obj):
     found = validating()
     response = {"allowed": True, "warnings": ["mind the gap"]}
     asked = obj("ConfigMap")
-    assert found.admits(asked, **answered(found, asked, response)) == asked
+    assert found.admits(asked, **answered(response)) == asked
     assert found.warnings == ["mind the gap"]
 
 
@@ -119,19 +130,19 @@ def test_what_a_webhook_allows_passes_with_its_warnings(validating, obj):
 )
 def test_what_a_webhook_denies_is_refused(validating, obj, status, message):
     found, asked = validating(), obj("ConfigMap")
-    about = answered(found, asked, {"allowed": False, "status": status})
+    about = answered({"allowed": False, "status": status})
     assert found.refusal(asked, **about) == f'admission webhook "a.example.com" {message}'
 
 
 def test_a_webhook_that_fails_refuses_unless_it_may_be_ignored(validating, obj):
     asked, found = obj("ConfigMap"), validating()
     why = "dial tcp 127.0.0.1:1: connect: connection refused"
-    assert found.refusal(asked, **answered(found, asked, failure=why)) == (
+    assert found.refusal(asked, **unanswered(WebhookAnswer(failure=why))) == (
         'Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: '
         f'Post "https://127.0.0.1:1/v?timeout=2s": {why}'
     )
     found = validating(failurePolicy="Ignore")
-    assert found.admits(asked, **answered(found, asked, failure=why)) == asked
+    assert found.admits(asked, **unanswered(WebhookAnswer(failure=why))) == asked
 
 
 @pytest.mark.parametrize(
@@ -148,8 +159,7 @@ def test_a_webhook_that_fails_refuses_unless_it_may_be_ignored(validating, obj):
 )
 def test_an_answer_that_is_none_is_a_failure(validating, obj, body, why):
     found, asked = validating(), obj("ConfigMap")
-    answers = {needed(found, asked).key: WebhookAnswer(body=body)}
-    refusal = found.refusal(asked, user=ALICE, webhooks=answers)
+    refusal = found.refusal(asked, **unanswered(WebhookAnswer(body=body)))
     failed = 'Internal error occurred: failed calling webhook "a.example.com": '
     assert refusal.startswith(failed + why)
 
@@ -169,13 +179,9 @@ def test_an_answer_that_is_none_is_a_failure(validating, obj, body, why):
 )
 def test_an_answer_must_be_a_review_of_its_version(validating, obj, answer, why):
     found, asked = validating(), obj("ConfigMap")
-    call = needed(found, asked)
-    response = {"uid": json.loads(call.body)["request"]["uid"], "allowed": True, **answer}
-    named = {**REVIEW, **{key: answer[key] for key in answer if key in REVIEW}}
-    said = WebhookAnswer(body=json.dumps({**named, "response": response}).encode())
-    assert found.refusal(asked, user=ALICE, webhooks={call.key: said}).endswith(
-        f"received invalid webhook response: {why}"
-    )
+    named = {key: answer[key] for key in answer if key in REVIEW}
+    refusal = found.refusal(asked, **answered({"allowed": True, **answer}, **named))
+    assert refusal.endswith(f"received invalid webhook response: {why}")
 
 
 @pytest.mark.parametrize(
@@ -252,7 +258,7 @@ def test_a_refusal_keeps_what_the_webhook_says_about_it(validating, obj):
     found, asked = validating(), obj("ConfigMap")
     details = {"causes": [{"field": "data", "message": "no"}]}
     status = {"code": 422, "reason": "Invalid", "message": "m", "details": details}
-    about = answered(found, asked, {"allowed": False, "status": status})
+    about = answered({"allowed": False, "status": status})
     with pytest.raises(ApiError) as refused:
         found.admits(asked, **about)
     assert (refused.value.code, refused.value.reason) == (422, "Invalid")
@@ -265,7 +271,7 @@ def test_a_mutating_webhook_changes_what_it_is_asked_about(gate, obj):
     patch = [{"op": "add", "path": "/data", "value": {"a": "b"}}]
     packed = base64.b64encode(json.dumps(patch).encode()).decode()
     response = {"allowed": True, "patch": packed, "patchType": "JSONPatch"}
-    admitted = found.admits(asked, **answered(found, asked, response))
+    admitted = found.admits(asked, **answered(response))
     assert admitted == {**asked, "data": {"a": "b"}}
 
 
@@ -284,7 +290,7 @@ async def _served(handler, path):
     await site.start()
     port = runner.addresses[0][1]
     try:
-        return await ask_webhook(WebhookCall("k", f"http://127.0.0.1:{port}{path}", "", 5, b"{}"))
+        return await call_webhook(WebhookCall(f"http://127.0.0.1:{port}{path}", "", 5, b"{}"))
     finally:
         await runner.cleanup()
 
@@ -310,15 +316,15 @@ def test_a_webhook_that_answers_with_an_error_has_failed():
 
 
 def test_a_webhook_that_is_not_there_has_failed():
-    call = WebhookCall("k", "https://127.0.0.1:1/v", "", 5, b"{}")
-    assert asyncio.run(ask_webhook(call)).failure == (
+    call = WebhookCall("https://127.0.0.1:1/v", "", 5, b"{}")
+    assert asyncio.run(call_webhook(call)).failure == (
         "dial tcp 127.0.0.1:1: connect: connection refused"
     )
 
 
-def test_each_object_of_one_request_is_asked_about(validating, obj):
+def test_each_object_of_one_request_is_asked_about_under_its_own_uid(validating, obj):
     found = validating(rules=[{**RULE, "operations": ["DELETE"]}])
-    keys = {
-        needed(found, obj("ConfigMap", name), operation=Operation.DELETE).key for name in ("x", "y")
-    }
-    assert len(keys) == 2
+    calls = [
+        needed(found, obj("ConfigMap", name), operation=Operation.DELETE) for name in ("x", "y")
+    ]
+    assert len({json.loads(call.body)["request"]["uid"] for call in calls}) == 2

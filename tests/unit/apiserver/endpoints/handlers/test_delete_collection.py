@@ -6,12 +6,15 @@ import json
 
 import pytest
 
-from fairlead.apiserver.admission.webhooks.plugin import ValidatingAdmissionWebhook, WebhookNeeded
+from fairlead.apiserver.admission.suspension import WebhookAnswer, settle
+from fairlead.apiserver.admission.webhooks.plugin import ValidatingAdmissionWebhook
 from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.request import Request, WebhookAnswer
+from fairlead.apiserver.request import Request
 
+CONFIG_MAP = find_kind("ConfigMap")
 NOW = 1_767_225_600 * 10**9
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -81,15 +84,16 @@ def answer(call, refused):
     return WebhookAnswer(body=json.dumps(review).encode())
 
 
-def swept(server, *query, refused=""):
-    """The answer, and how many answers of the webhook each pass was given."""
-    request, given = Request("DELETE", CONFIG_MAPS, query), []
-    while True:
-        given.append(len(request.webhooks))
-        try:
-            return server.handle(request, NOW), given
-        except WebhookNeeded as needed:
-            request = needed.answered(request, answer(needed.call, refused))
+def swept(server, *query, refused="", meanwhile=lambda _: None):
+    """The answer, and the objects that the webhook was called for; `meanwhile` comes before it."""
+    asked = []
+
+    def call(webhook):
+        asked.append(json.loads(webhook.body)["request"]["name"])
+        meanwhile(asked[-1])
+        return answer(webhook, refused)
+
+    return settle(server.handle.steps(Request("DELETE", CONFIG_MAPS, query), NOW), call), asked
 
 
 @pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
@@ -105,8 +109,8 @@ def test_the_answer_shows_all_of_them_and_warns_of_each(server, query):
 def test_deleted_objects_are_not_looked_up_again(server, store, query):
     """Each object is looked for before its webhook and after it, however many there are."""
     store.found = 0
-    _, given = swept(server, *query)
-    assert given == [0] + 10 * [1]
+    _, asked = swept(server, *query)
+    assert asked == [f"c{at}" for at in range(10)]
     assert store.found <= 2 * 2 * 10
 
 
@@ -117,3 +121,14 @@ def test_the_first_refusal_ends_it(server):
     left = json.loads(b"".join(server.handle(Request("GET", CONFIG_MAPS), NOW).body))["items"]
     assert [item["metadata"]["name"] for item in left] == [f"c{at}" for at in range(2, 10)]
     assert response.warnings == ("c0 goes", "c1 goes", "c2 goes")
+
+
+def test_an_object_that_another_request_deletes_meanwhile_is_passed_over(server, store):
+    def delete(name):
+        if name == "c0":
+            for gone in ("c0", "c1"):
+                store.delete(CONFIG_MAP, "default", gone, NOW)
+
+    response, asked = swept(server, meanwhile=delete)
+    assert response.status == 200
+    assert asked == ["c0", *(f"c{at}" for at in range(2, 10))]

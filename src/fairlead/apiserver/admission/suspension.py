@@ -1,0 +1,131 @@
+"""How a request waits for a webhook: it is a generator that yields the call and is sent the answer.
+
+    handler --> store verb --> admission --> webhook plugin --yield WebhookCall--> who runs it
+                                             <----------send WebhookAnswer---------
+
+Nothing between the plugin and the HTTP server does I/O; other requests run while one is suspended.
+So an object may change between a request's read and its write. The write then raises
+`SupersededError`, and `retried` starts the request over with the newest object.
+
+Scheduling cycles call extenders in the same way: `engine.scheduling.extender.consultation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Concatenate, Final, Generic, ParamSpec, TypeVar
+
+from fairlead.api.json import Json
+from fairlead.apiserver.error import STALE, ApiError, conflict
+from fairlead.apiserver.kind import Kind
+
+ATTEMPTS_MAX: Final = 1_000
+
+Parameters = ParamSpec("Parameters")
+Instance = TypeVar("Instance")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookCall:
+    """A webhook to call: POST `body` to `url`, trusting the CA bundle `ca` (PEM) if given."""
+
+    url: str
+    ca: str
+    timeout_s: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookAnswer:
+    """An admission webhook's answer: `body`, or the reason why there is none.
+
+    `is_reached` means that the webhook, or a proxy before it, answered.
+    """
+
+    body: bytes = b""
+    failure: str = ""
+    is_reached: bool = False
+
+
+# Yields the webhooks to call, one at a time, receives their answers, and returns the result.
+WebhookCalls = Generator[WebhookCall, WebhookAnswer, Result]
+
+
+class SupersededError(ApiError):
+    """409: another request changed what this one had read before it waited for a webhook."""
+
+    def __init__(self, kind: Kind, obj: Json) -> None:
+        """`obj` is the object that was to be written."""
+        meta = obj["metadata"]
+        namespace, name = meta.get("namespace", ""), meta["name"]
+        stale = conflict(kind, namespace, name, STALE)
+        super().__init__(
+            stale.reason, stale.code, stale.message, kind=kind, namespace=namespace, name=name
+        )
+
+
+def settle(
+    calls: WebhookCalls[Result], call: Callable[[WebhookCall], WebhookAnswer] | None = None
+) -> Result:
+    """Run `calls` to the end with `call`, which answers at once, and return the result.
+
+    Raises RuntimeError if a webhook is to be called and `call` is None.
+    """
+    try:
+        needed = next(calls)
+        while True:
+            if call is None:
+                raise RuntimeError(f"nothing here calls webhooks: {needed.url}")
+            needed = calls.send(call(needed))
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def retried(attempt: Callable[[], WebhookCalls[Result]]) -> WebhookCalls[Result]:
+    """Run `attempt`, again whenever it is superseded. Raises ApiError.
+
+    upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate, which also admits anew
+    """
+    for _ in range(ATTEMPTS_MAX - 1):
+        try:
+            return (yield from attempt())
+        except SupersededError:
+            continue
+    return (yield from attempt())
+
+
+class Suspendable(Generic[Parameters, Result]):
+    """A function that webhooks may suspend: `steps(...)` is the generator.
+
+    A plain call runs it to the end, for callers whose writes no webhook sees.
+    """
+
+    __slots__ = ("steps",)
+
+    def __init__(self, steps: Callable[Parameters, WebhookCalls[Result]]) -> None:
+        """`steps` is the generator function; this is its decorator."""
+        self.steps = steps
+
+    def __call__(self, *arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+        """See `settle`."""
+        return settle(self.steps(*arguments, **options))
+
+
+class SuspendableMethod(Generic[Instance, Parameters, Result]):
+    """The decorator of a method that webhooks may suspend; see `Suspendable`."""
+
+    __slots__ = ("_function",)
+
+    def __init__(
+        self, function: Callable[Concatenate[Instance, Parameters], WebhookCalls[Result]]
+    ) -> None:
+        """`function` is a generator function."""
+        self._function = function
+
+    def __get__(self, instance: Instance, owner: type[Instance]) -> Suspendable[Parameters, Result]:
+        """The method of `instance`."""
+        return Suspendable(partial(self._function, instance))
