@@ -21,8 +21,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.framework.user_plugin.plugin_factory import factory_of
-from fairlead.engine.framework.user_plugin.profile_position import with_plugin
+from fairlead.engine.framework.user_plugin.plugin_factory import factory_of, with_plugin
 from fairlead.engine.scheduling.compose import Beliefs, serve
 from fairlead.engine.scheduling.cycle import Failure, Placement, schedule_one
 from fairlead.engine.scheduling.evaluation import Evaluation, evaluate

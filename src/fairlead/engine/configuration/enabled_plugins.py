@@ -14,10 +14,8 @@ from typing import Final
 from fairlead.api.text.field_problem import duplicate, invalid
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.v1 import PluginForm, PluginSetForm, PluginsForm
-from fairlead.engine.framework.plugin_order import POINTS
-from fairlead.engine.framework.point_plugins import ALL, PointPlugins
-from fairlead.engine.framework.profile import DEFAULT_PLUGINS
-from fairlead.engine.framework.upstream_points import UPSTREAM_POINTS
+from fairlead.engine.framework.plugin_order import POINTS, UPSTREAM_POINTS
+from fairlead.engine.framework.profile import ALL, DEFAULT_PLUGINS, PointPlugins
 
 WEIGHT_MAX: Final = (1 << 31) - 1
 VERSION: Final = "kubescheduler.config.k8s.io/v1"

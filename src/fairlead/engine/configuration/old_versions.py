@@ -28,8 +28,7 @@ from fairlead.engine.configuration.v1 import (
     ProfileForm,
     V1Form,
 )
-from fairlead.engine.framework.point_plugins import ALL
-from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
+from fairlead.engine.framework.profile import ALL, DEFAULT_SCHEDULER
 
 FIT: Final = "NodeResourcesFit"
 LEAST_ALLOCATED: Final = "NodeResourcesLeastAllocated"

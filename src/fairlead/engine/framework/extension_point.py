@@ -6,11 +6,16 @@ names, as in its metrics.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar, cast
 
 from fairlead.engine.framework import cluster_event, interface
+from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.preemption import policy
+
+Ask = Callable[..., Any]
+Kind = TypeVar("Kind", bound=Plugin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +80,20 @@ METHOD_NAMES: Final = tuple(method.name for method in METHODS)
 
 # Attributes that describe the plugin, in addition to its methods.
 ATTRIBUTES: Final = ("events", "locality", "normalization")
+
+
+def wrap_methods(plugin: Kind, wrap: Callable[[Method, Ask], Ask]) -> Kind:
+    """Return `plugin` with each of its methods replaced by `wrap(method, call)`.
+
+    The result implements the same Protocols as the original, so callers cannot tell the
+    difference. Plugins that are not wrapped cost nothing extra.
+    """
+    namespace: dict[str, Any] = {"name": plugin.name, "__slots__": ()}
+    for attribute in ATTRIBUTES:
+        if hasattr(plugin, attribute):
+            namespace[attribute] = getattr(plugin, attribute)
+    for method in METHODS:
+        ask = getattr(plugin, method.name, None)
+        if ask is not None:
+            namespace[method.name] = staticmethod(wrap(method, ask))
+    return cast("Kind", type(type(plugin).__name__, (), namespace)())

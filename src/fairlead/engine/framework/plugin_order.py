@@ -1,4 +1,4 @@
-"""Lineup: the plugins of a profile at each extension point, in order."""
+"""PluginOrder: the plugins of a profile at each extension point, in order."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Final
 
 from fairlead.engine.framework import interface
 from fairlead.engine.framework.interface import Plugin
-from fairlead.engine.framework.point_plugins import PointError
-from fairlead.engine.framework.profile import Profile
-from fairlead.engine.framework.upstream_points import UPSTREAM_POINTS
+from fairlead.engine.framework.profile import PointError, Profile
 
 # A plugin takes part at a point if it implements one of these Protocols.
 _FORMS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -27,9 +25,39 @@ _FORMS: Final[Mapping[str, tuple[type, ...]]] = {
     "PostBind": (interface.PostBindPlugin,),
 }
 POINTS: Final = tuple(_FORMS)
+_ALL_BUT_BINDING: Final = ("PreFilter", "Filter", "PreScore", "Score")
+
+# The extension points of kube-scheduler's own plugins. Users enable plugins at upstream's extension
+# points. Fairlead's plugin of the same name may implement others, or need fewer (NodeResourcesFit
+# has no PreFilter); upstream's configuration is still valid.
+# upstream: the interface assertions of framework/plugins/*
+UPSTREAM_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "SchedulingGates": ("PreEnqueue",),
+    "PrioritySort": ("QueueSort",),
+    "NodeUnschedulable": ("Filter",),
+    "NodeName": ("Filter",),
+    "TaintToleration": ("Filter", "PreScore", "Score"),
+    "NodeAffinity": _ALL_BUT_BINDING,
+    "NodePorts": ("PreFilter", "Filter"),
+    "NodeResourcesFit": _ALL_BUT_BINDING,
+    "VolumeRestrictions": ("PreFilter", "Filter"),
+    "NodeVolumeLimits": ("PreFilter", "Filter"),
+    "VolumeBinding": (*_ALL_BUT_BINDING, "Reserve", "PreBind"),
+    "VolumeZone": ("PreFilter", "Filter"),
+    "PodTopologySpread": _ALL_BUT_BINDING,
+    "InterPodAffinity": _ALL_BUT_BINDING,
+    "DynamicResources": (
+        "PreEnqueue", "PreFilter", "Filter", "PostFilter", "Score", "Reserve", "PreBind"
+    ),
+    "NodeDeclaredFeatures": ("PreFilter", "Filter"),
+    "DefaultPreemption": ("PreEnqueue", "PostFilter"),
+    "NodeResourcesBalancedAllocation": ("PreScore", "Score"),
+    "ImageLocality": ("Score",),
+    "DefaultBinder": ("Bind",),
+}  # fmt: skip
 
 
-class Lineup:
+class PluginOrder:
     """The built plugins of `profile`; `add` is for plugins that can only be built later."""
 
     def __init__(self, profile: Profile, plugins: Sequence[tuple[Plugin, int]]) -> None:

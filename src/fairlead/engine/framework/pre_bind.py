@@ -27,7 +27,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Preparing:
+class PodPreparation:
     """A pod that `plugin` prepares for `node`."""
 
     pod: PodInfo
@@ -41,13 +41,13 @@ class Preparing:
 class _Work:
     """One plugin's preparation; `since` is when the last of its commands succeeded."""
 
-    preparing: Preparing
+    preparing: PodPreparation
     unanswered: int
     since: Instant = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparationResult:
     """Result of a pod's preparation: `refusal` is None if the pod may be bound."""
 
     pod: PodInfo
@@ -67,7 +67,7 @@ class PreparingPods:
         """Return True if `pod` is being prepared."""
         return pod.id in self.works
 
-    def begin(self, works: list[Preparing], now: Instant) -> list[PreparationCommand]:
+    def begin(self, works: list[PodPreparation], now: Instant) -> list[PreparationCommand]:
         """Start to prepare one pod; return the commands to send, in order."""
         commands: list[PreparationCommand] = []
         for preparing in works:
@@ -88,7 +88,9 @@ class PreparingPods:
 
     # --- progress --------------------------------------------------------------------------
 
-    def answer(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> Prepared | None:
+    def answer(
+        self, outcome: CommandSucceeded | CommandFailed, now: Instant
+    ) -> PreparationResult | None:
         """Handle the outcome of a command; None unless it ends a preparation."""
         _, work = self._asked.pop(id(outcome.command), (None, None))
         if work is None:
@@ -104,7 +106,7 @@ class PreparingPods:
         """Time of the next poll; it may belong to a preparation that has ended."""
         return self._checks.next_due()
 
-    def check(self, now: Instant) -> Iterator[Prepared]:
+    def check(self, now: Instant) -> Iterator[PreparationResult]:
         """Poll every plugin that is due; return the preparations that end."""
         for work in self._checks.pop_due(now):
             if work in self.works.get(work.preparing.pod.id, ()):
@@ -112,7 +114,7 @@ class PreparingPods:
                 if ended is not None:
                     yield ended
 
-    def _check(self, work: _Work, now: Instant) -> Prepared | None:
+    def _check(self, work: _Work, now: Instant) -> PreparationResult | None:
         preparing, preparation = work.preparing, work.preparing.preparation
         if now - work.since >= preparation.timeout:
             return self._refuse(work, error(preparation.on_timeout))
@@ -129,15 +131,17 @@ class PreparingPods:
         if works:
             return None
         self.forget(pod)
-        return Prepared(pod, None)
+        return PreparationResult(pod, None)
 
     def _wait(self, work: _Work, now: Instant) -> None:
         work.since = now
         self._checks.add(now + work.preparing.preparation.interval, work)
 
-    def _refuse(self, work: _Work, status: Status) -> Prepared:
+    def _refuse(self, work: _Work, status: Status) -> PreparationResult:
         self.forget(work.preparing.pod)
-        return Prepared(work.preparing.pod, pre_bind_refusal(work.preparing.plugin.name, status))
+        return PreparationResult(
+            work.preparing.pod, pre_bind_refusal(work.preparing.plugin.name, status)
+        )
 
 
 def pre_bind_refusal(plugin: str, status: Status) -> Status:

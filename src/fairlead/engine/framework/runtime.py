@@ -29,7 +29,7 @@ from fairlead.engine.framework.interface import (
     QueueSortPlugin,
     ReservePlugin,
 )
-from fairlead.engine.framework.plugin_order import Lineup
+from fairlead.engine.framework.plugin_order import PluginOrder
 from fairlead.engine.framework.points import crashed, filter_point, score_point
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
@@ -81,17 +81,17 @@ class Framework:
         self.cluster = handle.cluster
         self.nominator = handle.nominator
         table = handle.cluster.table
-        lineup = self._lineup = Lineup(profile, plugins)
-        at = lineup.at
+        order = self._order = PluginOrder(profile, plugins)
+        at = order.at
         self.pre_enqueue = [p for p in at("PreEnqueue") if isinstance(p, PreEnqueuePlugin)]
-        queue_sort = lineup.queue_sort()
+        queue_sort = order.queue_sort()
         assert isinstance(queue_sort, QueueSortPlugin)
         self.queue_sort = queue_sort
         self.pre_filters = [p for p in at("PreFilter") if isinstance(p, PreFilterPlugin)]
         self._extensions = [p for p in self.pre_filters if isinstance(p, PreFilterExtensions)]
         self.filters = [filter_point(p, table) for p in at("Filter")]
         self.post_filters = self._post_filters()
-        self.scorers = [score_point(p, weight, table) for p, weight in lineup.scorers()]
+        self.scorers = [score_point(p, weight, table) for p, weight in order.scorers()]
         self.pre_scorers = {p.name: p for p in at("PreScore") if isinstance(p, PreScorePlugin)}
         self.reserve = [p for p in at("Reserve") if isinstance(p, ReservePlugin)]
         self.permit = [p for p in at("Permit") if isinstance(p, PermitPlugin)]
@@ -102,12 +102,12 @@ class Framework:
 
     def add_post_filter(self, plugin: PostFilterPlugin) -> None:
         """Add a PostFilter that needs the built framework, at its place in the profile."""
-        self._lineup.add(plugin)
+        self._order.add(plugin)
         self.post_filters = self._post_filters()
         self._by_name[plugin.name] = plugin
 
     def _post_filters(self) -> list[PostFilterPlugin]:
-        return [p for p in self._lineup.at("PostFilter") if isinstance(p, PostFilterPlugin)]
+        return [p for p in self._order.at("PostFilter") if isinstance(p, PostFilterPlugin)]
 
     def weights(self) -> dict[str, int]:
         """Weight of every Score plugin, by name."""
@@ -199,7 +199,7 @@ class Framework:
         Without, because nominated pods may never arrive and affinity to them must not count.
         upstream: RunFilterPluginsWithNominatedPods
         """
-        rivals = self.nominator.rivals_on(node.name, pod)
+        rivals = self.nominator.competing_pods_on(node.name, pod)
         if rivals:
             status = self._run_filters_beside(rivals, state, pod, node)
             if status is not None:

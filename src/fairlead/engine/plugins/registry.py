@@ -15,13 +15,10 @@ import msgspec
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.default_binder import DefaultBinder
-from fairlead.engine.plugins.dynamic_resources.args import DynamicResourcesArgs
-from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
+from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources, DynamicResourcesArgs
 from fairlead.engine.plugins.image_locality import ImageLocality
-from fairlead.engine.plugins.inter_pod_affinity.args import InterPodAffinityArgs
-from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
-from fairlead.engine.plugins.node_affinity.args import NodeAffinityArgs
-from fairlead.engine.plugins.node_affinity.plugin import NodeAffinity
+from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity, InterPodAffinityArgs
+from fairlead.engine.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
 from fairlead.engine.plugins.node_name import NodeName
 from fairlead.engine.plugins.node_ports import NodePorts
 from fairlead.engine.plugins.node_resources.args import BalancedAllocationArgs, FitArgs
@@ -29,14 +26,13 @@ from fairlead.engine.plugins.node_resources.balanced_allocation import balanced_
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.node_unschedulable import NodeUnschedulable
 from fairlead.engine.plugins.node_volume_limits.plugin import NodeVolumeLimits
-from fairlead.engine.plugins.pod_topology_spread.args import PodTopologySpreadArgs
+from fairlead.engine.plugins.pod_topology_spread.constraint import PodTopologySpreadArgs
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.plugins.priority_sort import PrioritySort
 from fairlead.engine.plugins.scheduling_gates import SchedulingGates
 from fairlead.engine.plugins.taint_toleration import TaintToleration
 from fairlead.engine.plugins.unsupported import Unsupported, never
-from fairlead.engine.plugins.volume_binding.args import VolumeBindingArgs
-from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding
+from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding, VolumeBindingArgs
 from fairlead.engine.plugins.volume_restrictions import VolumeRestrictions
 from fairlead.engine.plugins.volume_zone import VolumeZone
 

@@ -26,7 +26,12 @@ from fairlead.engine.core.status import Status, error
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Preparation, Preparer
-from fairlead.engine.framework.pre_bind import Prepared, Preparing, PreparingPods, pre_bind_refusal
+from fairlead.engine.framework.pre_bind import (
+    PodPreparation,
+    PreparationResult,
+    PreparingPods,
+    pre_bind_refusal,
+)
 from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.framework.waiting_pods import Wait, WaitingPod, WaitingPods
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
@@ -125,13 +130,13 @@ class BindingCycles:
     ) -> list[Command] | BindingRefused:
         """Nominate the node and prepare if there is something to prepare; otherwise bind."""
         state, pod, node = binding.state, binding.pod, binding.node
-        works: list[Preparing] = []
+        works: list[PodPreparation] = []
         for plugin in binding.framework.pre_bind:
             answer = attempt(plugin, partial(plugin.pre_bind, state, pod, node))
             if isinstance(answer, Preparation):
                 if not isinstance(plugin, Preparer):
                     return self._undo(binding, pre_bind_refusal(plugin.name, NOT_PREPARING))
-                works.append(Preparing(pod, node, state, plugin, answer))
+                works.append(PodPreparation(pod, node, state, plugin, answer))
             elif answer is not None and not answer.is_success:
                 return self._undo(binding, pre_bind_refusal(plugin.name, answer))
         if works:
@@ -173,7 +178,7 @@ class BindingCycles:
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
 
-    def _prepared(self, prepared: Prepared) -> list[Command] | BindingRefused:
+    def _prepared(self, prepared: PreparationResult) -> list[Command] | BindingRefused:
         binding = self._by_pod[prepared.pod.id]
         if prepared.refusal is not None:
             return self._undo(binding, prepared.refusal)

@@ -18,18 +18,17 @@ import msgspec
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.extension_point import Kind
 from fairlead.engine.framework.fault import PluginFault
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.plan.plan_cache import PlanCache
-from fairlead.engine.framework.point_plugins import PointError
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.profile import PointError, Profile
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.framework.trial import Trial
 from fairlead.engine.framework.user_plugin.guard import guarded
 from fairlead.engine.framework.user_plugin.meter import Meter
-from fairlead.engine.framework.user_plugin.method_wrapper import Kind
 from fairlead.engine.framework.user_plugin.plugin_check import problem_of
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.plugins.registry import IN_TREE, Factory

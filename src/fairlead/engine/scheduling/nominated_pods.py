@@ -83,7 +83,7 @@ def judge(
     """The code of the node `name` for `pod`; None if no other pod is nominated to it."""
     node = plan.table.find(name)
     framework = plans.framework
-    if node is None or not framework.nominator.rivals_on(name, pod):
+    if node is None or not framework.nominator.competing_pods_on(name, pod):
         return None
     status = framework.run_filters_with_nominated(state, pod, node)
     return 0 if status is None else plan.code(status)
@@ -134,10 +134,10 @@ def _evaluate_all(
 
 def _kept(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> PromisedVerdicts:
     key = (pod.shape.id, pod.priority)
-    verdicts = plans.promised.pop(key, None)
+    verdicts = plans.with_nominated.pop(key, None)
     if not isinstance(verdicts, PromisedVerdicts) or verdicts.plan is not plan:
         verdicts = PromisedVerdicts(plan)
-    plans.promised[key] = verdicts
-    while len(plans.promised) > _KEPT_MAX:
-        del plans.promised[next(iter(plans.promised))]
+    plans.with_nominated[key] = verdicts
+    while len(plans.with_nominated) > _KEPT_MAX:
+        del plans.with_nominated[next(iter(plans.with_nominated))]
     return verdicts

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget
 from fairlead.api.pods.facts import is_terminal
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.state.assumed_volumes import AssumedVolumes
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import DEVICES, STORAGE, RelatedObjects
 from fairlead.engine.state.shape import ShapeTable
-from fairlead.engine.state.volumes.assumed_volumes import VolumePromises
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Cluster:
         self.table = NodeTable()
         self.shapes = ShapeTable(self.table.resources)
         self.related = RelatedObjects()
-        self.volume_promises = VolumePromises(self.related)
+        self.assumed_volumes = AssumedVolumes(self.related)
         self.devices = DeviceLedger()
         self.pods: dict[str, PodInfo] = {}
         self.changes: list[Change] = []
@@ -104,7 +104,7 @@ class Cluster:
         else:
             before = self.related.remove(gone)
             if isinstance(before, STORAGE):
-                self.volume_promises.observe_gone(before)
+                self.assumed_volumes.observe_gone(before)
                 self.changes.append(StorageChange(before, None))
             elif isinstance(before, DEVICES):
                 self.devices.observe_gone(before)
@@ -113,7 +113,7 @@ class Cluster:
     def _put_related(self, changed: ApiObject) -> None:
         before = self.related.put(changed)
         if isinstance(changed, STORAGE):
-            self.volume_promises.observe(changed)
+            self.assumed_volumes.observe(changed)
             self.changes.append(StorageChange(before, changed))
         elif isinstance(changed, DEVICES):
             self.devices.observe(changed)

@@ -1,20 +1,20 @@
 """LabelColumn: the values of one label key over all nodes, as interned ids.
 
 A requirement on the key is evaluated once per distinct value and gathered by id, instead of once
-per node. Topology domains are the same ids.
+per node. The same ids serve as topology domains (`Domains`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.engine.state.domains import Domains
-
 ABSENT: Final = -1
+Ids = npt.NDArray[np.int64]
 
 
 class LabelColumn:
@@ -52,3 +52,11 @@ class LabelColumn:
         ids = np.full(capacity, ABSENT, np.int64)
         ids[: len(self.ids)] = self.ids
         self.ids = ids
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """`ids[row]` is the row's domain, less than `size`; -1 (ABSENT) if the row is in no domain."""
+
+    ids: Ids
+    size: int

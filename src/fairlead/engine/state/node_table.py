@@ -1,4 +1,4 @@
-"""NodeTable: the nodes of the cluster as columns, and the pods on them.
+"""NodeTable: the nodes of the cluster as columns, and the pods and images on them.
 
 Every node has a row while it exists; rows of removed nodes are reused. The Python ints of
 `NodeInfo` and the NumPy columns hold the same values twice, on purpose: single rows are read as
@@ -12,6 +12,7 @@ of both.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -19,13 +20,12 @@ import numpy.typing as npt
 
 from fairlead.api.objects import Node
 from fairlead.engine.state.change_log import ChangeLog
-from fairlead.engine.state.image_table import ImageTable
 from fairlead.engine.state.label_column import LabelColumn
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import ResourceColumns
-from fairlead.engine.state.volumes.volume_use import VolumeUse
+from fairlead.engine.state.volume_use import VolumeUse
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -248,3 +248,36 @@ class NodeTable:
 def _same_domains(old: Node, new: Node) -> bool:
     """Whether pods on the node stay in the same topology domains."""
     return old.metadata.labels == new.metadata.labels and old.spec.taints == new.spec.taints
+
+
+class ImageTable:
+    """How many nodes have each image. `version` grows whenever an answer may have changed.
+
+    Upstream keeps one size per image name, from the first node seen with it, until no node has it
+    (pkg/scheduler/backend/cache/cache.go: addNodeImageStates, removeNodeImageStates).
+    """
+
+    def __init__(self) -> None:
+        """Start without images."""
+        self._states: dict[str, list[int]] = {}
+        self.version = 0
+
+    def add(self, sizes: Mapping[str, int]) -> None:
+        """A node with these images (name to bytes) was added. Undone by `remove`."""
+        self.version += 1
+        for name, size in sizes.items():
+            self._states.setdefault(name, [size, 0])[1] += 1
+
+    def remove(self, sizes: Mapping[str, int]) -> None:
+        """A node with these images was removed."""
+        self.version += 1
+        for name in sizes:
+            state = self._states[name]
+            state[1] -= 1
+            if not state[1]:
+                del self._states[name]
+
+    def size_and_nodes(self, name: str) -> tuple[int, int]:
+        """(bytes, number of nodes) of image `name`; (0, 0) if unknown."""
+        size, nodes = self._states.get(name, (0, 0))
+        return size, nodes

@@ -1,10 +1,9 @@
-"""PodClass: the pods that no namespace and label selector can distinguish."""
+"""PodClass: the pods that no namespace and label selector can distinguish, and their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from fairlead.engine.state.pod_locations import PodLocations
+from typing import Protocol
 
 
 class PodClass:
@@ -27,3 +26,46 @@ class PodClass:
     def __repr__(self) -> str:
         """Short, for failing tests."""
         return f"PodClass({self.namespace}, {dict(self.labels)}, {self.where.rows})"
+
+
+class Counter(Protocol):
+    """Keeps sums over rows; see `engine.state.pod_index.domain_counts`."""
+
+    def count(self, row: int, weight: int, pods: int) -> None:
+        """`pods` more (or fewer, if negative) on `row`, which changes the sum by `weight`."""
+        ...
+
+    def release(self, source: PodLocations) -> None:
+        """`source` has no pods and never will have any again."""
+        ...
+
+
+class PodLocations:
+    """`rows` maps rows to numbers of pods, never 0; `counters` are notified of every change."""
+
+    __slots__ = ("counters", "rows")
+
+    def __init__(self) -> None:
+        """Without pods and counters."""
+        self.rows: dict[int, int] = {}
+        self.counters: list[tuple[Counter, int]] = []
+
+    def ignore(self, counter: Counter) -> None:
+        """Stop notifying `counter`."""
+        self.counters = [entry for entry in self.counters if entry[0] is not counter]
+
+    def add(self, row: int) -> None:
+        """Add one pod on `row`; undone by `remove`."""
+        self.rows[row] = self.rows.get(row, 0) + 1
+        for counter, weight in self.counters:
+            counter.count(row, weight, 1)
+
+    def remove(self, row: int) -> None:
+        """Remove one pod from `row`."""
+        left = self.rows[row] - 1
+        if left:
+            self.rows[row] = left
+        else:
+            del self.rows[row]
+        for counter, weight in self.counters:
+            counter.count(row, -weight, -1)

@@ -14,8 +14,7 @@ from typing import Final
 
 from fairlead.engine.framework.extension_point import METHODS
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
-from fairlead.engine.framework.user_plugin.plugin_factory import Factory, factory_of
-from fairlead.engine.framework.user_plugin.profile_position import with_plugin
+from fairlead.engine.framework.user_plugin.plugin_factory import Factory, factory_of, with_plugin
 from fairlead.engine.plugins.registry import IN_TREE
 from fairlead.whatif.configuration.plugin_source import (
     SourceError,

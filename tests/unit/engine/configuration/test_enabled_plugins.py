@@ -8,8 +8,7 @@ import pytest
 from fairlead.engine.configuration.enabled_plugins import PluginChoice
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.v1 import PluginSetForm, PluginsForm
-from fairlead.engine.framework.point_plugins import ALL, PointPlugins
-from fairlead.engine.framework.profile import DEFAULT_PLUGINS
+from fairlead.engine.framework.profile import ALL, DEFAULT_PLUGINS, PointPlugins
 
 DEFAULTS = dict(DEFAULT_PLUGINS)
 CHOICE = PluginChoice("plugins", {"Mine": 7}.get)

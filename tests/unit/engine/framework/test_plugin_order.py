@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fairlead.engine.framework.plugin_order import POINTS, Lineup
-from fairlead.engine.framework.point_plugins import ALL, PointError, PointPlugins
-from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
-from fairlead.engine.framework.upstream_points import UPSTREAM_POINTS
+from fairlead.engine.framework.plugin_order import POINTS, UPSTREAM_POINTS, PluginOrder
+from fairlead.engine.framework.profile import (
+    ALL,
+    DEFAULT_PLUGINS,
+    PointError,
+    PointPlugins,
+    Profile,
+)
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,11 @@ class Scores:
 PLUGINS = ((Sorts(), 0), (Filters("a"), 0), (Scores("b"), 2), (Filters("c"), 0))
 
 
-def lineup(points, plugins=PLUGINS, everywhere=None):
+def plugin_order(points, plugins=PLUGINS, everywhere=None):
     named = tuple((plugin.name, weight) for plugin, weight in plugins)
-    return Lineup(Profile("s", named if everywhere is None else everywhere, points=points), plugins)
+    return PluginOrder(
+        Profile("s", named if everywhere is None else everywhere, points=points), plugins
+    )
 
 
 def filters(*enabled, disabled=()):
@@ -65,23 +71,23 @@ def filters(*enabled, disabled=()):
     ],
 )
 def test_filters_are_asked_in_the_order_of_the_profile(points, expected):
-    assert [plugin.name for plugin in lineup(points).at("Filter")] == list(expected)
+    assert [plugin.name for plugin in plugin_order(points).at("Filter")] == list(expected)
 
 
 def test_a_plugin_named_at_one_point_alone_is_asked_there_and_comes_after_the_others():
-    found = lineup(filters("b"), everywhere=(("Sorts", 0), ("a", 0), ("c", 0)))
+    found = plugin_order(filters("b"), everywhere=(("Sorts", 0), ("a", 0), ("c", 0)))
     assert [plugin.name for plugin in found.at("Filter")] == ["a", "c", "b"]
     assert found.at("Score") == []
 
 
 def test_one_point_changes_no_other():
-    found = lineup(filters(disabled=(ALL,)))
+    found = plugin_order(filters(disabled=(ALL,)))
     assert [(plugin.name, weight) for plugin, weight in found.scorers()] == [("b", 2)]
 
 
 @pytest.mark.parametrize(("given", "expected"), [(7, 7), (0, 1)])
 def test_a_weight_given_at_score_takes_precedence_and_none_means_one(given, expected):
-    found = lineup({"Score": PointPlugins((("b", given),))})
+    found = plugin_order({"Score": PointPlugins((("b", given),))})
     assert [weight for _, weight in found.scorers()] == [expected]
 
 
@@ -94,18 +100,18 @@ def test_a_weight_given_at_score_takes_precedence_and_none_means_one(given, expe
 )
 def test_a_plugin_that_cannot_be_asked_where_it_is_named_is_refused(points, problem):
     with pytest.raises(PointError, match=problem):
-        lineup(points).at(next(iter(points)))
+        plugin_order(points).at(next(iter(points)))
 
 
 @pytest.mark.parametrize("plugins", [PLUGINS[1:], (*PLUGINS, (Sorts("other"), 0))])
 def test_exactly_one_plugin_orders_the_queue(plugins):
     with pytest.raises(PointError, match=f"but got {len(plugins) // 4 * 2}"):
-        lineup({}, plugins).queue_sort()
+        plugin_order({}, plugins).queue_sort()
 
 
 def test_a_plugin_added_later_takes_its_place():
     everywhere = (("Sorts", 0), ("a", 0), ("late", 0), ("b", 2), ("c", 0))
-    found = lineup({}, everywhere=everywhere)
+    found = plugin_order({}, everywhere=everywhere)
     found.add(Filters("late"))
     assert [plugin.name for plugin in found.at("Filter")] == ["a", "late", "b", "c"]
 

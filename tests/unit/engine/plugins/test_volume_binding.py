@@ -7,7 +7,7 @@ import pytest
 from fairlead.api.objects import PersistentVolumeClaim
 from fairlead.engine.core.status import SKIP, Code, Status
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.plugins.volume_binding.args import VolumeBindingArgs
+from fairlead.engine.plugins.volume_binding.plugin import VolumeBindingArgs
 from fairlead.testing.storage_builders import (
     claiming,
     make_capacity,

@@ -1,4 +1,4 @@
-"""VolumeBinding after the choice of a node: what it promises, writes, and waits for."""
+"""VolumeBinding after the choice of a node: what it assumes, writes and waits for."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def asked(scene, *names):
     return scene.verdicts(scene.plugin("VolumeBinding"), scene.incoming("next", **claiming(*names)))
 
 
-# --- promises --------------------------------------------------------------------------------
+# --- assumptions --------------------------------------------------------------------------------
 
 
-def test_a_promised_volume_is_taken(storage):
+def test_an_assumed_volume_is_taken(storage):
     """For other claims of the next cycle; until it is taken back."""
     local = make_storage_class(provisioner="kubernetes.io/no-provisioner")
     storage.tell(local, make_volume("v"), make_claim("d"))
@@ -87,7 +87,7 @@ def test_a_promised_volume_is_taken(storage):
     assert asked(storage, "d") == {"a": "", "b": ""}
 
 
-def test_a_promised_claim_is_tied_to_its_node(storage):
+def test_an_assumed_claim_is_tied_to_its_node(storage):
     """For other pods with the claim; until it is taken back."""
     placing = Placing(storage, "c").reserve("b")
     assert asked(storage, "c") == {"a": NO_MATCH, "b": ""}
@@ -110,7 +110,7 @@ def test_an_update_that_crossed_the_decision_does_not_undo_it(storage):
     assert asked(storage, "c") == {"a": NO_MATCH, "b": ""}
 
 
-def test_a_promise_ends_with_its_object(storage):
+def test_an_assumption_ends_with_its_object(storage):
     """A claim of that name which is made afterwards is free."""
     Placing(storage, "c").reserve("b")
     storage.untell(make_claim("c"))
@@ -118,7 +118,7 @@ def test_a_promise_ends_with_its_object(storage):
     assert asked(storage, "c") == {"a": "", "b": ""}
 
 
-def test_a_promised_volume_that_comes_anew_is_free(storage):
+def test_an_assumed_volume_that_is_created_again_is_free(storage):
     """The same for volumes."""
     local = make_storage_class(provisioner="kubernetes.io/no-provisioner")
     storage.tell(local, make_volume("v"), make_claim("d"))
@@ -136,7 +136,7 @@ def test_a_volume_meant_for_the_claim_shows_the_decision_with_its_uid(storage):
     assert placing.outcome() == WAITING
 
 
-def test_a_pod_with_nothing_to_decide_promises_nothing(storage):
+def test_a_pod_with_nothing_to_decide_assumes_nothing(storage):
     """Its claims are bound."""
     storage.tell(make_claim("c", volume="v", bound=True), make_volume("v", claim="default/c"))
     assert Placing(storage, "c").reserve().pre_bind() is None
@@ -363,12 +363,12 @@ def test_a_migrated_disk_is_checked_by_the_labels_of_its_driver(storage):
     assert placing.outcome() == ""
 
 
-def test_a_promise_leaves_the_object_as_it_is(storage):
+def test_an_assumption_leaves_the_object_as_it_is(storage):
     """It says what will be beside what the API shows."""
     storage.tell(make_volume("v"))
     Placing(storage, "c").reserve()
-    related, promises = storage.cluster.related, storage.cluster.volume_promises
+    related, assumed = storage.cluster.related, storage.cluster.assumed_volumes
     volume = related.get(PersistentVolume, "v")
     assert volume.spec.claim_ref is None
-    assert promises.claim_of(volume).name == "c"
-    assert promises.node_of(related.get(PersistentVolumeClaim, "default/c")) is None
+    assert assumed.claim_of(volume).name == "c"
+    assert assumed.node_of(related.get(PersistentVolumeClaim, "default/c")) is None

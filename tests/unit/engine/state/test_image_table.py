@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.engine.state.image_table import ImageTable
+from fairlead.engine.state.node_table import ImageTable
 from fairlead.testing.builders import make_node
 
 

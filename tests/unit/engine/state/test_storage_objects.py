@@ -39,11 +39,11 @@ def test_the_log_names_what_was_decided(believer):
     position = cluster.related.storage_log.position
     volume = cluster.related.get(PersistentVolume, "v")
     claim = cluster.related.get(PersistentVolumeClaim, "default/c")
-    cluster.volume_promises.promise_volume(volume, claim)
-    cluster.volume_promises.promise_node(claim, "n")
-    cluster.volume_promises.take_back_volume("v")
-    cluster.volume_promises.take_back_node("default/c")
-    cluster.volume_promises.take_back_node("default/c")
+    cluster.assumed_volumes.assume_volume(volume, claim)
+    cluster.assumed_volumes.assume_claim(claim, "n")
+    cluster.assumed_volumes.restore_volume("v")
+    cluster.assumed_volumes.restore_claim("default/c")
+    cluster.assumed_volumes.restore_claim("default/c")
     assert cluster.related.storage_log.since(position) == [
         (PersistentVolume, "v"),
         (PersistentVolumeClaim, "default/c"),

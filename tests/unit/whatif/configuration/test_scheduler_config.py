@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.framework.point_plugins import PointPlugins
-from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, PointPlugins, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins

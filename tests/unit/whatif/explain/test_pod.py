@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.framework.point_plugins import PointPlugins
-from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.profile import PointPlugins, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.explain.pod import explain_pod, explanation_json
 from fairlead.whatif.input.error import InputError

@@ -27,7 +27,12 @@ from fairlead.engine.core.status import Status, error
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Preparation, Preparer
-from fairlead.engine.framework.pre_bind import Prepared, Preparing, PreparingPods, pre_bind_refusal
+from fairlead.engine.framework.pre_bind import (
+    PodPreparation,
+    PreparationResult,
+    PreparingPods,
+    pre_bind_refusal,
+)
 from fairlead.engine.framework.runtime import attempt
 
 
@@ -101,7 +106,7 @@ class Preparations:
     def dispatch(self, tasks: Sequence[TaskInfo], now: Instant) -> PreparationCommands:
         """Bind `tasks` once all are prepared; if one is refused, none is bound."""
         group = DispatchGroup(tuple(task.id for task in tasks))
-        works: dict[str, list[Preparing]] = {}
+        works: dict[str, list[PodPreparation]] = {}
         for task in tasks:
             found = self._pre_bind(task)
             if isinstance(found, Status):
@@ -117,19 +122,19 @@ class Preparations:
             commands += self._preparing.begin(work, now)
         return PreparationCommands(commands)
 
-    def _pre_bind(self, task: TaskInfo) -> list[Preparing] | Status:
+    def _pre_bind(self, task: TaskInfo) -> list[PodPreparation] | Status:
         held = self._held.get(task.id)
         if held is None:
             return []
         if held.refusal is not None:
             return held.refusal
-        works: list[Preparing] = []
+        works: list[PodPreparation] = []
         for plugin in self._framework.pre_bind:
             ask = partial(plugin.pre_bind, held.state, task.info, held.node)
             answer = attempt(plugin, ask)
             if isinstance(answer, Preparation):
                 assert isinstance(plugin, Preparer), plugin.name
-                works.append(Preparing(task.info, held.node, held.state, plugin, answer))
+                works.append(PodPreparation(task.info, held.node, held.state, plugin, answer))
             elif answer is not None and not answer.is_success:
                 return pre_bind_refusal(plugin.name, answer)
         return works
@@ -151,7 +156,7 @@ class Preparations:
         """Check every preparation whose time has come."""
         return [self._prepared(prepared) for prepared in self._preparing.check(now)]
 
-    def _prepared(self, prepared: Prepared) -> PreparationCommands:
+    def _prepared(self, prepared: PreparationResult) -> PreparationCommands:
         group = self._groups[prepared.pod.id]
         if prepared.refusal is not None:
             return self._abandon(group, prepared.refusal)

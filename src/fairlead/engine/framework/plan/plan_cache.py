@@ -20,7 +20,7 @@ _PLANS_MAX: Final = 4_096  # plus shape and plugin state of each plan, some 5 KB
 class PlanCache:
     """Evicts the least recently used plans if there are too many or their columns grow too large.
 
-    `promised` caches verdicts with nominated pods, by (shape id, priority).
+    `with_nominated` caches verdicts with nominated pods, by (shape id, priority).
     """
 
     def __init__(self, framework: Framework) -> None:
@@ -28,7 +28,7 @@ class PlanCache:
         self.framework = framework
         self._shape_relevant = [p for p in framework.pre_filters if isinstance(p, ShapeRelevance)]
         self._splits: dict[tuple[str, ...], PluginSplit] = {}
-        self.promised: dict[tuple[int, int], object] = {}
+        self.with_nominated: dict[tuple[int, int], object] = {}
         self._plans: dict[int, ShapePlan] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:

@@ -55,7 +55,7 @@ class Nominator:
         """Nodes with at least one nominated pod."""
         return list(self._by_node)
 
-    def rivals_on(self, node: str, pod: PodInfo) -> list[PodInfo]:
+    def competing_pods_on(self, node: str, pod: PodInfo) -> list[PodInfo]:
         """Other pods nominated to `node` whose priority is at least that of `pod`.
 
         upstream: framework/runtime/framework.go: addGENominatedPods

@@ -16,11 +16,10 @@ from typing import Any, Final
 
 from fairlead.engine.core.reporter import PluginFailed, Reporter
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
-from fairlead.engine.framework.extension_point import Method
+from fairlead.engine.framework.extension_point import Ask, Method, wrap_methods
 from fairlead.engine.framework.fault import PluginFault, fault_in, fault_of
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.user_plugin.answer_check import CHECKS, Check
-from fairlead.engine.framework.user_plugin.method_wrapper import Ask, rewired
 from fairlead.engine.state.pod_info import PodInfo
 
 
@@ -65,7 +64,7 @@ def guarded(plugin: Plugin, reporter: Reporter) -> Plugin:
             return checked
         return _substituted(name, method, checked, instead, reporter)
 
-    return rewired(plugin, wire)
+    return wrap_methods(plugin, wire)
 
 
 def _checked(plugin: str, method: str, ask: Ask) -> Ask:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.framework.extension_point import Method
-from fairlead.engine.framework.user_plugin.method_wrapper import Ask, Kind, rewired
+from fairlead.engine.framework.extension_point import Ask, Kind, Method, wrap_methods
 
 
 class Stopwatch(Protocol):
@@ -50,7 +49,7 @@ class Meter:
 
     def measured(self, plugin: Kind) -> Kind:
         """`plugin`, wrapped so that its calls are counted."""
-        return rewired(plugin, lambda method, ask: self._timed(plugin.name, method, ask))
+        return wrap_methods(plugin, lambda method, ask: self._timed(plugin.name, method, ask))
 
     def _timed(self, plugin: str, method: Method, ask: Ask) -> Ask:
         key = (plugin, method.point)

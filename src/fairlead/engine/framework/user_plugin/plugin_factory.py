@@ -15,18 +15,22 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
 from fairlead.engine.framework.fault import describe
 from fairlead.engine.framework.interface import Plugin
+from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.runtime import Handle
 
 Factory = Callable[[Handle, Mapping[str, Any]], Plugin]
 
 _GIVEN: Final = ("handle", "args")
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`")
+QUEUE_SORT: Final = "PrioritySort"
+LAST: Final = "DefaultBinder"
 
 
 def factory_of(plugin: type) -> Factory:
@@ -101,3 +105,16 @@ def _refusal(message: str) -> str:
     if missing := _MISSING.fullmatch(problem):
         return f"{path}.{missing[1]}: is required"
     return f"{path}: {problem[0].lower()}{problem[1:].replace('`', '')}"
+
+
+def with_plugin(profile: Profile, name: str, plugin: type, weight: int) -> Profile:
+    """Return `profile` with the class `plugin` added under `name`, its scores with `weight`.
+
+    The plugin runs after the profile's own plugins, at every extension point it implements. There
+    are two exceptions: the queue has only one order, so a QueueSort plugin replaces PrioritySort;
+    and DefaultBinder binds every pod, so it stays last.
+    """
+    sorts_queue = hasattr(plugin, "sort_key")
+    others = [one for one in profile.plugins if not (sorts_queue and one[0] == QUEUE_SORT)]
+    end = next((at for at, (other, _) in enumerate(others) if other == LAST), len(others))
+    return replace(profile, plugins=(*others[:end], (name, weight), *others[end:]))

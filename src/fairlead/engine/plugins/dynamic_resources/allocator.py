@@ -3,30 +3,43 @@
 A result depends on the requests of the claims, on the devices that the node can use and on which of
 them are allocated. It is valid until a log names the node (its labels, its devices) or a class
 changes. Claims with equal requests share their results.
+
+`build_allocation` writes the chosen devices as status.allocation: results, configuration and node
+selector (allocator_stable.go: Allocate, its second half, createNodeSelector).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.api.objects import ClaimAllocation, DeviceClass, ResourceClaim
+from fairlead.api.json import Json
+from fairlead.api.objects import (
+    AllocatedDevice,
+    AllocatedDevices,
+    ClaimAllocation,
+    DeviceClass,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    ResourceClaim,
+)
 from fairlead.engine.core.status import SUCCESS, Status, error, unresolvable
 from fairlead.engine.framework.interface import Rows, Verdicts
-from fairlead.engine.plugins.dynamic_resources.allocation_result import allocation_of
 from fairlead.engine.plugins.dynamic_resources.device_request import (
     AllocationError,
-    ClaimWishes,
-    wishes_of,
+    ResolvedClaim,
+    ResolvedRequest,
+    resolve_claim,
 )
 from fairlead.engine.plugins.dynamic_resources.device_search import DeviceSearch, SearchTooLongError
 from fairlead.engine.plugins.dynamic_resources.device_selectors import DeviceSelectors
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.state.devices.device_pools import EVERYWHERE
+from fairlead.engine.state.devices.device_pools import EVERYWHERE, PoolDevice
 from fairlead.engine.state.node_info import NodeInfo
 
 NOT_ENOUGH: Final = "cannot allocate all claims"
@@ -37,6 +50,7 @@ _OPEN: Final = -1
 
 Allocations = tuple[ClaimAllocation, ...]
 _ENCODER: Final = msgspec.msgpack.Encoder()
+Taken = tuple[ResolvedRequest, PoolDevice]
 
 
 class _CachedResults:
@@ -62,11 +76,11 @@ class _CachedResults:
 class Demand:
     """Claims to allocate together; demands with equal requests share `answers`."""
 
-    __slots__ = ("answers", "wishes")
+    __slots__ = ("answers", "resolved")
 
-    def __init__(self, wishes: tuple[ClaimWishes, ...], answers: _CachedResults) -> None:
+    def __init__(self, resolved: tuple[ResolvedClaim, ...], answers: _CachedResults) -> None:
         """`answers` are the results cached for these requests."""
-        self.wishes = wishes
+        self.resolved = resolved
         self.answers = answers
 
 
@@ -88,7 +102,7 @@ class Allocator:
 
     def demand(self, claims: Sequence[ResourceClaim]) -> Demand:
         """The requests of `claims`. Raises AllocationError."""
-        wishes = tuple(wishes_of(claim, self.find_class) for claim in claims)
+        resolved = tuple(resolve_claim(claim, self.find_class) for claim in claims)
         if self._class_version != self._ledger.class_version or len(self._kinds) >= _KINDS_MAX:
             self._class_version = self._ledger.class_version
             self._kinds.clear()
@@ -96,7 +110,7 @@ class Allocator:
         answers = self._kinds.get(key)
         if answers is None:
             answers = self._kinds[key] = _CachedResults()
-        return Demand(wishes, answers)
+        return Demand(resolved, answers)
 
     # --- cached results --------------------------------------------------------------------
 
@@ -158,14 +172,111 @@ class Allocator:
 
     def _search(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
         pools = self._ledger.pools.on(node.node)
-        search = DeviceSearch(demand.wishes, pools, node.node, self._ledger, self._selectors)
+        search = DeviceSearch(demand.resolved, pools, node.node, self._ledger, self._selectors)
         try:
             taken = search.run()
         except SearchTooLongError:
             return TOO_LONG
         if taken is not None:
-            pairs = zip(demand.wishes, taken, strict=True)
+            pairs = zip(demand.resolved, taken, strict=True)
             return tuple(allocation_of(claim, devices) for claim, devices in pairs)
         if any(one.pool.flaw for one in pools):
             return INVALID_POOLS
         return unresolvable(NOT_ENOUGH, *search.left_aside)
+
+
+def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken]) -> ClaimAllocation:
+    """The allocation for the devices in `taken`. Raises AllocationError."""
+    results = tuple(
+        AllocatedDevice(
+            request=request.full_name,
+            driver=one.id[0],
+            pool=one.id[1],
+            device=one.id[2],
+            admin_access=bool(request.spec.admin_access),
+            tolerations=request.spec.tolerations,
+        )
+        for request, one in taken
+    )
+    devices = AllocatedDevices(results=results, config=tuple(_configs(claim, taken)))
+    return ClaimAllocation(devices=devices, node_selector=_node_selector([one for _, one in taken]))
+
+
+def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedRequest]:
+    """The alternative chosen for each request; the first one if the request got no devices."""
+    got = {request.parent: request for request, _ in taken}
+    return [
+        got.get(alternatives[0].parent, alternatives[0])
+        for alternatives in claim.requests
+        if alternatives
+    ]
+
+
+def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
+    """Configuration of the classes, each once, then that of the claim where it applies."""
+    chosen = _chosen(claim, taken)
+    by_class: dict[str, list[ResolvedRequest]] = {}
+    for request in chosen:
+        by_class.setdefault(request.device_class.key, []).append(request)
+    for alternatives in by_class.values():
+        names = [request.full_name for request in alternatives]
+        for config in alternatives[0].device_class.spec.config:
+            yield _config("FromClass", names, config, len(chosen))
+    for config in claim.claim.spec.devices.config:
+        names = config.get("requests", [])
+        if not names:
+            yield _config("FromClaim", [], config, len(chosen))
+        for request in chosen:
+            if request.is_meant_by(names):
+                yield _config("FromClaim", names, config, len(chosen))
+
+
+def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
+    """One entry; `requests` is empty if it applies to every request."""
+    own = {key: value for key, value in config.items() if key != "requests"}
+    named = {"requests": list(names)} if names and len(names) != requests else {}
+    return {"source": source, **named, **own}
+
+
+def _node_selector(devices: Sequence[PoolDevice]) -> NodeSelector | None:
+    """The nodes that can use all `devices`, None for every node."""
+    expressions: list[NodeSelectorRequirement] = []
+    fields: list[NodeSelectorRequirement] = []
+    for one in devices:
+        spec = one.slice.spec
+        reach = one.device if spec.per_device_node_selection else spec
+        if reach.node_name:
+            return _named(reach.node_name)
+        if reach.node_selector is not None:
+            for term in _terms(reach.node_selector):
+                _add_new(term.match_expressions, expressions)
+                _add_new(term.match_fields, fields)
+    if not expressions and not fields:
+        return None
+    term = NodeSelectorTerm(match_expressions=tuple(expressions), match_fields=tuple(fields))
+    return NodeSelector(node_selector_terms=(term,))
+
+
+def _named(node: str) -> NodeSelector:
+    name = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,))
+    return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(name,)),))
+
+
+def _terms(selector: NodeSelector) -> tuple[NodeSelectorTerm, ...]:
+    terms = selector.node_selector_terms
+    if len(terms) > 1:
+        raise AllocationError(f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms")
+    return terms
+
+
+def _add_new(
+    found: Sequence[NodeSelectorRequirement], known: list[NodeSelectorRequirement]
+) -> None:
+    for one in found:
+        if not any(_says_the_same(one, other) for other in known):
+            known.append(one)
+
+
+def _says_the_same(one: NodeSelectorRequirement, other: NodeSelectorRequirement) -> bool:
+    is_alike = one.key == other.key and one.operator == other.operator
+    return is_alike and sorted({*one.values}) == sorted({*other.values})

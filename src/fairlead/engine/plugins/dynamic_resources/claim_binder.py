@@ -33,12 +33,12 @@ class ClaimBinder:
         self,
         claims: Sequence[ResourceClaim],
         pending: Sequence[ResourceClaim],
-        promised: Sequence[ClaimAllocation],
+        assumed: Sequence[ClaimAllocation],
         pod: PodInfo,
     ) -> Writes | Status:
-        """The writes that give `claims` to `pod`; `pending` ones get the `promised` allocations."""
+        """The writes that give `claims` to `pod`; `pending` ones get the `assumed` allocations."""
         keys = (claim.key for claim in pending)
-        allocations = dict(zip(keys, promised, strict=True))
+        allocations = dict(zip(keys, assumed, strict=True))
         commands: list[PatchObject | PatchStatus] = []
         for claim in claims:
             written = self._written(claim, pod, allocations.get(claim.key))
@@ -58,7 +58,7 @@ class ClaimBinder:
         if is_reserved_for(shown, pod.pod, self._ledger):
             return ()
         consumer = ClaimConsumer(resource="pods", name=pod.pod.metadata.name, uid=pod.uid)
-        self._ledger.promise_consumer(shown, consumer)
+        self._ledger.assume_reservation(shown, consumer)
         fields: dict[str, Any] = {
             "reservedFor": [as_json(one) for one in self._ledger.consumers(shown)]
         }

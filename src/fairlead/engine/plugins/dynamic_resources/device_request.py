@@ -67,7 +67,7 @@ class ResolvedRequest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClaimWishes:
+class ResolvedClaim:
     """The requests of one claim: for each, its alternatives in order of preference."""
 
     claim: ResourceClaim
@@ -117,10 +117,11 @@ def _alternatives(request: DeviceRequest) -> Iterator[tuple[str, ExactDeviceRequ
         yield f"{request.name}/{one.name}", one
 
 
-def wishes_of(claim: ResourceClaim, find_class: FindClass) -> ClaimWishes:
+def resolve_claim(claim: ResourceClaim, find_class: FindClass) -> ResolvedClaim:
     """The resolved requests of `claim`. Raises AllocationError."""
     requests = tuple(
-        tuple(_wishes(claim, request, find_class)) for request in claim.spec.devices.requests
+        tuple(_resolve_alternatives(claim, request, find_class))
+        for request in claim.spec.devices.requests
     )
     for i, constraint in enumerate(claim.spec.devices.constraints):
         if constraint.match_attribute is None:
@@ -128,10 +129,10 @@ def wishes_of(claim: ResourceClaim, find_class: FindClass) -> ClaimWishes:
                 f"claim {claim.key}, constraint #{i}: empty constraint"
                 " (unsupported constraint type?)"
             )
-    return ClaimWishes(claim, requests)
+    return ResolvedClaim(claim, requests)
 
 
-def _wishes(
+def _resolve_alternatives(
     claim: ResourceClaim, request: DeviceRequest, find_class: FindClass
 ) -> Iterator[ResolvedRequest]:
     if request.exactly is not None:

@@ -6,7 +6,7 @@ Devices of one request are interchangeable, so combinations in ascending order s
 them is also the first of upstream's permutations.
 
 Example: a claim has requests r1 (count 2) and r2 (count 1); the candidates of both are a, b, c, and
-a constraint wants r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b and c.
+a constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b, c.
 
     r1: a          taken
     r1: a, b       rejected by the constraint; so is a, c: `a` is given back
@@ -17,21 +17,22 @@ a constraint wants r1 and r2 to have the same `numa` attribute, which is 0 for a
 Invariant: `_results`, `_taking` and the constraints contain exactly the devices on the current path
 of the search; `_take` and `_give_back` are each other's inverse.
 
-upstream: structured/internal/stable/allocator_stable.go: allocateOne, allocateDevice, isSelectable
+upstream: structured/internal/stable/allocator_stable.go: allocateOne, allocateDevice, isSelectable,
+taintPreventsAllocation, matchAttributeConstraint; resourceclaim/devicetoleration.go: ToleratesTaint
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 from typing import Final
 
-from fairlead.api.objects import Device, Node
+from fairlead.api.objects import Device, DeviceAttribute, DeviceTaint, DeviceToleration, Node
 from fairlead.engine.plugins.dynamic_resources.device_request import (
     ALL,
     DEVICES_MAX,
     AllocationError,
-    ClaimWishes,
+    ResolvedClaim,
     ResolvedRequest,
 )
 from fairlead.engine.plugins.dynamic_resources.device_selectors import (
@@ -39,7 +40,6 @@ from fairlead.engine.plugins.dynamic_resources.device_selectors import (
     DeviceSelectors,
     EvaluationError,
 )
-from fairlead.engine.plugins.dynamic_resources.device_traits import AttributeMatch, is_repelled
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.devices.device_pools import (
     DeviceId,
@@ -59,6 +59,7 @@ CONDITIONS: Final = (
 
 Taken = tuple[ResolvedRequest, PoolDevice]
 Candidate = PoolDevice | AllocationError
+_REPELLING: Final = ("NoSchedule", "NoExecute")
 
 
 class SearchTooLongError(Exception):
@@ -78,7 +79,7 @@ class DeviceSearch:
 
     def __init__(
         self,
-        claims: Sequence[ClaimWishes],
+        claims: Sequence[ResolvedClaim],
         pools: Sequence[NodePool],
         node: Node,
         ledger: DeviceLedger,
@@ -123,18 +124,18 @@ class DeviceSearch:
         necessary condition for success, so it never rejects a solvable case.
         """
         simple = [
-            wishes[0]
+            alternatives[0]
             for claim in self._claims
-            for wishes in claim.requests
-            if wishes[0].place is None
-            and wishes[0].spec.allocation_mode != ALL
-            and not wishes[0].spec.admin_access
+            for alternatives in claim.requests
+            if alternatives[0].place is None
+            and alternatives[0].spec.allocation_mode != ALL
+            and not alternatives[0].spec.admin_access
         ]
-        free = [one for wish in simple for one in self._free(wish)]
+        free = [one for request in simple for one in self._free(request)]
         if any(isinstance(one, AllocationError) for one in free):
             return False
         there = {one.id for one in free if isinstance(one, PoolDevice)}
-        return sum(wish.spec.count for wish in simple) > len(there)
+        return sum(request.spec.count for request in simple) > len(there)
 
     # --- claims and requests ---------------------------------------------------------------
 
@@ -147,27 +148,27 @@ class DeviceSearch:
         if index == len(requests):
             outcome = self._claim(at + 1)
             return _Outcome.NONE if outcome is _Outcome.TOO_MANY else outcome
-        wishes = requests[index]
-        if wishes[0].place is None:
-            return self._pick(at, index, wishes[0], 0, 0)
+        alternatives = requests[index]
+        if alternatives[0].place is None:
+            return self._pick(at, index, alternatives[0], 0, 0)
         outcomes: dict[_Outcome, None] = {}
-        for wish in wishes:
-            outcome = self._pick(at, index, wish, 0, 0)
+        for request in alternatives:
+            outcome = self._pick(at, index, request, 0, 0)
             if outcome is _Outcome.DONE:
                 return outcome
             outcomes[outcome] = None
         return _Outcome.NONE if _Outcome.NONE in outcomes else _Outcome.TOO_MANY
 
-    def _count(self, wish: ResolvedRequest) -> int:
-        is_all = wish.spec.allocation_mode == ALL
-        return len(self._all(wish)) if is_all else wish.spec.count
+    def _count(self, request: ResolvedRequest) -> int:
+        is_all = request.spec.allocation_mode == ALL
+        return len(self._all(request)) if is_all else request.spec.count
 
     # --- devices ---------------------------------------------------------------------------
 
     def _pick(
-        self, at: int, index: int, wish: ResolvedRequest, picked: int, start: int
+        self, at: int, index: int, request: ResolvedRequest, picked: int, start: int
     ) -> _Outcome:
-        """Pick the remaining devices of `wish` from candidate `start` on, then continue.
+        """Pick the remaining devices of `request` from candidate `start` on, then continue.
 
         `picked` of its devices are on the path already. Candidates before `start` were tried in
         this position, so a combination is never tried twice.
@@ -175,24 +176,24 @@ class DeviceSearch:
         self._steps += 1
         if self._steps > STEPS_MAX:
             raise SearchTooLongError
-        wanted = self._count(wish)
-        if picked == wanted and (wanted or wish.spec.allocation_mode != ALL):
+        wanted = self._count(request)
+        if picked == wanted and (wanted or request.spec.allocation_mode != ALL):
             return self._request(at, index + 1)
         if len(self._results[at]) + wanted - picked > DEVICES_MAX:
             return _Outcome.TOO_MANY
-        for position, one in self._openings(wish, wanted - picked, start):
-            if not self._take(at, wish, one):
+        for position, one in self._openings(request, wanted - picked, start):
+            if not self._take(at, request, one):
                 continue
-            outcome = self._pick(at, index, wish, picked + 1, position + 1)
+            outcome = self._pick(at, index, request, picked + 1, position + 1)
             if outcome is _Outcome.DONE:
                 return outcome
-            self._give_back(at, wish, one)
+            self._give_back(at, request, one)
             if outcome is _Outcome.TOO_MANY:
                 return outcome
         return _Outcome.NONE
 
     def _openings(
-        self, wish: ResolvedRequest, lacking: int, start: int
+        self, request: ResolvedRequest, lacking: int, start: int
     ) -> Iterator[tuple[int, PoolDevice]]:
         """The candidates from `start` on that may be picked next; none if too few are left.
 
@@ -200,8 +201,8 @@ class DeviceSearch:
         broken selector must raise its error when the search reaches it, so the candidates are not
         pruned if there is one.
         """
-        is_all = wish.spec.allocation_mode == ALL
-        candidates = self._all(wish) if is_all else self._free(wish)
+        is_all = request.spec.allocation_mode == ALL
+        candidates = self._all(request) if is_all else self._free(request)
         stop = min(start + 1, len(candidates)) if is_all else len(candidates)
         left = candidates[start:]
         if len(left) < lacking and not any(isinstance(one, AllocationError) for one in left):
@@ -212,35 +213,35 @@ class DeviceSearch:
                 raise one
             yield position, one
 
-    def _take(self, at: int, wish: ResolvedRequest, one: PoolDevice) -> bool:
+    def _take(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
         """Add the device to the path if that is allowed; undone by `_give_back`."""
-        if self._is_taken(at, wish, one) or not self._is_simple(one.device):
+        if self._is_taken(at, request, one) or not self._is_simple(one.device):
             return False
-        if is_repelled(one.device, wish.spec.tolerations):
+        if is_repelled(one.device, request.spec.tolerations):
             return False
         added: list[AttributeMatch] = []
         for constraint in self._constraints[at]:
-            if not constraint.add(wish, one):
+            if not constraint.add(request, one):
                 for other in added:
-                    other.remove(wish)
-                if wish.spec.allocation_mode == ALL:
-                    raise _unmatched(self._claims[at], wish, one)
+                    other.remove(request)
+                if request.spec.allocation_mode == ALL:
+                    raise _unmatched(self._claims[at], request, one)
                 return False
             added.append(constraint)
         self._taking.setdefault(one.id, []).append(at)
-        self._results[at].append((wish, one))
+        self._results[at].append((request, one))
         return True
 
-    def _give_back(self, at: int, wish: ResolvedRequest, one: PoolDevice) -> None:
+    def _give_back(self, at: int, request: ResolvedRequest, one: PoolDevice) -> None:
         for constraint in self._constraints[at]:
-            constraint.remove(wish)
+            constraint.remove(request)
         self._taking[one.id].remove(at)
         self._results[at].pop()
 
-    def _is_taken(self, at: int, wish: ResolvedRequest, one: PoolDevice) -> bool:
+    def _is_taken(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
         """With adminAccess a device may be in use, but not twice in the same claim."""
         taking = self._taking.get(one.id, ())
-        if wish.spec.admin_access:
+        if request.spec.admin_access:
             return at in taking
         return bool(taking) or self._ledger.is_taken(one.id)
 
@@ -253,9 +254,9 @@ class DeviceSearch:
 
     # --- candidates ------------------------------------------------------------------------
 
-    def _free(self, wish: ResolvedRequest) -> list[Candidate]:
+    def _free(self, request: ResolvedRequest) -> list[Candidate]:
         """The available devices that match, from complete and valid pools."""
-        found = self._candidates.get(wish)
+        found = self._candidates.get(request)
         if found is None:
             is_taken = self._ledger.is_taken
             devices = (
@@ -263,50 +264,50 @@ class DeviceSearch:
                 for one in self._pools
                 if one.pool.is_usable
                 for device in one.devices
-                if wish.spec.admin_access or not is_taken(device.id)
+                if request.spec.admin_access or not is_taken(device.id)
             )
-            found = self._candidates[wish] = []
+            found = self._candidates[request] = []
             for device in devices:
-                self._consider(wish, device, found)
+                self._consider(request, device, found)
         return found
 
-    def _all(self, wish: ResolvedRequest) -> list[Candidate]:
+    def _all(self, request: ResolvedRequest) -> list[Candidate]:
         """Every device that matches, in use or not; requires that all pools are complete."""
-        found = self._candidates.get(wish)
+        found = self._candidates.get(request)
         if found is None:
-            found = self._candidates[wish] = []
+            found = self._candidates[request] = []
             for one in self._pools:
-                self._check_whole(wish, one)
+                self._check_whole(request, one)
                 for device in one.devices:
-                    self._consider(wish, device, found)
+                    self._consider(request, device, found)
             broken = next((c for c in found if isinstance(c, AllocationError)), None)
             if broken is not None:
                 raise broken
         return found
 
-    def _check_whole(self, wish: ResolvedRequest, one: NodePool) -> None:
+    def _check_whole(self, request: ResolvedRequest, one: NodePool) -> None:
         if one.pool.is_usable:
             return
-        claim = next(c.claim for c in self._claims for r in c.requests if wish in r)
+        claim = next(c.claim for c in self._claims for r in c.requests if request in r)
         state = "being updated" if one.pool.is_incomplete else "invalid"
         raise AllocationError(
-            f"claim {claim.key}, request {wish.name}: asks for all devices,"
+            f"claim {claim.key}, request {request.name}: asks for all devices,"
             f" but resource pool {'/'.join(one.pool.id)} is currently {state}"
         )
 
-    def _consider(self, wish: ResolvedRequest, one: PoolDevice, found: list[Candidate]) -> None:
+    def _consider(self, request: ResolvedRequest, one: PoolDevice, found: list[Candidate]) -> None:
         """Add the device to `found` if it matches, or the error of a broken selector."""
         try:
-            if self._is_selectable(wish, one):
+            if self._is_selectable(request, one):
                 found.append(one)
         except AllocationError as cause:
             found.append(cause)
 
-    def _is_selectable(self, wish: ResolvedRequest, one: PoolDevice) -> bool:
+    def _is_selectable(self, request: ResolvedRequest, one: PoolDevice) -> bool:
         if one.device.binding_conditions:
             self.left_aside[CONDITIONS] = None
             return False
-        for selector in wish.selectors:
+        for selector in request.selectors:
             try:
                 if not self._selectors.matches(selector.expression, one):
                     return False
@@ -318,8 +319,74 @@ class DeviceSearch:
         return device_reaches(one, self._node)
 
 
-def _unmatched(claim: ClaimWishes, wish: ResolvedRequest, one: PoolDevice) -> AllocationError:
+def _unmatched(claim: ResolvedClaim, request: ResolvedRequest, one: PoolDevice) -> AllocationError:
     return AllocationError(
-        f"claim {claim.claim.key}, request {wish.name}: cannot add device {'/'.join(one.id)}"
+        f"claim {claim.claim.key}, request {request.name}: cannot add device {'/'.join(one.id)}"
         " because a claim constraint would not be satisfied"
     )
+
+
+def is_repelled(device: Device, tolerations: Iterable[DeviceToleration]) -> bool:
+    """Return True if the device has a taint that none of `tolerations` tolerates."""
+    wanted = tuple(tolerations)
+    return any(
+        taint.effect in _REPELLING and not any(_tolerates(one, taint) for one in wanted)
+        for taint in device.taints
+    )
+
+
+def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "Exists":
+            return True
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case _:
+            return False
+
+
+class AttributeMatch:
+    """All devices of the named requests (of all, if none is named) have one attribute value."""
+
+    __slots__ = ("_attribute", "_count", "_requests", "_value")
+
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        """Start without devices; `attribute` is a name with its domain."""
+        self._requests = requests
+        self._attribute = attribute
+        self._value: DeviceAttribute | None = None
+        self._count = 0
+
+    def add(self, request: ResolvedRequest, one: PoolDevice) -> bool:
+        """Add the device and return True if it satisfies the constraint. Undone by `remove`."""
+        if not self._concerns(request):
+            return True
+        value = _attribute_of(one, self._attribute)
+        if value is None or value == DeviceAttribute():
+            return False
+        if self._count and value != self._value:
+            return False
+        self._value = value
+        self._count += 1
+        return True
+
+    def remove(self, request: ResolvedRequest) -> None:
+        """Remove the last device added for `request`."""
+        if self._concerns(request):
+            self._count -= 1
+
+    def _concerns(self, request: ResolvedRequest) -> bool:
+        return not self._requests or request.is_meant_by(self._requests)
+
+
+def _attribute_of(one: PoolDevice, name: str) -> DeviceAttribute | None:
+    """The attribute's value; a driver may omit its own domain in the name."""
+    found = one.device.attributes.get(name)
+    domain, _, own_name = name.partition("/")
+    if found is None and domain == one.id[0]:
+        return one.device.attributes.get(own_name)
+    return found

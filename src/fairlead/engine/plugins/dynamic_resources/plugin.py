@@ -1,4 +1,4 @@
-"""DynamicResources: the plugin's extension points.
+"""DynamicResources: the plugin's arguments, extension points and QueueingHints.
 
 Its PostFilter runs before preemption and contributes to every message; if PreFilter was never
 reached it fails with upstream's bare "not found", and preemption is then not attempted
@@ -12,14 +12,17 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from fairlead.api.node_selector import node_selector_matches
 from fairlead.api.objects import NodeSelector, ResourceClaim
+from fairlead.api.text.field_problem import invalid
+from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
-from fairlead.engine.framework.cluster_event import ClusterEvent
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.framework.interface import (
@@ -43,10 +46,30 @@ from fairlead.engine.plugins.dynamic_resources.device_request import (
     AllocationError,
     refusal_of,
 )
-from fairlead.engine.plugins.dynamic_resources.queueing_hint import EVENTS, is_woken_by
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.related_objects import RelatedObjects
+
+
+class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The plugin's timeouts, as Go durations; accepted without effect, as allocation takes no time.
+
+    upstream: apis/config/types_pluginargs.go, validation/validation_pluginargs.go
+    """
+
+    filter_timeout: str | None = None
+    binding_timeout: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError naming the field."""
+        if _is_below("filterTimeout", self.filter_timeout, 0):
+            problem = invalid(self.filter_timeout, "must be zero or positive")
+            raise ValueError(f"filterTimeout: {problem}")
+        if _is_below("bindingTimeout", self.binding_timeout, _ONE_SECOND):
+            problem = invalid(self.binding_timeout, "must be at least 1 second")
+            raise ValueError(f"bindingTimeout: {problem}")
+
 
 NO_CLAIMS: Final = unschedulable("no new claims to deallocate")
 DEALLOCATED: Final = unschedulable("deallocation of ResourceClaim completed")
@@ -55,6 +78,21 @@ IN_USE: Final = unresolvable("resourceclaim in use")
 NOT_ON_NODE: Final = unresolvable("resourceclaim not available on the node")
 GONE: Final = "claim allocation not found for node"
 _WRITTEN: Final = seconds(1)
+_ONE_SECOND: Final = 1_000_000_000
+EVENTS: Final = frozenset(
+    {
+        EventKind.NODE_ADD,
+        EventKind.NODE_LABEL,
+        EventKind.NODE_ALLOCATABLE,
+        EventKind.RESOURCE_CLAIM_ADD,
+        EventKind.RESOURCE_CLAIM_UPDATE,
+        EventKind.POD_CLAIM_MADE,
+        EventKind.DEVICE_CLASS_ADD,
+        EventKind.DEVICE_CLASS_UPDATE,
+        EventKind.RESOURCE_SLICE_ADD,
+        EventKind.RESOURCE_SLICE_UPDATE,
+    }
+)
 
 
 class _PreFilterRan:
@@ -62,16 +100,16 @@ class _PreFilterRan:
 
 
 class _Claims:
-    """One pod's claims in one cycle; `promised` holds the allocations of the `pending` ones."""
+    """One pod's claims in one cycle; `assumed` holds the allocations of the `pending` ones."""
 
-    __slots__ = ("all", "demand", "pending", "promised", "unavailable")
+    __slots__ = ("all", "demand", "pending", "assumed", "unavailable")
 
     def __init__(self, claims: tuple[ResourceClaim, ...], pending: list[ResourceClaim]) -> None:
         self.all = claims
         self.pending = pending
         self.demand: Demand | Status | None = None
         self.unavailable: dict[int, None] = {}
-        self.promised: Allocations = ()
+        self.assumed: Allocations = ()
 
     def selectors(self) -> list[tuple[int, NodeSelector]]:
         """Node selectors of the allocated claims, by position."""
@@ -135,7 +173,7 @@ class DynamicResources:
 
     def _refusal(self, pod: PodInfo, claim: ResourceClaim) -> Status | None:
         if claim.status.allocation is None:
-            if self._ledger.is_promised(claim):
+            if self._ledger.is_assumed(claim):
                 return unresolvable(
                     f"resource claim {claim.key} is in the process of being allocated"
                 )
@@ -243,9 +281,9 @@ class DynamicResources:
         found = error(GONE) if info is None else self._allocate(claims, info)
         if isinstance(found, Status):
             return found
-        claims.promised = found
+        claims.assumed = found
         for claim, allocation in zip(claims.pending, found, strict=True):
-            self._ledger.promise(claim, allocation)
+            self._ledger.assume(claim, allocation)
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
@@ -253,18 +291,18 @@ class DynamicResources:
         claims = state.find(_Claims)
         if claims is None:
             return
-        for claim in claims.pending if claims.promised else ():
-            self._ledger.take_back(claim.key)
-        claims.promised = ()
+        for claim in claims.pending if claims.assumed else ():
+            self._ledger.revert(claim.key)
+        claims.assumed = ()
         for claim in claims.all:
-            self._ledger.take_back_consumer(claim.key, pod.uid)
+            self._ledger.revert_reservation(claim.key, pod.uid)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
         """Write allocations and reservations."""
         claims = state.find(_Claims)
         if claims is None:
             return None
-        commands = self._binder.commands(claims.all, claims.pending, claims.promised, pod)
+        commands = self._binder.commands(claims.all, claims.pending, claims.assumed, pod)
         if isinstance(commands, Status):
             return commands
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
@@ -272,3 +310,42 @@ class DynamicResources:
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Always prepared: once the writes have succeeded there is nothing to wait for."""
         return None
+
+
+def _is_below(field: str, given: str | None, least: int) -> bool:
+    try:
+        return given is not None and parse_duration(given) < least
+    except ValueError as cause:
+        raise ValueError(f"{field}: {invalid(given, str(cause))}") from None
+
+
+def is_woken_by(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
+    """Return True for changes of the pod's own claims, and of claims that release devices."""
+    match event.old, event.new:
+        case old, ResourceClaim() as claim:
+            before = old if isinstance(old, ResourceClaim) else None
+            return _is_woken_by_claim(pod, before, claim, related)
+        case _, PodInfo() as changed:
+            return changed.id == pod.id and _claims(changed, related) is not None
+        case _:
+            return True
+
+
+def _claims(pod: PodInfo, related: RelatedObjects) -> tuple[ResourceClaim, ...] | None:
+    try:
+        return claims_of(pod.pod, related)
+    except ClaimError:
+        return None
+
+
+def _is_woken_by_claim(
+    pod: PodInfo, before: ResourceClaim | None, claim: ResourceClaim, related: RelatedObjects
+) -> bool:
+    own = _claims(pod, related)
+    if own is None:
+        return False
+    if before is not None and before.status.allocation and not claim.status.allocation:
+        return True
+    if not any(one.metadata.uid == claim.metadata.uid for one in own):
+        return False
+    return before is None or before.status != claim.status

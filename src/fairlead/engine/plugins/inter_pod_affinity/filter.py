@@ -6,6 +6,10 @@ A node is rejected, in this order, if
 2. a pod in one of its domains matches a required anti-affinity term of the pod;
 3. a pod in one of its domains has a required anti-affinity term that matches the pod.
 upstream: interpodaffinity/filtering.go: Filter
+
+The result depends only on whether each domain's count is positive. Most placements do not change
+that, and if the topology key is the hostname they change it for one node only. So `CachedCodes`
+caches the results for all rows, and pods with the same terms reuse nearly all of them.
 """
 
 from __future__ import annotations
@@ -18,10 +22,12 @@ import numpy.typing as npt
 
 from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.engine.framework.interface import Rows
-from fairlead.engine.plugins.inter_pod_affinity.own_term import OwnTerms
+from fairlead.engine.plugins.inter_pod_affinity.affinity_terms import OwnTerms
+from fairlead.engine.state.label_column import ABSENT
+from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.affinity_term import PlacedTerm, TermKind
-from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts, SupposedKeyedCounts
+from fairlead.engine.state.topology_counts import KeyedCounts, SupposedKeyedCounts
 
 NAME: Final = "InterPodAffinity"
 
@@ -39,6 +45,11 @@ STATUSES: Final[tuple[Status, ...]] = (
     unschedulable("node(s) didn't match pod anti-affinity rules").by(NAME),
     unschedulable("node(s) didn't satisfy existing pods anti-affinity rules").by(NAME),
 )
+Codes = npt.NDArray[np.int32]
+
+_CACHED_MAX: Final = 32
+# From this many changed rows on, recomputing all rows is cheaper (measured).
+_RECOMPUTE_ALL_FROM: Final = 16
 
 
 class IncomingPodTerms:
@@ -168,3 +179,75 @@ def _mark(codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows,
         met = one.by_domain() > 0
         if met.any():
             np.putmask(codes, met.take(ids.take(rows)), code)
+
+
+class CachedCodes:
+    """The codes for pods whose counts are `sources`."""
+
+    def __init__(self, table: NodeTable, sources: tuple[KeyedCounts, ...]) -> None:
+        """Start without verdicts."""
+        self._table = table
+        self._sources = sources
+        self._counted = [item for source in sources for item in source.by_key.items()]
+        self._codes: Codes = np.zeros(0, np.int32)
+        self._seen: list[tuple[int, int]] = []
+        self._basis: tuple[int, int, bool] | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """False once one of the counts is no longer maintained."""
+        return not any(source.dropped for source in self._sources)
+
+    def codes(self, state: AffinityState) -> Codes:
+        """The code of every row below the table's size; the array is never changed afterwards.
+
+        `state` holds the current content of the sources.
+        """
+        table = self._table
+        basis = (table.pod_index.nodes.value, table.size, state.may_be_first())
+        rows = self._changed_rows() if basis == self._basis else None
+        if rows is None or len(rows) >= _RECOMPUTE_ALL_FROM:
+            self._codes = state.codes(np.arange(table.size))
+            self._basis = basis
+        elif rows:
+            self._codes = self._codes.copy()
+            for row in rows:
+                self._codes[row] = state.code(row)
+        self._seen = [counts.seen() for _, counts in self._counted]
+        return self._codes
+
+    def _changed_rows(self) -> dict[int, None] | None:
+        """Rows whose domains changed since the last call; None if the changes are unknown."""
+        rows: dict[int, None] = {}
+        for (key, counts), seen in zip(self._counted, self._seen, strict=True):
+            domains = counts.turned_since(seen)
+            if domains is None or len(domains) >= _RECOMPUTE_ALL_FROM:
+                return None
+            for domain in domains:
+                rows |= dict.fromkeys(self._rows_in(key, domain))
+        return rows
+
+    def _rows_in(self, key: str, domain: int) -> list[int]:
+        assert domain != ABSENT
+        ids = self._table.label_column(key).ids
+        return np.flatnonzero(ids[: self._table.size] == domain).tolist()
+
+
+class CodesCache:
+    """The most recently used `CachedCodes`."""
+
+    def __init__(self, table: NodeTable) -> None:
+        """For the nodes of `table`."""
+        self._table = table
+        self._cache: dict[tuple[object, ...], CachedCodes] = {}
+
+    def of(self, state: AffinityState, sources: tuple[KeyedCounts, ...]) -> Codes:
+        """The codes of all rows for the pod whose `state` was built from `sources`."""
+        key = (*sources, state.asker.is_first_of_its_kind)
+        cached = self._cache.pop(key, None)
+        if cached is None or not cached.is_usable:
+            cached = CachedCodes(self._table, sources)
+        self._cache[key] = cached
+        while len(self._cache) > _CACHED_MAX:
+            del self._cache[next(iter(self._cache))]
+        return cached.codes(state)

@@ -1,35 +1,77 @@
-"""InterPodAffinity: the plugin's extension points."""
+"""InterPodAffinity: the plugin's arguments, extension points and QueueingHints.
+
+As upstream, QueueingHints match namespace selectors against empty labels: a term that selects
+namespaces by label is not woken by pods in them, and waits for another event or the regular flush
+(interpodaffinity/plugin.go: isSchedulableAfterPodChange, isSchedulableAfterNodeChange).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
+from fairlead.api.objects import Node
+from fairlead.api.text.field_problem import invalid
 from fairlead.engine.core.status import SKIP, Status
-from fairlead.engine.framework.cluster_event import ClusterEvent
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Scores, Verdicts
 from fairlead.engine.framework.runtime import Handle
-from fairlead.engine.plugins.inter_pod_affinity.args import InterPodAffinityArgs
-from fairlead.engine.plugins.inter_pod_affinity.existing_term import ExistingTerms
+from fairlead.engine.plugins.inter_pod_affinity.affinity_terms import (
+    ExistingTerms,
+    NamespaceLabels,
+    OwnTerms,
+    OwnTermsCache,
+)
 from fairlead.engine.plugins.inter_pod_affinity.filter import (
     NAME,
     STATUSES,
     AffinityState,
+    CodesCache,
     IncomingPodTerms,
 )
-from fairlead.engine.plugins.inter_pod_affinity.kept_codes import CodesKeeper
-from fairlead.engine.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
-from fairlead.engine.plugins.inter_pod_affinity.own_term import OwnTerms, OwnTermsCache
-from fairlead.engine.plugins.inter_pod_affinity.queueing_hint import EVENTS, is_worth_a_try
 from fairlead.engine.plugins.inter_pod_affinity.score import PreferenceState, normalize
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, TermKind, has_pod_affinity
+from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts, SupposedKeyedCounts
+from fairlead.engine.state.topology_counts import KeyedCounts, SupposedKeyedCounts
+
+
+class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """`hard_pod_affinity_weight` (0..100) is what a required term of a placed pod scores.
+
+    upstream: apis/config/types_pluginargs.go
+    """
+
+    hard_pod_affinity_weight: int = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ValueError naming the field."""
+        weight = self.hard_pod_affinity_weight
+        if not 0 <= weight <= 100:
+            problem = invalid(weight, "not in valid range [0, 100]")
+            raise ValueError(f"hardPodAffinityWeight: {problem}")
+
 
 _NO_ARGS: Final = InterPodAffinityArgs()
+EVENTS: Final = frozenset(
+    {
+        EventKind.ASSIGNED_POD_ADD,
+        EventKind.ASSIGNED_POD_LABEL,
+        EventKind.ASSIGNED_POD_DELETE,
+        EventKind.POD_LABEL,
+        EventKind.NODE_ADD,
+        EventKind.NODE_LABEL,
+    }
+)
+Labels = Mapping[str, str]
+Terms = Sequence[AffinityTerm]
 
 
 class InterPodAffinity:
@@ -51,7 +93,7 @@ class InterPodAffinity:
         self._repelling = ExistingTerms(
             table, self._namespaces, lambda _: 1, (TermKind.REQUIRED_ANTI_AFFINITY,)
         )
-        self._kept = CodesKeeper(table)
+        self._cache = CodesCache(table)
         self._attracting = ExistingTerms(
             table, self._namespaces, *_scoring(args.hard_pod_affinity_weight)
         )
@@ -110,7 +152,7 @@ class InterPodAffinity:
         if sources is None or 2 * len(rows) < table.size:
             return Verdicts(found.codes(rows), STATUSES)
         # Rows may come in any order. `wrap` skips the bounds check: every row is below table.size.
-        return Verdicts(self._kept.of(found, sources).take(rows, mode="wrap"), STATUSES)
+        return Verdicts(self._cache.of(found, sources).take(rows, mode="wrap"), STATUSES)
 
     # --- queueing hint ---------------------------------------------------------------------
 
@@ -169,3 +211,44 @@ def _scoring(hard_weight: int) -> tuple[Callable[[AffinityTerm], int], tuple[Ter
         return (lambda term: term.weight), (TermKind.PREFERRED,)
     kinds = (TermKind.REQUIRED_AFFINITY, TermKind.PREFERRED)
     return (lambda term: term.weight or hard_weight), kinds
+
+
+def is_worth_a_try(pod: PodInfo, pod_index: PodIndex, event: ClusterEvent) -> bool:
+    """Return True if `event`, one of EVENTS, may change the verdict for `pod`."""
+    near = _terms(pod_index, pod, TermKind.REQUIRED_AFFINITY)
+    apart = _terms(pod_index, pod, TermKind.REQUIRED_ANTI_AFFINITY)
+    match event:
+        case ClusterEvent(kind=EventKind.POD_LABEL):
+            return True
+        case ClusterEvent(old=PodInfo() as old, new=PodInfo() as new):
+            before, after = pod_index.pod_class_of(old), pod_index.pod_class_of(new)
+            attracts = _match_all(near, after) and not _match_all(near, before)
+            return attracts or (_match_all(apart, before) and not _match_all(apart, after))
+        case ClusterEvent(old=None, new=PodInfo() as new):
+            return _match_all(near, pod_index.pod_class_of(new))
+        case ClusterEvent(old=PodInfo() as gone):
+            theirs = _terms(pod_index, gone, TermKind.REQUIRED_ANTI_AFFINITY)
+            repelled = _match_all(apart, pod_index.pod_class_of(gone))
+            return repelled or _match_all(theirs, pod_index.pod_class_of(pod))
+        case ClusterEvent(old=Node() as before_node, new=Node() as after_node):
+            return _moves(near, apart, before_node.metadata.labels, after_node.metadata.labels)
+        case ClusterEvent(new=Node() as new_node):
+            labels = new_node.metadata.labels
+            return bool(apart) or any(term.topology_key in labels for term in near)
+        case _:
+            return True
+
+
+def _terms(pod_index: PodIndex, pod: PodInfo, kind: TermKind) -> list[AffinityTerm]:
+    return [placed.term for placed in pod_index.terms_of(pod) if placed.term.kind is kind]
+
+
+def _match_all(terms: Terms, pods: PodClass) -> bool:
+    return bool(terms) and all(term.matches(pods, {}) for term in terms)
+
+
+def _moves(near: Terms, apart: Terms, before: Labels, after: Labels) -> bool:
+    """Return True if a node enters a domain with affinity or leaves one with anti-affinity."""
+    entered = (term.topology_key for term in near if term.topology_key in after)
+    left = (term.topology_key for term in apart if term.topology_key in before)
+    return any(before.get(key) != after.get(key) for key in (*entered, *left))

@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from fairlead.engine.framework.interface import SCORE_MAX, Rows, Scores
-from fairlead.engine.state.domains import Ids
+from fairlead.engine.state.label_column import Ids
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_index.domain_counts import Ints
-from fairlead.engine.state.topology_counts.keyed_counts import KeyedCounts
+from fairlead.engine.state.topology_counts import KeyedCounts
 
 
 class PreferenceState:

@@ -23,7 +23,7 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.pods.facts import controller_of
-from fairlead.engine.state.pod_index.anchor_index import AnchorIndex
+from fairlead.engine.state.pod_index.pod_selector import AnchorIndex
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import RelatedObjects
 

@@ -1,21 +1,28 @@
-"""PodTopologySpread: the plugin's extension points."""
+"""PodTopologySpread: the plugin's extension points and QueueingHints.
+
+upstream: podtopologyspread/plugin.go
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
+from fairlead.api.objects import Node
+from fairlead.api.selector import selector_matches
 from fairlead.engine.core.status import SKIP, Status
-from fairlead.engine.framework.cluster_event import ClusterEvent
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Scores, Verdicts
 from fairlead.engine.framework.runtime import Handle
-from fairlead.engine.plugins.pod_topology_spread.args import SYSTEM, PodTopologySpreadArgs
 from fairlead.engine.plugins.pod_topology_spread.constraint import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
+    SYSTEM,
     Constraint,
+    PodTopologySpreadArgs,
     compile_constraint,
     own_constraints,
 )
@@ -29,20 +36,32 @@ from fairlead.engine.plugins.pod_topology_spread.filter import (
     SpreadState,
     suppose_spread,
 )
-from fairlead.engine.plugins.pod_topology_spread.queueing_hint import EVENTS, is_worth_a_try
 from fairlead.engine.plugins.pod_topology_spread.score import HOSTNAME, SpreadScoreState
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import SpreadCounts
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
-from fairlead.engine.state.topology_counts.counts_cache import CountsCache
+from fairlead.engine.state.topology_counts import CountsCache
 
 _NO_ARGS: Final = PodTopologySpreadArgs()
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _SCOPES_MAX: Final = 1 << 14
 # Part of the cache key for pods with equal specs: their labels or default selectors.
 Variant = tuple[str | None, ...] | bytes
+EVENTS: Final = frozenset(
+    {
+        EventKind.ASSIGNED_POD_ADD,
+        EventKind.ASSIGNED_POD_LABEL,
+        EventKind.ASSIGNED_POD_DELETE,
+        EventKind.POD_LABEL,
+        EventKind.POD_TOLERATION,
+        EventKind.NODE_ADD,
+        EventKind.NODE_DELETE,
+        EventKind.NODE_LABEL,
+        EventKind.NODE_TAINT,
+    }
+)
 
 
 class PodTopologySpread:
@@ -184,3 +203,40 @@ class PodTopologySpread:
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
         """Reverse the order and scale to at most 100."""
         return state.read(SpreadScoreState).normalize(scores)
+
+
+def is_worth_a_try(pod: PodInfo, constraints: Sequence[Constraint], event: ClusterEvent) -> bool:
+    """Return True if `event`, one of EVENTS, may change the verdict for `pod`."""
+    match event:
+        case ClusterEvent(kind=EventKind.POD_TOLERATION):
+            return any(one.honors_taints for one in constraints)
+        case ClusterEvent(old=PodInfo() as old, new=PodInfo() as new):
+            flips = _selecting(constraints, old) != _selecting(constraints, new)
+            return new.namespace == pod.namespace and flips
+        case ClusterEvent(old=PodInfo() as moved) | ClusterEvent(new=PodInfo() as moved):
+            return moved.namespace == pod.namespace and any(_selecting(constraints, moved))
+        case ClusterEvent(old=Node() as before, new=Node() as after):
+            return _changes_counting(constraints, before, after)
+        case ClusterEvent(old=Node() as node) | ClusterEvent(new=Node() as node):
+            return _has_all_keys(constraints, node)
+        case _:
+            return True
+
+
+def _selecting(constraints: Sequence[Constraint], pod: PodInfo) -> list[bool]:
+    """The constraints whose selector matches the labels of `pod`, terminating or not."""
+    return [selector_matches(one.selector, pod.labels) for one in constraints]
+
+
+def _has_all_keys(constraints: Sequence[Constraint], node: Node) -> bool:
+    return all(one.topology_key in node.metadata.labels for one in constraints)
+
+
+def _changes_counting(constraints: Sequence[Constraint], before: Node, after: Node) -> bool:
+    """Return True if the node starts or stops to count, or changes its domain or taints."""
+    if _has_all_keys(constraints, before) != _has_all_keys(constraints, after):
+        return True
+    old, new = before.metadata.labels, after.metadata.labels
+    moved = any(old.get(one.topology_key) != new.get(one.topology_key) for one in constraints)
+    retainted = before.spec.taints != after.spec.taints
+    return _has_all_keys(constraints, after) and (moved or retainted)

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from fairlead.engine.framework.interface import SCORE_MAX, Rows, Scores
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import ConstraintCounts, SpreadCounts
-from fairlead.engine.state.domains import Ids
-from fairlead.engine.state.label_column import ABSENT
+from fairlead.engine.state.label_column import ABSENT, Ids
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 Floats = npt.NDArray[np.float64]

@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.plugins.node_affinity.plugin import NodeAffinity
+from fairlead.engine.plugins.node_affinity import NodeAffinity
 from fairlead.engine.plugins.pod_topology_spread.constraint import Constraint
 from fairlead.engine.plugins.taint_toleration import TaintToleration
-from fairlead.engine.state.domains import Domains, Ids
-from fairlead.engine.state.label_column import ABSENT
+from fairlead.engine.state.label_column import ABSENT, Domains, Ids
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_index.domain_counts import DomainCounts
 from fairlead.engine.state.pod_index.pod_index import PodIndex

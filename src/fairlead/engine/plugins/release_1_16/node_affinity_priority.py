@@ -7,7 +7,7 @@ import numpy as np
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Scores
-from fairlead.engine.plugins.node_affinity.plugin import NodeAffinity
+from fairlead.engine.plugins.node_affinity import NodeAffinity
 from fairlead.engine.plugins.release_1_16.requested import PRIORITY_MAX
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable

@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
-from fairlead.engine.plugins.node_affinity.plugin import NodeAffinity
+from fairlead.engine.plugins.node_affinity import NodeAffinity
 from fairlead.engine.plugins.registry import Factory
 from fairlead.engine.plugins.release_1_16.inter_pod_affinity_priority import (
     InterPodAffinityPriority,

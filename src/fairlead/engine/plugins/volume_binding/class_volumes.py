@@ -4,7 +4,7 @@ Smaller volumes come first, equal sizes by name. Volumes that only one node can 
 as a rule) are matched all at once; the others are grouped by the nodes that can reach them.
 
     capacities[i], volumes[i]   ascending; position i names the volume
-    is_free[i]                  Available and neither bound, promised nor being deleted
+    is_free[i]                  Available and neither bound, assumed nor being deleted
     home[i]                     the only row that can reach it; NO_HOME for the others
     reach                       for the others: by group, the rows (None for all) and the positions
 """

@@ -18,7 +18,7 @@ from fairlead.api.objects import (
     NodeSelectorTerm,
     TopologySelectorTerm,
 )
-from fairlead.engine.plugins.node_affinity.requirement import requirement_mask, term_mask
+from fairlead.engine.plugins.node_affinity import requirement_mask, term_mask
 from fairlead.engine.state.node_table import NodeTable
 
 Mask = npt.NDArray[np.bool_]

@@ -1,18 +1,31 @@
-"""VolumeBinding: the plugin's extension points."""
+"""VolumeBinding: the plugin's arguments, extension points and QueueingHints.
+
+upstream: volume_binding.go
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 import numpy as np
 
+from fairlead.api.objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from fairlead.api.pods.volumes import all_claims
+from fairlead.api.text.field_problem import forbidden, invalid
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.status import SKIP, Code, Status, error
-from fairlead.engine.framework.cluster_event import ClusterEvent
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Preparation, Rows, Verdicts
 from fairlead.engine.framework.runtime import Handle
-from fairlead.engine.plugins.volume_binding.args import VolumeBindingArgs
+from fairlead.engine.plugins.volume_binding.class_capacity import volume_limit
 from fairlead.engine.plugins.volume_binding.find_volumes import VolumeFinder
 from fairlead.engine.plugins.volume_binding.node_volumes import (
     NAME,
@@ -27,17 +40,54 @@ from fairlead.engine.plugins.volume_binding.pre_bind import (
     NotYetError,
     VolumeBinder,
 )
-from fairlead.engine.plugins.volume_binding.queueing_hint import EVENTS, is_woken_by
+from fairlead.engine.plugins.volume_lookup.csi_node_columns import MIGRATED_PLUGINS
 from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
 
+
+class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`bind_timeout_seconds` is how long a pod waits for its volumes before it is retried.
+
+    `shape` is for scoring by capacity, which upstream has behind a feature gate that is off.
+    """
+
+    bind_timeout_seconds: int = 600
+    shape: tuple[object, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for settings that upstream refuses."""
+        if self.bind_timeout_seconds < 0:
+            why = "invalid BindTimeoutSeconds, should not be a negative value"
+            raise ValueError(f"bindTimeoutSeconds: {invalid(self.bind_timeout_seconds, why)}")
+        if self.shape:
+            why = "unexpected field `shape`, remove it or turn on StorageCapacityScoring"
+            raise ValueError(f"shape: {forbidden(why)}")
+
+
 CHECK_EVERY: Final = seconds(1)
 _DOING: Final = "binding volumes"
 _NO_ARGS: Final = VolumeBindingArgs()
 _WAIT: Final = Status(Code.WAIT)
+EVENTS: Final = frozenset(
+    {
+        EventKind.STORAGE_CLASS_ADD,
+        EventKind.STORAGE_CLASS_UPDATE,
+        EventKind.VOLUME_CLAIM_ADD,
+        EventKind.VOLUME_CLAIM_UPDATE,
+        EventKind.VOLUME_ADD,
+        EventKind.VOLUME_UPDATE,
+        EventKind.NODE_ADD,
+        EventKind.NODE_LABEL,
+        EventKind.CSI_NODE_ADD,
+        EventKind.CSI_NODE_UPDATE,
+        EventKind.CSI_DRIVER_UPDATE,
+        EventKind.STORAGE_CAPACITY_ADD,
+        EventKind.STORAGE_CAPACITY_UPDATE,
+    }
+)
 
 
 class _Volumes:
@@ -136,14 +186,14 @@ class VolumeBinding:
         """Record the planned bindings."""
         found, row = state.find(_Volumes), self._table.find(node)
         if found is not None and found.claims.delayed and row is not None:
-            found.decision = self._binder.promise(found.found.at(row.row), node)
+            found.decision = self._binder.assume(found.found.at(row.row), node)
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
         """Drop planned bindings that the API does not show yet."""
         found = state.find(_Volumes)
         if found is not None and found.decision is not None:
-            self._binder.take_back(found.decision)
+            self._binder.revert(found.decision)
             found.decision = None
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
@@ -169,3 +219,35 @@ class VolumeBinding:
         except BindingFailedError as cause:
             return error(f"{_DOING}: {cause}")
         return None
+
+
+def is_woken_by(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Return True for any volume, new node, class or capacity, and for the pod's own claims."""
+    match event.old, event.new:
+        case _, PersistentVolumeClaim() as claim:
+            is_ours = claim.metadata.namespace == pod.namespace
+            return is_ours and claim.metadata.name in all_claims(pod.pod)
+        case StorageClass() as old, StorageClass() as new:
+            return old.allowed_topologies != new.allowed_topologies
+        case CSINode() as old, CSINode() as new:
+            before, after = old.metadata.annotations, new.metadata.annotations
+            return before.get(MIGRATED_PLUGINS) != after.get(MIGRATED_PLUGINS)
+        case CSIStorageCapacity() as old, CSIStorageCapacity() as new:
+            limit = volume_limit(new)
+            return limit is not None and limit > (volume_limit(old) or 0)
+        case CSIDriver() as old, CSIDriver() as new:
+            return _stops_counting(old, new) and _has_inline(pod, new.metadata.name)
+        case _:
+            return True
+
+
+def _stops_counting(old: CSIDriver, new: CSIDriver) -> bool:
+    return old.spec.storage_capacity and not new.spec.storage_capacity
+
+
+def _has_inline(pod: PodInfo, driver: str) -> bool:
+    """Return True if the pod has an inline volume of `driver`.
+
+    Upstream checks inline volumes only, although capacity matters to claims.
+    """
+    return any(one.csi is not None and one.csi.driver == driver for one in pod.pod.spec.volumes)

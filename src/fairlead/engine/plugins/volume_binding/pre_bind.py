@@ -19,17 +19,17 @@ from fairlead.engine.plugins.volume_binding.node_volumes import PodVolumes
 from fairlead.engine.plugins.volume_lookup.csi_node_columns import migrated_plugins
 from fairlead.engine.plugins.volume_lookup.in_tree_volume import driver_selector, kind_of
 from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup, is_bound
+from fairlead.engine.state.assumed_volumes import SELECTED_NODE
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 
 @dataclass(slots=True)
 class Decision:
-    """The planned bindings of one pod; `volumes` and `claims` name the promised objects."""
+    """The planned bindings of one pod; `volumes` and `claims` name the assumed objects."""
 
     pod_volumes: PodVolumes
     volumes: list[str]
@@ -50,30 +50,30 @@ class VolumeBinder:
     def __init__(self, cluster: Cluster) -> None:
         """Over the claims and volumes of `cluster`."""
         self._cluster = cluster
-        self._promises = cluster.volume_promises
+        self._assumed = cluster.assumed_volumes
         self._lookup = VolumeLookup(cluster.related)
 
     # --- planned bindings ------------------------------------------------------------------
 
-    def promise(self, pod_volumes: PodVolumes, node: str) -> Decision:
-        """Record the planned bindings so that the next cycle sees them; undone by `take_back`."""
+    def assume(self, pod_volumes: PodVolumes, node: str) -> Decision:
+        """Record the planned bindings so that the next cycle sees them; undone by `revert`."""
         decision = Decision(pod_volumes, [], [])
         for claim, volume in pod_volumes.bindings:
             if not _is_bound_to(volume, claim):
-                self._promises.promise_volume(volume, claim)
+                self._assumed.assume_volume(volume, claim)
                 decision.volumes.append(volume.key)
         for claim in pod_volumes.provisions:
-            if self._promises.node_of(claim) is None:
-                self._promises.promise_node(claim, node)
+            if self._assumed.node_of(claim) is None:
+                self._assumed.assume_claim(claim, node)
                 decision.claims.append(claim.key)
         return decision
 
-    def take_back(self, decision: Decision) -> None:
+    def revert(self, decision: Decision) -> None:
         """Drop what was recorded and is not shown by the API yet."""
         for name in decision.volumes:
-            self._promises.take_back_volume(name)
+            self._assumed.restore_volume(name)
         for key in decision.claims:
-            self._promises.take_back_node(key)
+            self._assumed.restore_claim(key)
 
     def commands(self, decision: Decision, node: str) -> tuple[PatchObject, ...]:
         """The scheduler's half of the bindings."""
@@ -113,7 +113,7 @@ class VolumeBinder:
             reason = f'could not find v1.PersistentVolume "{volume.key}"'
             raise BindingFailedError(f"failed to check binding: {reason}")
         shown_claim = self._claim(claim, "failed to check binding")
-        if self._promises.is_volume_promised(volume.key):
+        if self._assumed.is_volume_assumed(volume.key):
             raise NotYetError
         self._check_reach(shown, node)
         if shown.spec.claim_ref is None or not shown.spec.claim_ref.uid:
@@ -124,7 +124,7 @@ class VolumeBinder:
     def _check_provision(self, claim: PersistentVolumeClaim, node: NodeInfo) -> None:
         shown = self._claim(claim, "failed to check provisioning pvc")
         name = claim.metadata.name
-        if self._promises.is_claim_promised(claim.key):
+        if self._assumed.is_claim_assumed(claim.key):
             raise NotYetError
         if not shown.metadata.annotations:
             raise BindingFailedError(f'selectedNode annotation reset for PVC "{name}"')

@@ -1,11 +1,11 @@
 """DeviceLedger: all devices, and which of them are allocated.
 
-    unallocated claim ──promise──▶ promised ──the API shows the allocation──▶ allocated
-                          └───────── take_back ─────────┘
+    unallocated claim ──assume──▶ assumed ──the API shows the allocation──▶ allocated
+                          └──────── revert ────────┘
 
-A claim holds its devices by allocation or by promise, unless it has admin access only. The next
-scheduling cycle treats a promise like an allocation in the API. The same holds for consumers that
-are being written into a claim: `promise_consumer`, undone by `take_back_consumer`.
+A claim holds its devices by allocation or by assumption, unless it has admin access only. The next
+scheduling cycle treats an assumption like an allocation in the API. The same holds for consumers
+that are being written into a claim: `assume_reservation`, undone by `revert_reservation`.
 
 upstream: plugins/dynamicresources/{dra_manager,allocateddevices}.go
 """
@@ -32,10 +32,8 @@ class DeviceLedger:
         self.class_version = 0
         self._held: dict[str, tuple[DeviceId, ...]] = {}  # by claim
         self._holders: dict[DeviceId, dict[str, None]] = {}
-        self._promised: dict[str, str] = {}  # by claim: its uid
+        self._assumed: dict[str, str] = {}  # by claim: its uid
         self._consumers: dict[str, dict[str, ClaimConsumer]] = {}  # by claim and pod uid
-
-    # --- reading ---------------------------------------------------------------------------
 
     def is_taken(self, device: DeviceId) -> bool:
         """Whether some claim holds the device."""
@@ -45,12 +43,12 @@ class DeviceLedger:
         """The claims that hold the device: at most one, unless other writers allocated it twice."""
         return sorted(self._holders.get(device, ()))
 
-    def is_promised(self, claim: ResourceClaim) -> bool:
+    def is_assumed(self, claim: ResourceClaim) -> bool:
         """Whether the claim's allocation is decided but not yet in the API."""
-        return claim.key in self._promised
+        return claim.key in self._assumed
 
     def consumers(self, claim: ResourceClaim) -> tuple[ClaimConsumer, ...]:
-        """The pods the claim is reserved for, promised reservations included."""
+        """The pods the claim is reserved for, assumed reservations included."""
         pending = self._consumers.get(claim.key)
         shown = claim.status.reserved_for
         if not pending:
@@ -58,33 +56,29 @@ class DeviceLedger:
         uids = {one.uid for one in shown}
         return (*shown, *(one for uid, one in pending.items() if uid not in uids))
 
-    # --- promises --------------------------------------------------------------------------
-
-    def promise(self, claim: ResourceClaim, allocation: ClaimAllocation) -> None:
-        """Record that `claim` will get `allocation`; undone by `take_back`."""
-        self._promised[claim.key] = claim.metadata.uid
+    def assume(self, claim: ResourceClaim, allocation: ClaimAllocation) -> None:
+        """Record that `claim` will get `allocation`; undone by `revert`."""
+        self._assumed[claim.key] = claim.metadata.uid
         self._hold(claim.key, _devices_of(allocation))
 
-    def take_back(self, key: str) -> None:
-        """Drop the promise for the claim; does nothing if there is none."""
-        if self._promised.pop(key, None) is not None:
+    def revert(self, key: str) -> None:
+        """Drop the assumption about the claim, if there is one."""
+        if self._assumed.pop(key, None) is not None:
             self._hold(key, ())
 
-    def promise_consumer(self, claim: ResourceClaim, consumer: ClaimConsumer) -> None:
-        """Record that `claim` will be reserved for `consumer`; undone by `take_back_consumer`."""
+    def assume_reservation(self, claim: ResourceClaim, consumer: ClaimConsumer) -> None:
+        """Record that `claim` will be reserved for `consumer`; undone by `revert_reservation`."""
         self._consumers.setdefault(claim.key, {})[consumer.uid] = consumer
 
-    def take_back_consumer(self, key: str, uid: str) -> None:
-        """Drop the promised reservation for the pod `uid`; does nothing if there is none."""
+    def revert_reservation(self, key: str, uid: str) -> None:
+        """Drop the assumed reservation for the pod `uid`, if there is one."""
         pending = self._consumers.get(key, {})
         pending.pop(uid, None)
         if not pending:
             self._consumers.pop(key, None)
 
-    # --- what happened ---------------------------------------------------------------------
-
     def observe(self, changed: ApiObject) -> None:
-        """Take over `changed` from the API; an allocation it contains ends the promise."""
+        """Take over `changed` from the API; an allocation it contains ends the assumption."""
         match changed:
             case ResourceSlice():
                 self.pools.put(changed)
@@ -101,7 +95,7 @@ class DeviceLedger:
             case ResourceSlice():
                 self.pools.remove(gone.key)
             case ResourceClaim():
-                self._promised.pop(gone.key, None)
+                self._assumed.pop(gone.key, None)
                 self._consumers.pop(gone.key, None)
                 self._hold(gone.key, ())
             case DeviceClass():
@@ -112,12 +106,12 @@ class DeviceLedger:
     def _observe_claim(self, claim: ResourceClaim) -> None:
         key, allocation = claim.key, claim.status.allocation
         for consumer in claim.status.reserved_for:
-            self.take_back_consumer(key, consumer.uid)
+            self.revert_reservation(key, consumer.uid)
         if allocation is not None:
-            self._promised.pop(key, None)
+            self._assumed.pop(key, None)
             self._hold(key, _devices_of(allocation))
-        elif self._promised.get(key) != claim.metadata.uid:
-            self._promised.pop(key, None)
+        elif self._assumed.get(key) != claim.metadata.uid:
+            self._assumed.pop(key, None)
             self._hold(key, ())
 
     def _hold(self, key: str, devices: tuple[DeviceId, ...]) -> None:

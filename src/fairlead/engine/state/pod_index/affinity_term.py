@@ -14,8 +14,7 @@ import msgspec
 
 from fairlead.api.objects import LabelSelector, PodAffinity, PodAffinityTerm, PodSpec
 from fairlead.api.selector import selector_matches
-from fairlead.engine.state.pod_class import PodClass
-from fairlead.engine.state.pod_locations import PodLocations
+from fairlead.engine.state.pod_class import PodClass, PodLocations
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 

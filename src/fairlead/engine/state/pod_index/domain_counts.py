@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.engine.state.change_log import ChangeLog
-from fairlead.engine.state.domains import Domains, Ids
-from fairlead.engine.state.label_column import ABSENT
-from fairlead.engine.state.pod_locations import PodLocations
+from fairlead.engine.state.label_column import ABSENT, Domains, Ids
+from fairlead.engine.state.pod_class import PodLocations
 
 Ints = npt.NDArray[np.int64]
 _LOWEST_KEPT: Final = 8

@@ -26,9 +26,8 @@ from fairlead.engine.state.pod_index.affinity_term import (
     affinity_terms,
     has_pod_affinity,
 )
-from fairlead.engine.state.pod_index.anchor_index import AnchorIndex, anchor_of
 from fairlead.engine.state.pod_index.domain_counts import DomainCounts, NodeEpoch
-from fairlead.engine.state.pod_index.pod_selector import PodSelector
+from fairlead.engine.state.pod_index.pod_selector import AnchorIndex, PodSelector, anchor_of
 from fairlead.engine.state.pod_info import PodInfo
 
 _SWEEP_MIN: Final = 4096

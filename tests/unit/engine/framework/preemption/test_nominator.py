@@ -57,8 +57,8 @@ def test_rivals_are_the_others_who_matter_as_much(info):
     nominator = Nominator()
     for name, priority in (("low", 1), ("equal", 5), ("high", 9), ("self", 5)):
         nominator.nominate(info(name, priority), "n1")
-    assert names(nominator.rivals_on("n1", info("self", 5))) == ["equal", "high"]
-    assert names(nominator.rivals_on("n2", info("self", 5))) == []
+    assert names(nominator.competing_pods_on("n1", info("self", 5))) == ["equal", "high"]
+    assert names(nominator.competing_pods_on("n2", info("self", 5))) == []
 
 
 def test_the_log_names_every_node_concerned(info):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
-from fairlead.engine.framework.user_plugin.profile_position import with_plugin
+from fairlead.engine.framework.user_plugin.plugin_factory import with_plugin
 
 
 class Scorer:

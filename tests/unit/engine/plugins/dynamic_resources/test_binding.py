@@ -1,4 +1,4 @@
-"""DynamicResources: promises, what is written for a placement, and what is given up."""
+"""DynamicResources: assumed allocations, the writes for a placement, and what failure reverts."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def placed(scene, plugin, pod, node):
     return state
 
 
-def test_what_is_promised_is_taken_for_others(scene, plugin):
-    """Until the promise is taken back."""
+def test_an_assumed_device_is_taken_for_others(scene, plugin):
+    """Until the assumption is reverted."""
     scene.tell(make_resource_claim("c"), make_resource_claim("d"))
     first, second = (scene.pod(name, **wanting(claim)) for name, claim in (("p", "c"), ("q", "d")))
     state = placed(scene, plugin, first, "a")

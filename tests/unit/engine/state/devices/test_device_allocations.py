@@ -1,4 +1,4 @@
-"""DeviceLedger: a device has one holder, by allocation or by promise; its log names the nodes."""
+"""DeviceLedger: a device has one holder, allocated or assumed; its log names the nodes."""
 
 from __future__ import annotations
 
@@ -43,29 +43,29 @@ def test_an_allocation_holds_devices_until_it_is_given_up(ledger):
     assert not ledger.is_taken(GPU_0)
 
 
-def test_a_promise_holds_devices_until_it_is_taken_back(ledger):
-    ledger.promise(FREE, allocation("gpu-0"))
+def test_an_assumption_holds_devices_until_it_is_reverted(ledger):
+    ledger.assume(FREE, allocation("gpu-0"))
     assert ledger.is_taken(GPU_0)
-    assert ledger.is_promised(FREE)
-    ledger.take_back("default/c")
-    ledger.take_back("default/c")
+    assert ledger.is_assumed(FREE)
+    ledger.revert("default/c")
+    ledger.revert("default/c")
     assert not ledger.is_taken(GPU_0)
 
 
-def test_an_update_that_crossed_a_promise_does_not_undo_it(ledger):
+def test_an_update_that_crossed_an_assumption_does_not_undo_it(ledger):
     """One that shows an allocation fulfils it, and a take-back after that does nothing."""
-    ledger.promise(FREE, allocation("gpu-0"))
+    ledger.assume(FREE, allocation("gpu-0"))
     ledger.observe(FREE)
     assert ledger.is_taken(GPU_0)
     ledger.observe(TAKEN)
-    assert not ledger.is_promised(TAKEN)
-    ledger.take_back("default/c")
+    assert not ledger.is_assumed(TAKEN)
+    ledger.revert("default/c")
     assert ledger.is_taken(GPU_0)
 
 
-def test_what_the_api_shows_wins_over_what_was_promised(ledger):
+def test_what_the_api_shows_wins_over_what_was_assumed(ledger):
     """Somebody else allocated another device."""
-    ledger.promise(FREE, allocation("gpu-0"))
+    ledger.assume(FREE, allocation("gpu-0"))
     ledger.observe(make_resource_claim("c", status=allocated("a", "gpu-1")))
     assert (ledger.is_taken(GPU_0), ledger.is_taken(GPU_1)) == (False, True)
 
@@ -80,12 +80,12 @@ def test_administrators_hold_nothing(ledger):
 def test_consumers_under_way_are_seen_until_shown_or_taken_back(ledger):
     """In the order in which they came."""
     for uid in ("p", "q"):
-        ledger.promise_consumer(TAKEN, ClaimConsumer(resource="pods", name=uid, uid=uid))
+        ledger.assume_reservation(TAKEN, ClaimConsumer(resource="pods", name=uid, uid=uid))
     assert [one.uid for one in ledger.consumers(TAKEN)] == ["p", "q"]
     shown = make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=["q"]))
     ledger.observe(shown)
     assert [one.uid for one in ledger.consumers(shown)] == ["q", "p"]
-    ledger.take_back_consumer("default/c", "p")
+    ledger.revert_reservation("default/c", "p")
     assert [one.uid for one in ledger.consumers(shown)] == ["q"]
 
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.engine.state.domains import Domains
+from fairlead.engine.state.label_column import Domains
+from fairlead.engine.state.pod_class import PodLocations
 from fairlead.engine.state.pod_index.domain_counts import DomainCounts, NodeEpoch
-from fairlead.engine.state.pod_locations import PodLocations
 
 
 def counts_of(*pods):

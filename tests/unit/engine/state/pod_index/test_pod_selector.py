@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from fairlead.api.objects import LabelSelector, LabelSelectorRequirement
 from fairlead.api.selector import selector_matches
 from fairlead.engine.state.pod_class import PodClass
-from fairlead.engine.state.pod_index.anchor_index import AnchorIndex, anchor_of
-from fairlead.engine.state.pod_index.pod_selector import PodSelector
+from fairlead.engine.state.pod_index.pod_selector import AnchorIndex, PodSelector, anchor_of
 
 WEB = LabelSelector(match_labels={"app": "web"})
 FRONT = LabelSelector(match_labels={"tier": "fe"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.state.node_table import NodeTable
-from fairlead.engine.state.topology_counts.counts_cache import CountsCache
+from fairlead.engine.state.topology_counts import CountsCache
 
 
 class Entry:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.framework.preemption.recurrence import (
-    Displacement,
-    DisplacementGraph,
-    NominationLedger,
-)
+from fairlead.engine.loop_detector import Displacement, DisplacementGraph, NominationHistory
 
 
 def add(graph, *pairs):
@@ -65,7 +61,7 @@ def test_starvation_is_told_past_each_multiple():
 
 def test_memory_is_bounded(monkeypatch):
     """The oldest edges are forgotten, and with them the cycles they would have closed."""
-    monkeypatch.setattr("fairlead.engine.framework.preemption.recurrence._EDGES_MAX", 2)
+    monkeypatch.setattr("fairlead.engine.loop_detector._EDGES_MAX", 2)
     graph = DisplacementGraph(9)
     *_, last = add(graph, "a>b", "x>y", "y>z", "b>a")
     assert last.cycle is None
@@ -81,7 +77,7 @@ def test_memory_is_bounded(monkeypatch):
         ("P:n1 N:n2 P:n1 N:n1 P:n1 N:n2", []),
     ],
     ids=[
-        "a promise kept is no waste",
+        "a nomination that is used is not wasted",
         "going elsewhere twice is worth telling",
         "being promised again and again is waste too",
         "who was promised nothing wastes nothing",
@@ -90,9 +86,9 @@ def test_memory_is_bounded(monkeypatch):
 )
 def test_wasted_nominations(story, told):
     """P is a promise, N a placement; every second waste in a row is told."""
-    ledger, found = NominationLedger(2), []
+    ledger, found = NominationHistory(2), []
     for step in story.split():
         kind, node = step.split(":")
-        times = ledger.promised("p", node) if kind == "P" else ledger.placed("p", node)
+        times = ledger.nominated("p", node) if kind == "P" else ledger.placed("p", node)
         found += [times] if times else []
     assert found == told

@@ -1,13 +1,14 @@
-"""VolumePromises: volume decisions of the scheduler that the API does not show yet.
+"""AssumedVolumes: volume decisions of the scheduler that the API does not show yet.
 
-    free volume ──promise_volume──▶ promised to a claim ──the API shows a claimRef──▶ (kept)
-    unbound claim ──promise_node──▶ promised to a node ──the API shows the annotation──▶ (kept)
-                       └────────── take_back ──────────┘
+    free volume ──assume_volume──▶ assumed bound to a claim ──the API shows a claimRef──▶ (bound)
+    unbound claim ──assume_claim──▶ assumed tied to a node ──the API shows the annotation──▶ (tied)
+                        └──────────── restore ────────────┘
 
-The next scheduling cycle treats a promised volume as taken and a promised claim as tied to its
+The next scheduling cycle treats an assumed volume as taken and an assumed claim as tied to its
 node, as it treats an assumed pod as placed.
 upstream: plugins/volumebinding/assume_cache.go, where any newer version of the object ends the
-promise; here only a version that shows the decision does, so a concurrent update does not undo it.
+assumption; here only a version that shows the decision does, so a concurrent update does not undo
+it.
 """
 
 from __future__ import annotations
@@ -25,65 +26,59 @@ from fairlead.engine.state.related_objects import RelatedObjects
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 
 
-class VolumePromises:
-    """Promises about volumes and claims of `related`; its storage log names these too."""
+class AssumedVolumes:
+    """Assumed volumes and claims of `related`, whose storage log names each change."""
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Without promises."""
+        """Start without assumptions."""
         self._log = related.storage_log
         self._claim_of: dict[str, ObjectReference] = {}
         self._node_of: dict[str, str] = {}
 
-    # --- reading ---------------------------------------------------------------------------
-
     def claim_of(self, volume: PersistentVolume) -> ObjectReference | None:
-        """The claim to which `volume` is bound or promised."""
+        """The claim to which `volume` is bound or assumed to be bound."""
         return self._claim_of.get(volume.key) or volume.spec.claim_ref
 
     def node_of(self, claim: PersistentVolumeClaim) -> str | None:
         """The node for which `claim` is or will be provisioned, None if that is open."""
         return self._node_of.get(claim.key) or claim.metadata.annotations.get(SELECTED_NODE)
 
-    def is_volume_promised(self, name: str) -> bool:
+    def is_volume_assumed(self, name: str) -> bool:
         """Whether a decision about the volume is not yet in the API."""
         return name in self._claim_of
 
-    def is_claim_promised(self, key: str) -> bool:
+    def is_claim_assumed(self, key: str) -> bool:
         """Whether a decision about the claim is not yet in the API."""
         return key in self._node_of
 
-    # --- promises --------------------------------------------------------------------------
-
-    def promise_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Record that `volume` will be bound to `claim`; undone by `take_back_volume`."""
+    def assume_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+        """Record that `volume` will be bound to `claim`; undone by `restore_volume`."""
         meta = claim.metadata
         self._claim_of[volume.key] = ObjectReference(
             namespace=meta.namespace, name=meta.name, uid=meta.uid
         )
         self._log.append((PersistentVolume, volume.key))
 
-    def take_back_volume(self, name: str) -> None:
-        """Drop the promise for the volume; does nothing if there is none."""
+    def restore_volume(self, name: str) -> None:
+        """Drop the assumption about the volume, if there is one."""
         if self._claim_of.pop(name, None) is not None:
             self._log.append((PersistentVolume, name))
 
-    def promise_node(self, claim: PersistentVolumeClaim, node: str) -> None:
-        """Record that `claim` will be provisioned for `node`; undone by `take_back_node`."""
+    def assume_claim(self, claim: PersistentVolumeClaim, node: str) -> None:
+        """Record that `claim` will be provisioned for `node`; undone by `restore_claim`."""
         self._node_of[claim.key] = node
         self._log.append((PersistentVolumeClaim, claim.key))
 
-    def take_back_node(self, key: str) -> None:
-        """Drop the promise for the claim; does nothing if there is none."""
+    def restore_claim(self, key: str) -> None:
+        """Drop the assumption about the claim, if there is one."""
         if self._node_of.pop(key, None) is not None:
             self._log.append((PersistentVolumeClaim, key))
 
-    # --- what happened ---------------------------------------------------------------------
-
     def observe(self, changed: ApiObject) -> None:
-        """Take over `changed` from the API; a decision that it shows ends the promise."""
+        """Take over `changed` from the API; a decision that it shows ends the assumption."""
         if isinstance(changed, PersistentVolume):
-            shown, promised = changed.spec.claim_ref, self._claim_of.get(changed.key)
-            if shown is not None and promised is not None and shown.uid:
+            shown, assumed = changed.spec.claim_ref, self._claim_of.get(changed.key)
+            if shown is not None and assumed is not None and shown.uid:
                 del self._claim_of[changed.key]
         elif isinstance(changed, PersistentVolumeClaim):
             is_shown = SELECTED_NODE in changed.metadata.annotations

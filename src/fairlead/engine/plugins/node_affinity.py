@@ -3,6 +3,8 @@
 Configuration may add requirements and preferences for every pod of the profile. A preferred term
 that cannot be parsed fails the cycle with an error only if scores are needed, because upstream
 parses preferences in PreScore.
+
+Over columns, each requirement is evaluated once per distinct label value.
 """
 
 from __future__ import annotations
@@ -10,16 +12,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 
+from fairlead.api import objects
 from fairlead.api.node_selector import (
+    is_unmatchable,
     name_restriction,
     node_selector_matches,
     preferred_terms_error,
     required_node_affinity_matches,
+    required_selector_error,
     term_matches,
 )
-from fairlead.api.objects import Node, NodeSelector, PodSpec, PreferredSchedulingTerm
+from fairlead.api.objects import (
+    Node,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PodSpec,
+    PreferredSchedulingTerm,
+)
+from fairlead.api.selector import requirement_matches
 from fairlead.engine.core.status import SKIP, Status, error, unresolvable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
@@ -31,12 +46,11 @@ from fairlead.engine.framework.interface import (
     Scores,
     Verdicts,
 )
-from fairlead.engine.plugins.node_affinity.args import NodeAffinityArgs
-from fairlead.engine.plugins.node_affinity.requirement import Mask, term_mask
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
+Mask = npt.NDArray[np.bool_]
 MISMATCH: Final = unresolvable("node(s) didn't match Pod's node affinity/selector").by(
     "NodeAffinity"
 )
@@ -44,6 +58,34 @@ NOT_ENFORCED: Final = unresolvable("node(s) didn't match scheduler-enforced node
     "NodeAffinity"
 )
 CONFLICT: Final = unresolvable("pod affinity terms conflict")
+
+
+def term_mask(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
+    """The rows on which all requirements of `term` hold; `term_matches` for many nodes."""
+    if is_unmatchable(term):
+        return np.zeros(len(rows), np.bool_)
+    if term.match_fields:
+        return _by_node(term, table, rows)
+    fits = np.ones(len(rows), np.bool_)
+    for requirement in term.match_expressions:
+        fits &= requirement_mask(requirement, table, rows)
+    return fits
+
+
+def requirement_mask(requirement: NodeSelectorRequirement, table: NodeTable, rows: Rows) -> Mask:
+    """The rows whose labels meet `requirement`."""
+    column = table.label_column(requirement.key)
+    key = requirement.key
+    by_value = [requirement_matches(requirement, {key: value}) for value in column.values]
+    # The last entry is the verdict for nodes without the key: their id is ABSENT = -1.
+    verdicts = np.array([*by_value, requirement_matches(requirement, {})], np.bool_)
+    found: Mask = verdicts[column.ids[rows]]
+    return found
+
+
+def _by_node(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
+    nodes = (table.at(row) for row in rows.tolist())
+    return np.array([term_matches(term, node.labels, node.name) for node in nodes], np.bool_)
 
 
 class NodeAffinity:
@@ -164,3 +206,65 @@ def _selector_mask(selector: NodeSelector, table: NodeTable, rows: Rows) -> Mask
     for term in selector.node_selector_terms:
         fits |= term_mask(term, table, rows)
     return fits
+
+
+# Like the objects of a pod's spec, but strict: a misspelt field must not be ignored.
+class _Requirement(NodeSelectorRequirement, frozen=True, forbid_unknown_fields=True):
+    """A requirement on a node."""
+
+
+class _Term(NodeSelectorTerm, frozen=True, forbid_unknown_fields=True):
+    """Requirements that must all hold."""
+
+    match_expressions: tuple[_Requirement, ...] = ()
+    match_fields: tuple[_Requirement, ...] = ()
+
+
+class _Selector(NodeSelector, frozen=True, forbid_unknown_fields=True):
+    """Terms of which one must hold."""
+
+    node_selector_terms: tuple[_Term, ...] = ()
+
+
+class _Preferred(PreferredSchedulingTerm, frozen=True, forbid_unknown_fields=True):
+    """A weighted preference."""
+
+    weight: int
+    preference: _Term
+
+
+class AddedAffinity(objects.NodeAffinity, frozen=True, forbid_unknown_fields=True):
+    """addedAffinity."""
+
+    required_during_scheduling_ignored_during_execution: _Selector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[_Preferred, ...] = ()
+
+
+class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Nodes must match `added_affinity` in addition to the pod's own affinity."""
+
+    added_affinity: AddedAffinity | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError naming the field."""
+        required, preferred = self.required, self.preferred
+        problem = None if required is None else required_selector_error(required)
+        if problem is not None:
+            field = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+            raise ValueError(f"{field}.{problem}")
+        problem = preferred_terms_error(preferred)
+        if problem is not None:
+            field = "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+            raise ValueError(f"{field}{problem}")
+
+    @property
+    def required(self) -> NodeSelector | None:
+        """The selector that every node must match."""
+        added = self.added_affinity
+        return None if added is None else added.required_during_scheduling_ignored_during_execution
+
+    @property
+    def preferred(self) -> tuple[PreferredSchedulingTerm, ...]:
+        """The preferred terms for Score."""
+        added = self.added_affinity
+        return () if added is None else added.preferred_during_scheduling_ignored_during_execution

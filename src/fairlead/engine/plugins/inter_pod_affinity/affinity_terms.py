@@ -1,0 +1,215 @@
+"""Counts of placed pods by affinity terms: the incoming pod's own, and those of placed pods.
+
+`OwnTerms` counts the placed pods that match the incoming pod's terms. Required affinity counts the
+pods that match all terms at once, per distinct topology key; required anti-affinity and preferences
+count per term (interpodaffinity/filtering.go: updateWithAffinityTerms,
+updateWithAntiAffinityTerms).
+
+`ExistingTerms` finds the terms of placed pods that match the incoming pod, and counts the pods that
+have them. The set of matching terms is computed once per distinct namespace and labels; pods with
+the same set share the counts.
+
+`NamespaceLabels` has the labels that namespace selectors match. A namespace without an object has
+no labels. Selectors of placed pods may still match it (for example DoesNotExist); selectors of the
+incoming pod pick from existing objects only (interpodaffinity/plugin.go:
+GetNamespaceLabelsSnapshot, mergeAffinityTermNamespacesIfNotEmpty).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import LabelSelector, Namespace
+from fairlead.api.selector import selector_matches
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_class import PodClass
+from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, PlacedTerm, TermKind
+from fairlead.engine.state.pod_index.pod_index import PodIndex
+from fairlead.engine.state.pod_index.pod_selector import Namespaces, PodSelector
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.related_objects import RelatedObjects
+from fairlead.engine.state.topology_counts import CountsCache, KeyedCounts
+
+_NO_LABELS: Final[Mapping[str, str]] = {}
+_MATCHES_MAX: Final = 1 << 14
+
+
+class OwnTerms:
+    """The terms shared by some incoming pods, with live counts.
+
+    `affinity` selects the pods that match all required affinity terms and `attracted` counts them;
+    `anti_affinity` holds selector and topology key of each required anti-affinity term and
+    `repelled` counts its matches; `preferred` sums weights.
+    """
+
+    __slots__ = (
+        "affinity",
+        "anti_affinity",
+        "attracted",
+        "namespace_version",
+        "preferred",
+        "repelled",
+    )
+
+    def __init__(
+        self, table: NodeTable, terms: Sequence[AffinityTerm], namespaces: NamespaceLabels
+    ) -> None:
+        """Start to count the pods that match `terms`."""
+        self.namespace_version = namespaces.refresh()
+        required = _of_kind(terms, TermKind.REQUIRED_AFFINITY)
+        apart = _of_kind(terms, TermKind.REQUIRED_ANTI_AFFINITY)
+        wished = _of_kind(terms, TermKind.PREFERRED)
+        self.affinity = _selector(required, namespaces)
+        self.anti_affinity = [(_selector([term], namespaces), term.topology_key) for term in apart]
+        self.attracted = KeyedCounts(table, [term.topology_key for term in required])
+        self.repelled = KeyedCounts(table, [term.topology_key for term in apart])
+        self.preferred = KeyedCounts(table, [term.topology_key for term in wished])
+        for counts in self.attracted.by_key.values():
+            table.pod_index.watch(self.affinity, counts, 1)
+        for selector, key in self.anti_affinity:
+            table.pod_index.watch(selector, self.repelled.by_key[key], 1)
+        for term in wished:
+            counts = self.preferred.by_key[term.topology_key]
+            table.pod_index.watch(_selector([term], namespaces), counts, term.weight)
+
+    @property
+    def is_required(self) -> bool:
+        """True if there is a required term."""
+        return bool(self.attracted.by_key or self.anti_affinity)
+
+    def drop(self, pod_index: PodIndex) -> None:
+        """Stop counting."""
+        for counts in (self.attracted, self.repelled, self.preferred):
+            counts.drop(pod_index)
+
+
+def _of_kind(terms: Sequence[AffinityTerm], kind: TermKind) -> list[AffinityTerm]:
+    return [term for term in terms if term.kind is kind]
+
+
+def _selector(terms: Sequence[AffinityTerm], namespaces: NamespaceLabels) -> PodSelector:
+    demands = [(namespaces.meant_by(term), term.selector) for term in terms]
+    return PodSelector(demands, counts_terminating=True)
+
+
+class OwnTermsCache:
+    """The `OwnTerms` of recently used pods; pods with equal terms share them."""
+
+    def __init__(self, table: NodeTable, namespaces: NamespaceLabels) -> None:
+        """For the nodes of `table`."""
+        self._table = table
+        self._namespaces = namespaces
+        self._cache: CountsCache[tuple[PlacedTerm, ...], OwnTerms] = CountsCache(table)
+
+    def of(self, pod: PodInfo) -> OwnTerms:
+        """The terms of `pod`; their counts still need `refresh`."""
+        placed = self._table.pod_index.terms_of(pod)
+        found = self._cache.get(placed)
+        if found is None or found.namespace_version != self._namespaces.refresh():
+            terms = [one.term for one in placed]
+            found = self._cache.put(placed, OwnTerms(self._table, terms, self._namespaces))
+        return found
+
+
+class NamespaceLabels:
+    """`version` grows when the labels of a namespace change; call `refresh` first."""
+
+    def __init__(self, related: RelatedObjects) -> None:
+        """Reads the Namespace objects in `related`."""
+        self._related = related
+        self._read = -1
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self.version = 0
+
+    def refresh(self) -> int:
+        """Read the objects again if any has changed; return `version`."""
+        if self._read != self._related.version:
+            self._read = self._related.version
+            found: dict[str, Mapping[str, str]] = {
+                one.key: one.metadata.labels for one in self._related.all_of(Namespace)
+            }
+            if found != self._labels:
+                self._labels = found
+                self.version += 1
+        return self.version
+
+    def of(self, namespace: str) -> Mapping[str, str]:
+        """The labels of `namespace`."""
+        return self._labels.get(namespace, _NO_LABELS)
+
+    def meant_by(self, term: AffinityTerm) -> Namespaces:
+        """The namespaces covered by a term of the incoming pod, None for all."""
+        selector = term.namespace_selector
+        if selector is None:
+            return term.namespaces
+        if selector == LabelSelector():
+            return None
+        matching = (n for n, labels in self._labels.items() if selector_matches(selector, labels))
+        return term.namespaces.union(matching)
+
+
+@dataclass(slots=True)
+class _Match:
+    """The terms that match a pod_class, valid for two versions, and their counts."""
+
+    term_version: int
+    namespace_version: int
+    terms: tuple[PlacedTerm, ...]
+    counts: KeyedCounts
+
+
+class ExistingTerms:
+    """Some kinds of terms of the placed pods, matched against incoming pods."""
+
+    def __init__(
+        self,
+        table: NodeTable,
+        namespaces: NamespaceLabels,
+        weigh: Callable[[AffinityTerm], int],
+        kinds: tuple[TermKind, ...],
+    ) -> None:
+        """`weigh` returns what each pod with a term adds to the sums."""
+        self._table = table
+        self._namespaces = namespaces
+        self._weigh = weigh
+        self._kinds = kinds
+        self._matches: dict[PodClass, _Match] = {}
+        self._counts: CountsCache[tuple[PlacedTerm, ...], KeyedCounts] = CountsCache(table)
+
+    def meaning(self, pods: PodClass) -> KeyedCounts:
+        """Up-to-date counts of the terms that match `pods`, by the terms' topology keys."""
+        match = self._match(pods)
+        if match.counts.dropped:
+            match.counts = self._count(match.terms)
+        return match.counts.refresh()
+
+    def _match(self, pods: PodClass) -> _Match:
+        pod_index = self._table.pod_index
+        known = self._matches.get(pods)
+        version = self._namespaces.refresh()
+        if (
+            known is not None
+            and known.term_version == pod_index.term_version
+            and known.namespace_version == version
+        ):
+            return known
+        labels = self._namespaces.of(pods.namespace)
+        terms = pod_index.terms_matching(pods, self._kinds, labels)
+        if len(self._matches) >= _MATCHES_MAX:
+            self._matches.clear()
+        found = _Match(pod_index.term_version, version, terms, self._count(terms))
+        self._matches[pods] = found
+        return found
+
+    def _count(self, terms: tuple[PlacedTerm, ...]) -> KeyedCounts:
+        """The counts of exactly these terms, shared by all pods that match them."""
+        found = self._counts.get(terms)
+        if found is None:
+            found = KeyedCounts(self._table, [placed.term.topology_key for placed in terms])
+            for placed in terms:
+                counts = found.by_key[placed.term.topology_key]
+                counts.attach(placed.where, self._weigh(placed.term))
+            self._counts.put(terms, found)
+        return found

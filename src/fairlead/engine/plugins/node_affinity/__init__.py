@@ -1,1 +1,0 @@
-"""NodeAffinity: nodeSelector, required and preferred node affinity (plugins/nodeaffinity)."""
