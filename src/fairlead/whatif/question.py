@@ -75,8 +75,8 @@ def what_if(
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
-    The run with the change comes first, so that a mistake in the change is reported at once.
-    `command_log` receives the commands of that run.
+    The run without the change comes first: it shows whether the cluster was at rest. If not, the
+    change is made once it is. `command_log` receives the commands of the run with the change.
     """
     progress = progress or NoProgress()
     without = Experiment(
@@ -87,6 +87,7 @@ def what_if(
         horizon=conditions.horizon,
         seed=conditions.seed,
         node_lifecycle=conditions.node_lifecycle,
+        steps_begin=None,
     )
     changed = replace(
         without,
@@ -97,8 +98,9 @@ def what_if(
     without = with_batch(without, batch, changed.steps)
     new = replace(batch, source=change.new_batch_config or batch.source)
     changed = with_batch(changed, new, changed.steps)
-    after = run_experiment(changed, "with the change", progress, command_log).outcome
     before = run_experiment(without, "without the change", progress).outcome
+    changed = replace(changed, steps_begin=before.rest.after or 0)
+    after = run_experiment(changed, "with the change", progress, command_log).outcome
     return WhatIfAnswer(
         source=snapshot.source,
         change=change,

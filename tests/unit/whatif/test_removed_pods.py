@@ -85,6 +85,6 @@ def test_a_new_template_of_a_stateful_set_is_a_difference(make, snapshot, write,
     newer = write("change.json", make.workload("StatefulSet", "db", **spec))
     running = snapshot(make.node("a"), workload, pod)
     found = what_if(running, ClusterChange(apply=(newer,))).difference
-    assert [one.key for one in found.updated] == ["default/db-0"]
+    assert [one.pod.key for one in found.updated] == ["default/db-0"]
     assert found.reallocated == reallocated
     assert not found.is_empty

@@ -75,7 +75,7 @@ def test_a_drained_nodes_pods_move(ask, make):
 
 def test_a_pod_without_an_owner_is_gone_for_good(ask, make):
     answer = ask([make.node("a"), make.node("b"), make.pod("bare", node_name="a")], drain=("a",))
-    assert keys(answer.difference.removed) == ["default/bare"]
+    assert keys(answer.difference.gone) == ["default/bare"]
     assert answer.difference.recovered_after is None
 
 

@@ -54,8 +54,9 @@ def print_answer(
     print_moved(console, found.moved)
     print_pending(console, "newly pending", found.pending)
     print_placed(console, found.placed)
-    print_removed(console, found.removed)
     print_updated(console, found.updated)
+    print_removed(console, "gone for good", found.gone)
+    print_removed(console, "removed", found.removed)
     print_breaches(console, found.pdb_breaches, changed.started_at)
     print_undrained(console, changed.undrained)
     print_skipped(console, changed.skipped, changed.started_at)
@@ -123,11 +124,11 @@ def _counts_of_difference(found: Difference) -> str:
         "preempted": len(found.preempted),
         "evicted": len(found.evicted),
         "newly pending": len(found.pending),
+        "updated": len(found.updated),
+        "gone for good": len(found.gone),
         "removed": len(found.removed),
         "PDBs breached": len(found.pdb_breaches),
     }
-    if found.updated:
-        counts["updated"] = len(found.updated)
     if any(counts.values()):
         return f"Difference: {_in_line(counts)}"
     if found.quiet:
@@ -163,8 +164,8 @@ def _recovery(answer: WhatIfAnswer) -> str:
         more = len(found.pending)
         stay = "pod stays" if more == 1 else "pods stay"
         reasons.append(f"{more:,} more {stay} Pending than without the change")
-    if found.removed:
-        reasons.append(f"{len(found.removed):,} no longer exist")
+    if found.gone:
+        reasons.append(f"{len(found.gone):,} are gone for good")
     if not reasons and answer.changed.outage is not None:
         reasons.append(f"{len(answer.changed.outage.lost):,} are not back")
     return f"Not all pods run again: {', '.join(reasons) or 'the run ended first'}."

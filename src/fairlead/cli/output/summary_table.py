@@ -12,7 +12,7 @@ from fairlead.cli.output.scheduling_message import short_reason
 from fairlead.cli.output.terminal import print_table
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.difference import Move
+from fairlead.whatif.outcome.difference import Move, PodUpdate
 from fairlead.whatif.outcome.run_outcome import (
     Complaint,
     Evicted,
@@ -99,16 +99,16 @@ def print_placed(console: Console, rows: Sequence[PodEnd]) -> None:
     _table(console, f"newly placed ({len(rows):,})", ("pod", "on node"), cells)
 
 
-def print_removed(console: Console, rows: Sequence[PodEnd]) -> None:
+def print_updated(console: Console, rows: Sequence[PodUpdate]) -> None:
+    """Print the pods of a new revision, and those whose place they take."""
+    cells = [(one.pod.key, one.pod.node, one.before.key) for one in rows]
+    _table(console, f"updated ({len(rows):,})", ("pod", "on node", "instead of"), cells)
+
+
+def print_removed(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
     """Print the pods that do not exist any more."""
     cells = [(pod.key, pod.node) for pod in rows]
-    _table(console, f"gone for good ({len(rows):,})", ("pod", "would be on node"), cells)
-
-
-def print_updated(console: Console, rows: Sequence[PodEnd]) -> None:
-    """Print the pods that were created anew or resized on their nodes."""
-    cells = [(pod.key, pod.node) for pod in rows]
-    _table(console, f"updated in place ({len(rows):,})", ("pod", "on node"), cells)
+    _table(console, f"{title} ({len(rows):,})", ("pod", "would be on node"), cells)
 
 
 def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) -> None:

@@ -1,15 +1,21 @@
 """Difference: the effect of a change, as the run with it minus the run without it.
 
-Pods are compared by the key of their first incarnation. A pod displaced from the same node in both
-runs is no difference; a pod placed on different nodes has moved.
+Pods are compared by role. A pod has the role of the pod with its key (that of its first
+incarnation) in the other run. A pod whose key only one run has takes the role of such a pod of the
+same workload in the other run: of the same revision and node first, then of the same revision, then
+of another revision. So random names make no difference, and a new image is an update of pods, not a
+loss.
+
+    without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
+    changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.run_outcome import (
@@ -20,6 +26,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     RunOutcome,
 )
+from fairlead.whatif.outcome.workload import POD
 
 AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 
@@ -33,26 +40,38 @@ class Move:
     target: str
 
 
+@dataclass(frozen=True, slots=True)
+class PodUpdate:
+    """`pod` takes the place of `before`.
+
+    It was made from another revision of the template, or was created anew or resized on its node.
+    """
+
+    before: PodEnd
+    pod: PodEnd
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """Everything that happens with the change but not without it.
 
-    `placed` pods have a node only with the change. `removed` pods were deleted and not replaced,
-    including those that a finalizer still holds. `updated` pods run on the same node, but were
-    created anew or request other amounts. `reallocated` are the resources whose requested total
-    changes. `displaced` pods, each listed once, lost the node they would have had, whether or not
-    they got another. `quiet` counts additional pods on failed nodes. `recovered_after` is the time
-    from the change until the last affected pod ran again; None if some still wait, no longer exist,
-    or are down with their nodes.
+    `placed` pods have a node only with the change. `gone` pods were displaced, or lost their node,
+    and nothing replaced them; `removed` pods were deleted for another reason, such as a smaller
+    number of replicas, including those that a finalizer still holds. `reallocated` are the
+    resources whose requested total changes. `displaced` pods, each listed once, lost the node they
+    would have had, whether or not they got another. `quiet` counts additional pods on failed nodes.
+    `recovered_after` is the time from the change until the last affected pod ran again; None if
+    some still wait, no longer exist, or are down with their nodes.
     """
 
     placed: tuple[PodEnd, ...]
     moved: tuple[Move, ...]
+    updated: tuple[PodUpdate, ...]
     preempted: tuple[Preempted, ...]
     evicted: tuple[Evicted, ...]
     pending: tuple[PodEnd, ...]
+    gone: tuple[PodEnd, ...]
     removed: tuple[PodEnd, ...]
-    updated: tuple[PodEnd, ...]
     reallocated: tuple[str, ...]
     pdb_breaches: tuple[PdbBreach, ...]
     displaced: tuple[PodEnd, ...]
@@ -65,11 +84,12 @@ class Difference:
         return not (
             self.placed
             or self.moved
+            or self.updated
             or self.preempted
             or self.evicted
             or self.pending
+            or self.gone
             or self.removed
-            or self.updated
             or self.reallocated
             or self.pdb_breaches
             or self.quiet
@@ -77,59 +97,158 @@ class Difference:
 
 
 def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
-    """`changed` minus `without`."""
-    pending = tuple(pod for pod in changed.pending() if not _is_pending(without, pod.key))
-    placed = tuple(pod for pod in changed.placed() if _has_no_node(without, pod.key))
-    moved = tuple(_moves(without, changed))
+    """`changed` minus `without`. Pods that did not change in either run cost nothing."""
+    roles = list(_roles(without, changed))
     preempted = _additional(changed.preempted, without.preempted)
     evicted = _additional(changed.evicted, without.evicted)
-    displaced = {one.pod.key for one in (*preempted, *evicted)}
-    removed = tuple(
-        pod
-        for key, pod in without.pods.items()
-        if not pod.is_completed and _is_removed(pod, changed.pods.get(key), displaced)
-    )
+    left = {one.pod.key for one in (*preempted, *evicted)}
+    missing = [role.before for role in roles if role.is_missing(left)]
+    gone = [pod for pod in missing if pod.key in left or pod.node not in changed.node_names]
+    gone_keys = {pod.key for pod in gone}
+    pending = [role.after for role in roles if role.is_newly_pending]
+    placed = [role.after for role in roles if role.is_newly_placed]
+    moved = [Move(one.after, one.before.node, one.after.node) for one in roles if one.is_moved]
+    updated = [PodUpdate(one.before, one.after) for one in roles if one.is_updated(left)]
     lost = [
         *(one.pod for one in (*preempted, *evicted)),
         *(move.pod for move in moved),
-        *(pod for pod in pending if not _has_no_node(without, pod.key)),
-        *(pod for pod in removed if pod.node not in changed.node_names),
+        *(role.after for role in roles if role.is_newly_pending and role.had_node),
+        *gone,
     ]
-    concerned = {pod.key: pod for pod in (*lost, *placed)}
+    current = {role.before.key: role.after for role in roles if role.is_renamed}
+    concerned = [*lost, *placed, *(update.pod for update in updated)]
     return Difference(
-        placed=placed,
-        moved=moved,
+        placed=tuple(placed),
+        moved=tuple(moved),
+        updated=tuple(updated),
         preempted=preempted,
         evicted=evicted,
-        pending=pending,
-        removed=removed,
-        updated=tuple(
-            pod
-            for pod in changed.placed()
-            if pod.key not in displaced and _is_updated(without.pods.get(pod.key), pod)
-        ),
+        pending=tuple(pending),
+        gone=tuple(gone),
+        removed=tuple(pod for pod in missing if pod.key not in gone_keys),
         reallocated=_reallocated(without, changed),
         pdb_breaches=_additional_breaches(without, changed),
         displaced=tuple({pod.key: pod for pod in lost}.values()),
         quiet=_pods_on_failed_nodes(without, changed),
         recovered_after=None
         if pending or _has_lost_pods(without, changed)
-        else _recovered_after(changed, concerned),
+        else _recovered_after(changed, {pod.key for pod in concerned}, current),
     )
 
 
-def _is_removed(before: PodEnd, after: PodEnd | None, displaced: Collection[str]) -> bool:
-    """Whether `before` was deleted; a pod that was displaced and is still held counts as that."""
-    if after is None:
-        return True
-    return after.is_terminating and not before.is_terminating and after.key not in displaced
+# --- roles -------------------------------------------------------------------------------------
+
+_ABSENT: Final = PodEnd(namespace="", name="")
 
 
-def _is_updated(before: PodEnd | None, after: PodEnd) -> bool:
-    """Whether the pod runs on the same node in both runs, but anew or with other requests."""
-    if before is None or not before.is_placed or before.node != after.node:
-        return False
-    return before.is_initial > after.is_initial or before.requests != after.requests
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """A pod without the change and the pod in its role with the change; _ABSENT for none."""
+
+    before: PodEnd
+    after: PodEnd
+
+    @property
+    def had_node(self) -> bool:
+        return self.before is not _ABSENT and not self.before.is_pending
+
+    def is_missing(self, displaced: Collection[str]) -> bool:
+        """Whether it was deleted; a displaced pod that is still held has not gone yet."""
+        if self.after is _ABSENT:
+            return not self.before.is_completed
+        is_deleted = self.after.is_terminating and not self.before.is_terminating
+        return self.before is not _ABSENT and is_deleted and self.after.key not in displaced
+
+    @property
+    def is_renamed(self) -> bool:
+        both = self.before is not _ABSENT and self.after is not _ABSENT
+        return both and self.before.key != self.after.key
+
+    @property
+    def is_newly_pending(self) -> bool:
+        was_pending = self.before is not _ABSENT and self.before.is_pending
+        return self.after is not _ABSENT and self.after.is_pending and not was_pending
+
+    @property
+    def is_newly_placed(self) -> bool:
+        return self.after.is_placed and not self.had_node
+
+    def is_updated(self, displaced: Collection[str]) -> bool:
+        """Whether it has a new revision, or is new or resized on its node."""
+        if not self.had_node or self.after is _ABSENT or self.has_new_revision:
+            return self.had_node and self.has_new_revision
+        if self.before.node != self.after.node or self.after.key in displaced:
+            return False
+        is_new = self.before.is_initial > self.after.is_initial and not self.is_renamed
+        return self.after.is_placed and (is_new or self.before.requests != self.after.requests)
+
+    @property
+    def has_new_revision(self) -> bool:
+        before, after = self.before.revision, self.after.revision
+        return before != "" and after not in ("", before)
+
+    @property
+    def is_moved(self) -> bool:
+        placed = self.before.is_placed and self.after.is_placed
+        return placed and self.before.node != self.after.node and not self.has_new_revision
+
+
+def _roles(without: RunOutcome, changed: RunOutcome) -> Iterator[_Role]:
+    """The roles of all pods that changed in either run, by key; unpaired ones at the end."""
+    alone: list[PodEnd] = []
+    new: list[PodEnd] = []
+    for key in _keys(without, changed):
+        before, after = without.pods.get(key), changed.pods.get(key)
+        if before is not None and after is not None:
+            yield _Role(before, after)
+        elif before is not None:
+            alone.append(before)
+        elif after is not None:
+            new.append(after)
+    for identity in (_same_place, _same_revision, _same_workload):
+        pairs, alone, new = _pair(alone, new, identity)
+        yield from pairs
+    yield from (_Role(pod, _ABSENT) for pod in alone)
+    yield from (_Role(_ABSENT, pod) for pod in new)
+
+
+def _keys(without: RunOutcome, changed: RunOutcome) -> list[str]:
+    if without.touched is None or changed.touched is None:
+        return sorted({*without.pods, *changed.pods})
+    return sorted(without.touched | changed.touched)
+
+
+def _pair(
+    alone: list[PodEnd], new: list[PodEnd], identity: Callable[[PodEnd], Hashable]
+) -> tuple[list[_Role], list[PodEnd], list[PodEnd]]:
+    """Pair pods of equal `identity` in order; also return those that remain of each side."""
+    waiting: dict[Hashable, list[PodEnd]] = defaultdict(list)
+    for pod in reversed(new):
+        waiting[identity(pod)].append(pod)
+    pairs, rest = [], []
+    for pod in alone:
+        candidates = [] if pod.workload.kind == POD else waiting.get(identity(pod), [])
+        if pod.is_completed or not candidates:
+            rest.append(pod)
+        else:
+            pairs.append(_Role(pod, candidates.pop()))
+    paired = {role.after.key for role in pairs}
+    return pairs, rest, [pod for pod in new if pod.key not in paired]
+
+
+def _same_place(pod: PodEnd) -> Hashable:
+    return (pod.workload, pod.revision, pod.node)
+
+
+def _same_revision(pod: PodEnd) -> Hashable:
+    return (pod.workload, pod.revision)
+
+
+def _same_workload(pod: PodEnd) -> Hashable:
+    return pod.workload
+
+
+# --- lists -------------------------------------------------------------------------------------
 
 
 def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
@@ -152,36 +271,50 @@ def _has_lost_pods(without: RunOutcome, changed: RunOutcome) -> bool:
     return changed.outage is not None and any(one.pod not in known for one in changed.outage.lost)
 
 
-def _is_pending(outcome: RunOutcome, key: str) -> bool:
-    pod = outcome.pods.get(key)
-    return pod is not None and pod.is_pending
-
-
-def _has_no_node(outcome: RunOutcome, key: str) -> bool:
-    pod = outcome.pods.get(key)
-    return pod is None or pod.is_pending
-
-
-def _moves(without: RunOutcome, changed: RunOutcome) -> Iterable[Move]:
-    for pod in changed.placed():
-        before = without.pods.get(pod.key)
-        if before is not None and before.is_placed and before.node != pod.node:
-            yield Move(pod, before.node, pod.node)
-
-
 def _additional(
     changed: Iterable[AnyDisplaced], without: Iterable[AnyDisplaced]
 ) -> tuple[AnyDisplaced, ...]:
-    """The entries of `changed` that are not in `without`, compared by pod and node."""
-    known = Counter((one.pod.key, one.node) for one in without)
-    additional = []
-    for one in changed:
-        key = (one.pod.key, one.node)
-        if known[key] > 0:
-            known[key] -= 1
+    """The entries of `changed` that are not in `without`.
+
+    They are compared by pod and node, then by workload and node, because names can be random.
+    """
+    additional, known = tuple(changed), tuple(without)
+    for identity in (_pod_and_node, _workload_and_node):
+        additional, known = _minus(additional, known, identity)
+    return additional
+
+
+def _minus(
+    entries: tuple[AnyDisplaced, ...],
+    others: tuple[AnyDisplaced, ...],
+    identity: Callable[[AnyDisplaced], Hashable],
+) -> tuple[tuple[AnyDisplaced, ...], tuple[AnyDisplaced, ...]]:
+    """`entries` without those that have a counterpart in `others`, and the reverse."""
+    shared = Counter(map(identity, entries)) & Counter(map(identity, others))
+    return _drop(entries, shared, identity), _drop(others, shared, identity)
+
+
+def _drop(
+    entries: tuple[AnyDisplaced, ...],
+    counts: Counter[Hashable],
+    identity: Callable[[AnyDisplaced], Hashable],
+) -> tuple[AnyDisplaced, ...]:
+    """`entries` without the first ones of each identity, as many as `counts` says."""
+    left, kept = Counter(counts), []
+    for one in entries:
+        if left[identity(one)] > 0:
+            left[identity(one)] -= 1
         else:
-            additional.append(one)
-    return tuple(additional)
+            kept.append(one)
+    return tuple(kept)
+
+
+def _pod_and_node(one: Displaced) -> Hashable:
+    return (one.pod.key, one.node)
+
+
+def _workload_and_node(one: Displaced) -> Hashable:
+    return (one.pod.workload, one.node)
 
 
 def _additional_breaches(without: RunOutcome, changed: RunOutcome) -> tuple[PdbBreach, ...]:
@@ -195,11 +328,16 @@ def _additional_breaches(without: RunOutcome, changed: RunOutcome) -> tuple[PdbB
     return tuple(additional)
 
 
-def _recovered_after(changed: RunOutcome, concerned: Iterable[str]) -> DurationNs | None:
-    """When the last pod of `concerned` started to run; None if one is not running."""
+def _recovered_after(
+    changed: RunOutcome, concerned: Iterable[str], current: Mapping[str, PodEnd]
+) -> DurationNs | None:
+    """When the last pod of `concerned` started to run; None if one is not running.
+
+    `current` has the pods that took the role of others, by the key of those.
+    """
     latest = 0
     for key in concerned:
-        pod = changed.pods.get(key)
+        pod = changed.pods.get(key) or current.get(key)
         if pod is not None and pod.is_completed:
             continue
         if pod is None or pod.started_at is None:

@@ -13,6 +13,8 @@ from typing import Final
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
+from fairlead.whatif.outcome.rest import AT_REST, Rest
+from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,8 @@ class PodEnd:
     `node` is "" for a pending pod; `reason` is why it is pending, `since` when it became so.
     `started_at` is when it started to run, None if it does not run. `requests` are cpu in milli,
     everything else in units. `is_initial`: it exists since the start of the run. `is_terminating`:
-    its deletion was requested, but a kubelet or a finalizer holds it.
+    its deletion was requested, but a kubelet or a finalizer holds it. `revision` is that of the
+    template of its `owner`, "" if unknown.
     """
 
     namespace: str
@@ -37,11 +40,18 @@ class PodEnd:
     started_at: Instant | None = None
     is_initial: bool = False
     is_terminating: bool = False
+    owner: WorkloadRef | None = None
+    revision: str = ""
 
     @property
     def key(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def workload(self) -> WorkloadRef:
+        """Its workload; the pod itself if it has no owner."""
+        return self.owner or WorkloadRef(POD, self.namespace, self.name)
 
     @property
     def is_completed(self) -> bool:
@@ -185,7 +195,9 @@ class PodCountSample:
 class RunOutcome:
     """The whole outcome: pods by key, everything else in order of time, then name.
 
-    `outage` is None if no node failed; `drains` are the rolling ones.
+    `started_at` is the instant of the change, from which everything is counted. `outage` is None if
+    no node failed; `drains` are the rolling ones. `workloads` are those whose pods changed.
+    `touched` has the keys of all pods that changed since the cluster was loaded; None if unknown.
     """
 
     started_at: Instant
@@ -207,6 +219,9 @@ class RunOutcome:
     jobs: JobsOutcome = NO_JOBS
     outage: OutageOutcome | None = None
     drains: tuple[DrainProgress, ...] = ()
+    workloads: Mapping[WorkloadRef, WorkloadReadiness] = field(default_factory=dict)
+    touched: frozenset[str] | None = None
+    rest: Rest = AT_REST
 
     @property
     def virtual_seconds(self) -> float:

@@ -14,14 +14,15 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
-from fairlead.whatif.outcome.difference import Move, moves_within
+from fairlead.whatif.outcome.difference import Move, PodUpdate, moves_within
+from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Preempted, RunOutcome
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.result.jobs_json import gangs, queues, queues_of_both, waiting_groups
 from fairlead.whatif.result.outage_json import drains_json, outage_json
 from fairlead.whatif.run.experiment import Experiment
 
-API_VERSION: Final = "fairlead.dev/v1alpha1"
+API_VERSION: Final = "fairlead.dev/v1beta1"
 WHAT_IF: Final = "WhatIfResult"
 SIMULATION: Final = "SimulationResult"
 
@@ -42,8 +43,9 @@ def whatif_result(answer: WhatIfAnswer) -> Json:
         "preempted": [_preempted(one, start) for one in found.preempted],
         "evicted": [_evicted(one, start) for one in found.evicted],
         "pending": _pending(found.pending, start),
+        "updated": [_update(one) for one in found.updated],
+        "gone": _placed(found.gone),
         "removed": _placed(found.removed),
-        "updated": _placed(found.updated),
         "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
         "undrained": _undrained(changed),
         "skipped": _skipped(changed),
@@ -55,6 +57,7 @@ def whatif_result(answer: WhatIfAnswer) -> Json:
         "outage": outage_json(answer.outage, start),
         "drains": drains_json(changed),
         "allocation": _allocation_of_both(without, changed),
+        "rest": _rest(without.rest),
     }
 
 
@@ -118,6 +121,10 @@ def _move(move: Move) -> Json:
     return {"pod": move.pod.key, "from": move.origin, "to": move.target}
 
 
+def _update(one: PodUpdate) -> Json:
+    return {"pod": one.pod.key, "node": one.pod.node, "instead_of": one.before.key}
+
+
 def _preempted(one: Preempted, start: Instant) -> Json:
     return {
         "pod": one.pod.key,
@@ -179,6 +186,23 @@ def _recurrences(outcome: RunOutcome) -> list[Json]:
         {"kind": one.kind, "message": one.message, "at_s": _at_s(one.at, start)}
         for one in outcome.recurrences
     ]
+
+
+def _rest(rest: Rest) -> Json:
+    return {
+        "after_s": None if rest.after is None else _rounded(to_seconds(rest.after)),
+        "under_way": [
+            {
+                "workload": str(one.workload),
+                "what": one.words,
+                "created": one.created,
+                "deleted": one.deleted,
+                "started": one.started,
+                "rollout": one.is_rollout,
+            }
+            for one in rest.activities
+        ],
+    }
 
 
 def _allocation_of_both(without: RunOutcome, changed: RunOutcome) -> list[Json]:

@@ -29,7 +29,8 @@ class Experiment:
     """A cluster, the steps that change it, and how long to run.
 
     With `duration` None the run ends when the cluster has settled, at most `horizon` after the last
-    step.
+    step. The steps are counted from `steps_begin`, a delay after `start`, and so is the outcome;
+    None counts the outcome from when the cluster was at rest.
     """
 
     title: str
@@ -37,6 +38,7 @@ class Experiment:
     initial: tuple[Manifest, ...]
     start: Instant
     steps: tuple[ScriptedStep, ...] = ()
+    steps_begin: DurationNs | None = 0
     duration: DurationNs | None = None
     horizon: DurationNs = HORIZON_DEFAULT
     seed: int = 0

@@ -6,13 +6,14 @@
     4. settle    until nothing but periodic retries has happened for a while, or until the duration
 
 Both runs of a what-if are identical up to step 3, so a pod that was merely waiting for the
-scheduler gets the same node in both.
+scheduler gets the same node in both. If something was still under way when the dump was taken, such
+as a rollout, the steps begin when it is over, and the outcome is counted from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Final
@@ -26,7 +27,7 @@ from fairlead.engine.batch.controller import Batch
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.command import CreateObject, Issued
-from fairlead.engine.core.instant import Instant, seconds, to_seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, Stimulus
 from fairlead.engine.engine import Engine
@@ -35,7 +36,9 @@ from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.run_outcome import Complaint, RunOutcome, Skipped
+from fairlead.whatif.outcome.rest import Rest
+from fairlead.whatif.outcome.run_outcome import Complaint, PodCountSample, RunOutcome, Skipped
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 from fairlead.whatif.run.allocation import allocations, nodes_at_end, requested_in
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.gang_recorder import GangRecorder
@@ -44,6 +47,8 @@ from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.outage_recorder import OutageRecorder
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.recorder import Recorder
+from fairlead.whatif.run.rest import rest_of
+from fairlead.whatif.run.wanted_pods import wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
 from fairlead.worlds.extender.caller import reaching
 from fairlead.worlds.perform import perform
@@ -167,14 +172,15 @@ class _Run:
         progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
         self._load()
         requested_before = requested_in(self._world.store)
+        begin = self._start + (self._experiment.steps_begin or 0)
 
         def on_progress(now: Instant) -> None:
             progress.reach(self._done, to_seconds(now - self._start))
 
-        self._world.run(self._start, on_progress=on_progress)
+        self._world.run(begin, on_progress=on_progress)
         for step in self._experiment.steps:
-            self._world.at(self._start + step.after, partial(self._act, step))
-        self._settle(on_progress)
+            self._world.at(begin + step.after, partial(self._act, step))
+        self._settle(begin, on_progress)
         exposition = b"" if self._metrics is None else self._metrics.exposition()
         return FinishedRun(self._outcome(requested_before), self._objects(), exposition)
 
@@ -201,14 +207,14 @@ class _Run:
                     raise InputError(step.source, outcome.message, object_name=step.what)
                 self._skipped.append(Skipped(what=step.what, at=now, why=outcome.message))
 
-    def _settle(self, on_progress: Callable[[Instant], None]) -> None:
-        """Run until the set duration, or until the cluster has settled."""
+    def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
+        """Run until the set duration, or until the cluster has settled after `begin`."""
         world, experiment = self._world, self._experiment
         if experiment.duration is not None:
             world.run(self._start + experiment.duration, on_progress=on_progress)
             return
         last_step = max((step.after for step in experiment.steps), default=0)
-        end = self._start + last_step + experiment.horizon
+        end = begin + last_step + experiment.horizon
         world.run(end, stop_when=self._is_quiet, on_progress=on_progress)
 
     def _is_quiet(self) -> bool:
@@ -240,6 +246,9 @@ class _Run:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()
         recorder.explain_waiting(self._why_waiting)
         open_ended = self._experiment.duration is None and settled
+        rest = rest_of(recorder.workloads.transitions, self._start, QUIET, settled=settled)
+        since = self._start + self._counted_from(rest)
+        until = max(world.last_change if open_ended else world.now, since)
         nodes = nodes_at_end(world.store, recorder.all_pods())
         names = {node.name for node in nodes}
         # A pod whose node was deleted does not run, even before pod GC deletes it.
@@ -250,29 +259,55 @@ class _Run:
         }
         undrained = tuple(recorder.undrained())
         return RunOutcome(
-            started_at=self._start,
-            ended_at=world.last_change if open_ended else world.now,
+            started_at=since,
+            ended_at=until,
             settled=settled,
             pods=pods,
-            preempted=tuple(recorder.preempted),
-            evicted=tuple(recorder.evicted),
-            pdb_breaches=tuple(recorder.breaches),
+            preempted=tuple(one for one in recorder.preempted if one.at >= since),
+            evicted=tuple(one for one in recorder.evicted if one.at >= since),
+            pdb_breaches=tuple(one for one in recorder.breaches if one.at >= since),
             undrained=undrained,
             skipped=tuple(self._skipped),
             complaints=tuple(starmap(Complaint, recorder.complaints.items())),
-            recurrences=tuple(recorder.recurrences),
+            recurrences=tuple(one for one in recorder.recurrences if one.at >= since),
             nodes=nodes,
             allocations=allocations(nodes, requested_before),
             priority_names=dict(recorder.priority_names),
-            samples=tuple(recorder.samples),
+            samples=tuple(_samples_from(recorder.samples, since)),
             choices_among_equals=recorder.choices,
             jobs=self._jobs.outcome(self._batch, self._cluster, world.now),
             outage=outage_outcome(
-                recorder.outage, self._start, pods, recorder.preempted, recorder.breaches
+                recorder.outage, since, pods, recorder.preempted, recorder.breaches
             ),
             drains=tuple(recorder.drains.progress(undrained)),
+            workloads=self._readiness(since, until),
+            touched=frozenset(recorder.touched),
+            rest=rest,
         )
+
+    def _counted_from(self, rest: Rest) -> DurationNs:
+        """The delay after the start from which the outcome is counted."""
+        begin = self._experiment.steps_begin
+        return (rest.after or 0) if begin is None else begin
+
+    def _readiness(self, since: Instant, until: Instant) -> dict[WorkloadRef, WorkloadReadiness]:
+        recorder, pods = self._recorder.workloads, list(self._recorder.existing_pods())
+        wanted = wanted_pods(self._world.store, pods, recorder.touched(since))
+        return dict(recorder.readiness(pods, wanted, since, until))
 
     def _objects(self) -> list[Json]:
         store = self._world.store
         return [obj for kind in store.storage.kinds() for obj in store.list(kind)]
+
+
+def _samples_from(samples: Iterable[PodCountSample], since: Instant) -> Iterator[PodCountSample]:
+    """The samples after `since`, preceded by the latest earlier one of each priority as of then."""
+    earlier: dict[int, PodCountSample] = {}
+    later: list[PodCountSample] = []
+    for one in samples:
+        if one.at <= since:
+            earlier[one.priority] = replace(one, at=since)
+        else:
+            later.append(one)
+    yield from earlier.values()
+    yield from later

@@ -193,6 +193,14 @@ class OutageRecorder:
         """The node's current state; None if it was deleted."""
         return self._states.get(node)
 
+    def is_serving(self, node: str) -> bool:
+        """Whether the node works; True for no node and for one that is not known."""
+        return self._is_serving.get(node, True)
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The existing pods on the node, in the order of their binding."""
+        return [self.pods[uid] for uid in self._on_node.get(node, ())]
+
     def zone(self, node: str) -> str:
         """The key of the node's zone; "" if the node was deleted."""
         return self._zone_of.get(node, "")

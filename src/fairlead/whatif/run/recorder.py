@@ -50,8 +50,10 @@ from fairlead.whatif.outcome.run_outcome import (
     Recurrence,
     Undrained,
 )
+from fairlead.whatif.outcome.workload import revision_of, workload_of
 from fairlead.whatif.run.drain_recorder import DrainRecorder
 from fairlead.whatif.run.outage_recorder import OutageRecorder
+from fairlead.whatif.run.workload_recorder import WorkloadRecorder
 
 _PENDING = "pending"
 _RUNNING = "running"
@@ -96,6 +98,8 @@ class Recorder:
     recurrences: list[Recurrence] = field(default_factory=list)
     outage: OutageRecorder = field(default_factory=OutageRecorder)
     drains: DrainRecorder = field(default_factory=DrainRecorder)
+    workloads: WorkloadRecorder = field(default_factory=WorkloadRecorder)
+    touched: set[str] = field(default_factory=set)  # keys of pods that changed after loading
     priority_names: dict[int, str] = field(default_factory=dict)
     _tracks: dict[str, _Track] = field(default_factory=dict)  # existing pods by namespace/name
     _known: dict[str, _Track] = field(default_factory=dict)  # all pods of the run by uid
@@ -177,6 +181,10 @@ class Recorder:
                     self.breaches.append(PdbBreach(pdb=key, pod=pod, by=by, at=at))
 
     def _on_evicted(self, record: PodEvicted, tolerated_s: int | None) -> None:
+        """Record an eviction. A pod that has completed loses nothing and is not counted."""
+        track = self._known.get(record.pod.uid)
+        if track is not None and is_terminal(track.pod):
+            return
         self._leaving.add(record.pod.uid)
         pod = self._end(record.pod)
         self.evicted.append(
@@ -215,7 +223,8 @@ class Recorder:
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record a stimulus before the controllers handle it."""
         self.now = now
-        self.outage.observe(stimulus, now)
+        self._observe_workloads(stimulus)
+        self._observe_outage(stimulus, now)
         match stimulus:
             case ObjectsLoaded(objects):
                 for loaded in objects:
@@ -229,6 +238,38 @@ class Recorder:
             case CommandFailed(EvictPod(pod=ref), _, message):
                 if track := self._known.get(ref.uid):
                     track.refusal = message
+
+    def _observe_outage(self, stimulus: Stimulus, now: Instant) -> None:
+        """Record the outage, and the pods of a node that starts or stops to work."""
+        match stimulus:
+            case ObjectChanged(Node() as node):
+                name = node.metadata.name
+                before = self.outage.is_serving(name)
+                self.outage.observe(stimulus, now)
+                after = self.outage.is_serving(name)
+                if before != after:
+                    self.workloads.node_changed(self.outage.pods_on(name), now, is_serving=after)
+            case ObjectDeleted(Node() as node):
+                pods = self.outage.pods_on(node.metadata.name)
+                self.touched.update(map(_original_key, pods))
+                self.workloads.node_changed(pods, now, is_serving=False)
+                self.outage.observe(stimulus, now)
+            case _:
+                self.outage.observe(stimulus, now)
+
+    def _observe_workloads(self, stimulus: Stimulus) -> None:
+        """Record the transition of a pod, before the other records are updated."""
+        match stimulus:
+            case ObjectChanged(Pod() as pod):
+                self.touched.add(_original_key(pod))
+                known = self._tracks.get(pod.key)
+                is_same = known is not None and known.pod.metadata.uid == pod.metadata.uid
+                before = known.pod if known is not None and is_same else None
+                is_serving = self.outage.is_serving(pod.spec.node_name)
+                self.workloads.pod_changed(before, pod, self.now, is_serving=is_serving)
+            case ObjectDeleted(Pod() as pod):
+                self.touched.add(_original_key(pod))
+                self.workloads.pod_changed(pod, None, self.now, is_serving=False)
 
     def _record(self, changed: ApiObject) -> None:
         match changed:
@@ -283,6 +324,10 @@ class Recorder:
     def all_pods(self) -> list[PodEnd]:
         """All existing pods, terminating and replaced ones included, sorted by name."""
         return [_end_of(self._tracks[key]) for key in sorted(self._tracks)]
+
+    def existing_pods(self) -> Iterable[Pod]:
+        """The existing pods as they are now."""
+        return (track.pod for track in self._tracks.values())
 
     def undrained(self) -> list[Undrained]:
         """The pods whose eviction is still refused, sorted by name."""
@@ -379,6 +424,8 @@ def _end_of(track: _Track) -> PodEnd:
         started_at=track.started_at,
         is_initial=track.is_initial,
         is_terminating=is_terminating(pod),
+        owner=workload_of(pod),
+        revision=revision_of(pod),
     )
 
 

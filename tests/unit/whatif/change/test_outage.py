@@ -302,3 +302,16 @@ def test_an_outage_that_is_there_anyway_is_no_difference(snapshot, zoned):
 
 def test_without_an_outage_there_is_none_to_speak_of(ask, zoned):
     assert outage(ask(zoned(a=1))) is None
+
+
+def test_a_completed_pod_on_a_failed_node_is_not_counted_as_evicted(ask, zoned, make):
+    """Its object is deleted because of the taint, but it had finished its work."""
+    done = make.pod("done", node_name="a0", owner="rs")
+    done["status"] = {"phase": "Succeeded"}
+    running = make.pod("running", node_name="a0", owner="rs2")
+    answer = ask([*zoned(a=2, b=2), done, running], fail_node=("a0",))
+    found = answer.difference
+    assert [one.pod.key for one in found.evicted] == ["default/running"]
+    assert outage(answer).evicted == len(found.evicted)
+    assert not found.gone
+    assert found.recovered_after is not None

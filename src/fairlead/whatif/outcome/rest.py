@@ -1,0 +1,56 @@
+"""Rest: whether a cluster was at rest when its dump was taken, and what was under way if not.
+
+A change is made, and its effect counted, once the cluster is at rest: a rollout that was under way
+would otherwise appear as an effect of the change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.outcome.workload import WorkloadRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadActivity:
+    """What the controllers still did for one workload: the pods created, deleted and started.
+
+    `is_rollout` means that pods of one revision of its template replaced those of another.
+    """
+
+    workload: WorkloadRef
+    created: int
+    deleted: int
+    started: int
+    is_rollout: bool
+
+    @property
+    def words(self) -> str:
+        """A short phrase: `rollout, 3 pods created, 2 deleted`."""
+        parts = [
+            "rollout" if self.is_rollout else "",
+            _counted(self.created, "created"),
+            _counted(self.deleted, "deleted"),
+            "" if self.created else _counted(self.started, "started"),
+        ]
+        return ", ".join(part for part in parts if part) or "pods placed"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {'pod' if count == 1 else 'pods'} {what}" if count else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """`after` is how long the cluster took to come to rest: 0 at once, None not within the horizon.
+
+    `activities` are by workload.
+    """
+
+    after: DurationNs | None = 0
+    activities: tuple[WorkloadActivity, ...] = ()
+
+
+AT_REST: Final = Rest()

@@ -1,0 +1,87 @@
+"""WorkloadRef: the workload that a pod belongs to, under the name that its users know.
+
+A ReplicaSet of a Deployment, or a Job of a CronJob, is recognised by what the controllers write
+into names and labels, so that dumps without these objects give the same answer:
+
+    ReplicaSet web-6d4cf56db6, and the pod's label pod-template-hash: 6d4cf56db6   Deployment web
+    Job backup-29384720                                                           CronJob backup
+    a pod without a controller, or a static pod                                   the Pod itself
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import controller_of
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.workloads.annotation import original_name
+from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL
+from fairlead.engine.workloads.pod_control.pod_template import TEMPLATE_HASH_LABEL
+
+POD: Final = "Pod"
+_SHORT: Final = {
+    "DaemonSet": "ds",
+    "Deployment": "deploy",
+    "ReplicaSet": "rs",
+    "ReplicationController": "rc",
+    "StatefulSet": "sts",
+}
+# upstream: pkg/controller/cronjob/utils.go:getJobName; the suffix is the scheduled time in minutes.
+_CRON_JOB: Final = re.compile(r"(.+)-[0-9]{8}")
+_FINITE: Final = frozenset({POD, "Job", "CronJob", "PodGroup", "Workflow"})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WorkloadRef:
+    """A workload by kind and name; a pod without a controller is its own workload."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """`deploy/store/web`, as options such as --scale take it."""
+        return f"{_SHORT.get(self.kind, self.kind.lower())}/{self.namespace}/{self.name}"
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether it keeps its pods running; the pods of Jobs come and go in a cluster at rest."""
+        return self.kind not in _FINITE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadReadiness:
+    """The ready pods of a workload during a run.
+
+    `wanted` pods should be ready at the end. `before` were ready at the start, `lowest` at the
+    worst moment and `at_end` at the end. `lowest_for` is how long only `lowest` were ready, None if
+    that is still so at the end.
+    """
+
+    wanted: int
+    before: int
+    lowest: int
+    lowest_for: DurationNs | None
+    at_end: int
+
+
+def workload_of(pod: Pod) -> WorkloadRef:
+    """The workload of `pod`."""
+    owner, namespace = controller_of(pod.metadata), pod.metadata.namespace
+    if owner is None or owner.kind == "Node":
+        return WorkloadRef(POD, namespace, original_name(pod))
+    digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL)
+    if owner.kind == "ReplicaSet" and digest and owner.name.endswith(f"-{digest}"):
+        return WorkloadRef("Deployment", namespace, owner.name.removesuffix(f"-{digest}"))
+    if owner.kind == "Job" and (found := _CRON_JOB.fullmatch(owner.name)):
+        return WorkloadRef("CronJob", namespace, found[1])
+    return WorkloadRef(owner.kind, namespace, owner.name)
+
+
+def revision_of(pod: Pod) -> str:
+    """The revision of the workload's template that `pod` is made from; "" if it has none."""
+    labels = pod.metadata.labels
+    return labels.get(TEMPLATE_HASH_LABEL) or labels.get(REVISION_LABEL, "")

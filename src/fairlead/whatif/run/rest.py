@@ -1,0 +1,62 @@
+"""Finds out when a cluster came to rest without any change, and what was under way until then.
+
+Pods of Jobs and pods without a controller come and go in a cluster at rest and are not considered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.whatif.outcome.rest import AT_REST, Rest, WorkloadActivity
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.run.workload_recorder import PodTransition, Step
+
+# A change is made this long after the last transition, so that the two have different instants.
+PAUSE: Final = seconds(1)
+
+
+def rest_of(
+    transitions: Iterable[PodTransition], start: Instant, gap: DurationNs, *, settled: bool
+) -> Rest:
+    """When the workloads came to rest: after the last transition that no `gap` precedes.
+
+    `settled` says whether the whole run came to its end by itself.
+    """
+    episode: list[PodTransition] = []
+    is_over = settled
+    for one in transitions:
+        if not one.workload.is_permanent:
+            continue
+        if one.at - (episode[-1].at if episode else start) > gap:
+            is_over = True
+            break
+        episode.append(one)
+    if not episode:
+        return AT_REST
+    after = episode[-1].at - start + PAUSE if is_over else None
+    return Rest(after=after, activities=tuple(_activities(episode)))
+
+
+def _activities(episode: Iterable[PodTransition]) -> list[WorkloadActivity]:
+    steps: dict[WorkloadRef, Counter[Step]] = defaultdict(Counter)
+    created: dict[WorkloadRef, set[str]] = defaultdict(set)
+    left: dict[WorkloadRef, set[str]] = defaultdict(set)
+    for one in episode:
+        steps[one.workload][one.step] += 1
+        if one.step in (Step.CREATED, Step.READY):
+            created[one.workload].add(one.revision)
+        elif one.step is Step.LEFT:
+            left[one.workload].add(one.revision)
+    return [
+        WorkloadActivity(
+            workload=ref,
+            created=steps[ref][Step.CREATED],
+            deleted=steps[ref][Step.LEFT],
+            started=steps[ref][Step.READY],
+            is_rollout=bool(left[ref] - created[ref]) and bool(created[ref]),
+        )
+        for ref in sorted(steps)
+    ]

@@ -1,0 +1,52 @@
+"""Counts the pods that each workload should have at the end of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.apiserver.kind import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
+from fairlead.apiserver.registry.store import Store
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+
+_SCALED: Final = {
+    kind.kind: kind for kind in (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
+}
+
+
+def wanted_pods(
+    store: Store, pods: Iterable[Pod], workloads: Collection[WorkloadRef]
+) -> dict[WorkloadRef, int]:
+    """The desired number of pods of each of `workloads`.
+
+    A workload that is not in `store`, or has no such number, wants the `pods` that it has.
+    """
+    wanted = {ref: _desired(store, ref) for ref in workloads}
+    counted = {ref for ref, number in wanted.items() if number is None}
+    existing: Counter[WorkloadRef] = Counter()
+    for pod in pods if counted else ():
+        if (
+            not is_terminal(pod)
+            and not is_terminating(pod)
+            and (ref := workload_of(pod)) in counted
+        ):
+            existing[ref] += 1
+    return {ref: existing[ref] if number is None else number for ref, number in wanted.items()}
+
+
+def _desired(store: Store, ref: WorkloadRef) -> int | None:
+    if ref.kind == DAEMON_SET.kind:
+        found = store.find(DAEMON_SET, ref.namespace, ref.name)
+        return None if found is None else found.get("status", {}).get("desiredNumberScheduled")
+    kind = _SCALED.get(ref.kind)
+    found = None if kind is None else store.find(kind, ref.namespace, ref.name)
+    return None if found is None else int(found["spec"].get("replicas", 1))

@@ -1,0 +1,159 @@
+"""WorkloadRecorder: follows the pods of workloads as they come, become ready and go.
+
+A pod costs something only when it changes. The number of ready pods at the start follows from the
+number at the end and the transitions between them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import condition, is_terminal, is_terminating
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.outcome.workload import (
+    WorkloadReadiness,
+    WorkloadRef,
+    revision_of,
+    workload_of,
+)
+
+
+class Step(StrEnum):
+    """What happened to a pod; LEFT: it is being deleted, or is gone without that."""
+
+    CREATED = "created"
+    PLACED = "placed"
+    READY = "ready"
+    UNREADY = "unready"
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class PodTransition:
+    """One step of a pod of `workload`, made from the template's `revision`."""
+
+    at: Instant
+    workload: WorkloadRef
+    revision: str
+    step: Step
+
+
+@dataclass(slots=True)
+class WorkloadRecorder:
+    """Records the transitions of the pods that change after the cluster was loaded."""
+
+    transitions: list[PodTransition] = field(default_factory=list)
+    _is_ready: dict[str, bool] = field(default_factory=dict)  # by uid; pods that have changed
+
+    def pod_changed(
+        self, before: Pod | None, after: Pod | None, now: Instant, *, is_serving: bool
+    ) -> None:
+        """Record the change of a pod; None if it did not exist before, or does not afterwards.
+
+        `is_serving` says whether its node works; True without a node.
+        """
+        pod = after or before
+        if pod is None:
+            return
+        if before is None:
+            self._add(pod, Step.CREATED, now)
+        elif after is not None and after.spec.node_name and not before.spec.node_name:
+            self._add(pod, Step.PLACED, now)
+        self._set_ready(before, pod, now, is_ready=after is not None and is_serving and _ready(pod))
+        if before is not None and not _is_over(before) and (after is None or _is_over(after)):
+            self._add(pod, Step.LEFT, now)
+
+    def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:
+        """Record that a node stopped or started to work; `pods` are on it."""
+        for pod in pods:
+            self._set_ready(pod, pod, now, is_ready=is_serving and _ready(pod))
+
+    def _set_ready(self, before: Pod | None, pod: Pod, now: Instant, *, is_ready: bool) -> None:
+        uid = pod.metadata.uid
+        known = self._is_ready.get(uid)
+        was_ready = (before is not None and _ready(before)) if known is None else known
+        self._is_ready[uid] = is_ready
+        if is_ready != was_ready:
+            self._add(pod, Step.READY if is_ready else Step.UNREADY, now)
+
+    def _add(self, pod: Pod, step: Step, now: Instant) -> None:
+        self.transitions.append(PodTransition(now, workload_of(pod), revision_of(pod), step))
+
+    # --- result ---------------------------------------------------------------------------
+
+    def readiness(
+        self, pods: Iterable[Pod], wanted: Mapping[WorkloadRef, int], since: Instant, until: Instant
+    ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
+        """The ready pods from `since` to `until` of each workload with transitions in that time.
+
+        `pods` are those that exist at the end; `wanted` has an entry for every such workload.
+        """
+        deltas = self._deltas()
+        touched = {ref for ref in deltas if deltas[ref][-1][0] >= since}
+        at_end = self._ready_pods(pods, touched)
+        for ref in sorted(touched):
+            yield ref, _readiness(deltas[ref], at_end[ref], wanted[ref], since, until)
+
+    def touched(self, since: Instant) -> set[WorkloadRef]:
+        """The workloads with a transition at or after `since`."""
+        return {one.workload for one in self.transitions if one.at >= since}
+
+    def _deltas(self) -> dict[WorkloadRef, list[tuple[Instant, int]]]:
+        """The changes of the number of ready pods by workload, in order of time."""
+        deltas: dict[WorkloadRef, list[tuple[Instant, int]]] = defaultdict(list)
+        for one in self.transitions:
+            change = (one.step is Step.READY) - (one.step is Step.UNREADY)
+            deltas[one.workload].append((one.at, change))
+        return deltas
+
+    def _ready_pods(self, pods: Iterable[Pod], touched: set[WorkloadRef]) -> dict[WorkloadRef, int]:
+        ready = dict.fromkeys(touched, 0)
+        for pod in pods:
+            known = self._is_ready.get(pod.metadata.uid)
+            if (_ready(pod) if known is None else known) and (ref := workload_of(pod)) in ready:
+                ready[ref] += 1
+        return ready
+
+
+def _readiness(
+    deltas: list[tuple[Instant, int]], at_end: int, wanted: int, since: Instant, until: Instant
+) -> WorkloadReadiness:
+    """Walk forward from `since`; of several changes at one instant the sum counts.
+
+    Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from 9 s.
+    """
+    before = at_end - sum(change for at, change in deltas if at >= since)
+    counts = {since: before}
+    ready = before
+    for at, change in deltas:
+        if at >= since:
+            ready += change
+            counts[at] = ready
+    lowest = min(counts.values())
+    instants = [*counts, max(until, *counts)]
+    lasted = sum(
+        instants[n + 1] - at for n, (at, ready) in enumerate(counts.items()) if ready == lowest
+    )
+    return WorkloadReadiness(
+        wanted=wanted,
+        before=before,
+        lowest=lowest,
+        lowest_for=None if at_end == lowest and lowest < max(before, wanted) else lasted,
+        at_end=at_end,
+    )
+
+
+def _is_over(pod: Pod) -> bool:
+    return is_terminating(pod) or is_terminal(pod)
+
+
+def _ready(pod: Pod) -> bool:
+    """Whether `pod` is ready; a running pod whose dump shows no conditions counts as ready."""
+    if pod.status.phase != "Running" or not pod.spec.node_name or is_terminating(pod):
+        return False
+    found = condition(pod, "Ready")
+    return found is None or found.status == "True"

@@ -1,0 +1,87 @@
+"""What-ifs about dumps in which a rollout is under way, or in which the change starts one."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif import rollout
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.question import what_if
+
+WEB = WorkloadRef("Deployment", "store", "web")
+API = WorkloadRef("Deployment", "store", "api")
+
+
+@pytest.fixture
+def cluster(snapshot, make):
+    """The snapshot of these objects and six nodes."""
+    return lambda objects: snapshot(*(make.node(f"n{n}", cpu="8") for n in range(6)), *objects)
+
+
+def no_entries(found, *names):
+    return all(getattr(found, name) == () for name in names)
+
+
+def test_a_dump_at_rest_is_changed_at_once(cluster):
+    answer = what_if(cluster(rollout.at_rest()), ClusterChange(drain=("n5",)))
+    assert answer.without.rest.after == 0
+    assert answer.without.rest.activities == ()
+    assert answer.changed.started_at == answer.without.started_at
+
+
+def test_a_rollout_under_way_is_over_before_an_unrelated_node_is_drained(cluster):
+    """The names of new pods differ between the runs, which is no effect of the drain."""
+    snapshot = cluster(rollout.in_progress())
+    answer = what_if(snapshot, ClusterChange(cordon=("n4",), drain=("n5",)))
+    found, rest = answer.difference, answer.without.rest
+    drained = {one.pod.key for one in found.evicted}
+    assert {"store/api-ccccccccc-0", "store/api-ccccccccc-1"} <= drained
+    assert {move.pod.key for move in found.moved} == drained
+    assert {one.node for one in found.evicted} == {"n5"}
+    assert no_entries(found, "placed", "gone", "removed", "updated", "pending")
+    [activity] = rest.activities
+    assert activity.workload == WEB
+    assert activity.is_rollout
+    assert activity.deleted == 6
+    assert rest.after is not None
+    assert answer.changed.started_at == snapshot.taken_at + rest.after
+    assert min(one.at for one in found.evicted) == answer.changed.started_at
+
+
+def test_a_new_image_updates_pods_and_loses_none(cluster, write):
+    image = {"containers": [{"name": "c", "image": "web:2"}]}
+    merge = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "store"},
+        "spec": {"template": {"spec": image}},
+    }
+    change = ClusterChange(apply=(write("change.json", merge),))
+    found = what_if(cluster(rollout.at_rest()), change).difference
+    assert len(found.updated) == 8
+    assert {one.before.revision for one in found.updated} == {rollout.OLD}
+    assert no_entries(found, "placed", "gone", "removed", "moved", "pending")
+
+
+def test_fewer_replicas_remove_pods_but_lose_none(cluster):
+    found = what_if(cluster(rollout.at_rest()), ClusterChange(scale=("deploy/web=5",))).difference
+    assert len(found.removed) == 3
+    assert no_entries(found, "gone", "moved", "updated")
+
+
+def test_ready_pods_are_counted_by_workload(cluster):
+    """Both pods of api leave the only node that they are on, and start again elsewhere."""
+    answer = what_if(cluster(rollout.at_rest()), ClusterChange(drain=("n5",)))
+    assert list(answer.changed.workloads) == [API]
+    found = answer.changed.workloads[API]
+    assert (found.wanted, found.before, found.lowest, found.at_end) == (2, 2, 0, 2)
+    assert found.lowest_for is not None
+    assert 0 < found.lowest_for <= seconds(60)
+
+
+def test_a_pod_that_cannot_start_again_is_missing_to_the_end(cluster):
+    change = ClusterChange(drain=("n5",), cordon=tuple(f"n{n}" for n in range(5)))
+    found = what_if(cluster(rollout.at_rest()), change).changed.workloads[API]
+    assert (found.wanted, found.lowest, found.lowest_for, found.at_end) == (2, 0, None, 0)
