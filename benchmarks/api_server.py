@@ -20,7 +20,7 @@ from typing import Final
 
 from rich.console import Console
 
-from api_cost import holding, reading, starting, watching, writing
+from api_cost import holding, reading, starting, unread, watching, writing
 from api_cost.figure import Figure, table
 from api_cost.process import ALONE, PLAIN, UP, serving
 
@@ -30,7 +30,9 @@ WIDTH: Final = 150
 
 def measured(directory: Path, pods: int) -> Iterator[Figure]:
     """All figures."""
-    places = {name: directory / name for name in ("plain", "alone", "watched", "up", "busy")}
+    places = {
+        name: directory / name for name in ("plain", "alone", "watched", "unread", "up", "busy")
+    }
     for place in places.values():
         place.mkdir()
     yield from holding.many(directory, pods)  # first, while this process has no memory to reuse
@@ -45,6 +47,8 @@ def measured(directory: Path, pods: int) -> Iterator[Figure]:
         yield from writing.with_controllers(server)
     with serving(ALONE, places["watched"]) as server:
         yield from watching.over_https(server)
+    with serving((*UP, "--nodes", "1", "--paused"), places["unread"]) as server:
+        yield from unread.over_https(server)
     yield from starting.up(places["up"])
 
 

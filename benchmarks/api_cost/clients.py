@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ HOST: Final = "127.0.0.1"
 OPENED_TOGETHER: Final = 50
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _LENGTH: Final = b"content-length: "
+_LAST_CHUNK: Final = b"0\r\n\r\n"
 _EVENT: Final = b'{"type":"'
 
 
@@ -103,12 +105,31 @@ class _Connection(asyncio.Protocol):
         self._transport.close()
 
 
+class Silent(_Connection):
+    """Sends a request and does not read the answer."""
+
+    def __init__(self, request: bytes) -> None:
+        """`request` is sent at once."""
+        self._request = request
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send the request."""
+        super().connection_made(transport)
+        self._transport.pause_reading()
+        self._transport.write(self._request)
+
+    def close(self) -> None:
+        """Hang up without waiting for what is unsent."""
+        self._transport.abort()
+
+
 class _Asking(_Connection):
     """One request after the other."""
 
     def __init__(self) -> None:
         self._head = b""
         self._left = -1
+        self._is_chunked = False
         self._status = b""
         self._answered: asyncio.Future[bytes] | None = None
 
@@ -128,14 +149,19 @@ class _Asking(_Connection):
             self._begin(self._head[:end])
             data, self._head = self._head[end + len(_END_OF_HEAD) :], b""
         self._left -= len(data)
-        if self._left == 0 and self._answered is not None:
-            self._left = -1
+        is_over = data.endswith(_LAST_CHUNK) if self._is_chunked else self._left == 0
+        if is_over and self._answered is not None:
+            self._left, self._is_chunked = -1, False
             self._answered.set_result(self._status)
 
     def _begin(self, head: bytes) -> None:
         self._status = head[9:12]
-        start = head.index(_LENGTH) + len(_LENGTH)
-        self._left = int(head[start:].partition(b"\r\n")[0])
+        start = head.find(_LENGTH)
+        self._is_chunked = start < 0
+        if self._is_chunked:
+            self._left = sys.maxsize
+        else:
+            self._left = int(head[start + len(_LENGTH) :].partition(b"\r\n")[0])
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody answers any more."""

@@ -7,7 +7,7 @@ long.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct, field
@@ -62,14 +62,15 @@ class Request(Struct, frozen=True):
         return any(key == name for key, _ in self.query)
 
 
-class Response(Struct, frozen=True):
-    """One response; `body` is a sequence of parts, so that a long list need not be copied.
+# The parts of a body. A tuple is complete; a long list is encoded while it is iterated.
+Body = Iterable[bytes]
 
-    `warnings` become one Warning header each.
-    """
+
+class Response(Struct, frozen=True):
+    """One response; `warnings` become one Warning header each."""
 
     status: int
-    body: tuple[bytes, ...] = ()
+    body: Body = ()
     content_type: str = "application/json"
     headers: Headers = ()
     warnings: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """ApiServer: a request and the time go in, a response or a watch comes out.
 
-`http.app` has authenticated the user and read the body before. Then, in `handle`:
+`http.app` has authenticated the user, authorized the request by its head, and read the body before.
+Then, in `handle`:
 
     1. parse the path               discovery documents, health, or 404 if it is no resource
     2. impersonate and authorize    403, before anyone learns whether the object exists
@@ -178,10 +179,26 @@ class ApiServer:
         self._ip_addresses.settle(now)
 
     def authorize(self, request: Request) -> None:
+        """Authorize a request by its head, before its body is read. Raises ApiError 400, 403."""
+        require_timeout(request)
+        info = request_info_of(request.path)
+        if info is not None:
+            self._authorized(request, _attributes(request, info, _verb(request, info)))
+        elif not ends_without_resource(request.path):
+            self._authorized_path(request)
+
+    def _authorized_path(self, request: Request) -> Request:
         """Authorize a request for a path that is no resource. Raises ApiError 403."""
         attributes = AuthorizationAttributes(request.user, request.method.lower(), request.path)
+        return self._authorized(request, attributes)
+
+    def _authorized(self, request: Request, attributes: AuthorizationAttributes) -> Request:
+        """Return the request as made by the user that it impersonates. Raises ApiError 403."""
         user = impersonated(attributes, request.headers, self._authorize)
-        self._authorize(replace(attributes, user=user))
+        if user is not request.user:
+            request, attributes = replace(request, user=user), replace(attributes, user=user)
+        self._authorize(attributes)
+        return request
 
     def _find_scope(self, request: Request, now: int) -> RequestScope | Response:
         """The scope of an authorized request to a resource, or the answer to any other request."""
@@ -193,12 +210,8 @@ class ApiServer:
         if info is None:
             return self._document(request, now)
         # 2. impersonate and authorize
-        verb = verb_of(request.method, info, is_watch=is_true(request, "watch"))
-        attributes = _attributes(request, info, verb)
-        user = impersonated(attributes, request.headers, self._authorize)
-        if user is not request.user:
-            request, attributes = replace(request, user=user), replace(attributes, user=user)
-        self._authorize(attributes)
+        verb = _verb(request, info)
+        request = self._authorized(request, _attributes(request, info, verb))
         # 3. find the kind
         kind = self._deps.registry.find(info.group, info.version, info.resource)
         if kind is None:
@@ -212,7 +225,7 @@ class ApiServer:
 
     def _document(self, request: Request, now: int) -> Response:
         """Answer a path that is no resource."""
-        self.authorize(request)
+        self._authorized_path(request)
         if request.path.startswith(("//", "*")):
             return NOT_FOUND
         for document in self._documents:
@@ -274,6 +287,10 @@ def _warn_of_deprecation(scope: RequestScope) -> None:
     warning = custom.deprecation if custom else _DEPRECATED.get(scope.kind.resource)
     if warning:
         scope.warnings.append(warning)
+
+
+def _verb(request: Request, info: RequestInfo) -> str:
+    return verb_of(request.method, info, is_watch=is_true(request, "watch"))
 
 
 def _attributes(request: Request, info: RequestInfo, verb: str) -> AuthorizationAttributes:

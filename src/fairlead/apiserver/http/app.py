@@ -1,10 +1,11 @@
 """ApiApp: an ApiServer as an ASGI application.
 
-    1. authenticate   by client certificate or bearer token, before the body is read
-    2. read the body  bounded in size and time
-    3. handle         `ApiServer.handle`, suspended while a webhook is called
-    4. settle         wait until what the answer tells is durable
-    5. send           in chunks, compressed if long; a watch line by line
+    1. authenticate   by client certificate or bearer token
+    2. authorize      by the head of the request alone
+    3. read the body  bounded in size and time
+    4. handle         `ApiServer.handle`, suspended while a webhook is called
+    5. settle         wait until what the answer tells is durable
+    6. send           in chunks, compressed if long; a watch line by line
 
 upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/writers,watch}.go
 """
@@ -13,7 +14,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from itertools import chain
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_plus
 
@@ -27,7 +29,14 @@ from fairlead.apiserver.http.chunk import chunks_of
 from fairlead.apiserver.http.header import headers_of
 from fairlead.apiserver.http.peer_certificate import PEER
 from fairlead.apiserver.http.pretty_print import formatted_body
-from fairlead.apiserver.http.request_body import BodyTooLongError, ClientGone, read_body
+from fairlead.apiserver.http.request_body import (
+    BodyBudget,
+    BodyTooLongError,
+    ClientGone,
+    Count,
+    TooManyBodiesError,
+    read_body,
+)
 from fairlead.apiserver.http.warning_header import warning_headers
 from fairlead.apiserver.http.watch_stream import stream
 from fairlead.apiserver.http.webhook_client import call_webhook
@@ -56,7 +65,6 @@ Audit = Callable[[bytes], object]
 NO_HANDLERS: Final[Mapping[str, PathHandler]] = {}
 NO_STATE: Final[Mapping[str, Any]] = {}
 UNKNOWN_USER: Final = User(name="")  # in the audit log, after failed authentication
-Parts = tuple[bytes, ...]
 Answer = TypeVar("Answer", bound=Response | Watch)
 
 
@@ -90,6 +98,7 @@ class ApiApp:
         self._authenticate = authenticate
         self._clock = clock
         self._settle = settle
+        self._bodies = BodyBudget()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request (ASGI)."""
@@ -106,7 +115,7 @@ class ApiApp:
             request = Request(scope["method"], scope["path"], headers=headers, user=user)
             answer = self._audited(request, refused(refusal, request))
             if isinstance(refusal, _UnreadBodyError):
-                answer = replace(answer, headers=(("Connection", "close"),))
+                answer = replace(answer, headers=(*answer.headers, ("Connection", "close")))
         except ClientGone:
             return
         if isinstance(answer, Watch):
@@ -115,17 +124,26 @@ class ApiApp:
         else:
             pretty = _pretty(scope["query_string"])
             body = formatted_body(answer, scope["path"], pretty, headers)
+            if scope.get("http_version") == "1.0":  # knows no chunked encoding
+                body = iter(tuple(body))
             await _send(send, scope["method"], headers, answer, body)
 
     async def _answer(
         self, scope: Message, headers: Mapping[str, str], user: User, receive: Receive
     ) -> Response | Watch:
         method, path = scope["method"], scope["path"]
-        body = b"" if method in _WITHOUT_BODY else await _body(headers, receive)
         query = scope["query_string"]
         parameters = _parameters(query.decode("latin-1")) if query else ()
-        request = Request(method, path, parameters, headers, body, user)
-        handler = self._handlers.get(path)
+        request = Request(method, path, parameters, headers, b"", user)
+        if method in _WITHOUT_BODY:
+            return await self._served(request)
+        self._server.authorize(request)
+        with self._bodies.request_of(user.name) as count:
+            body = await _body(headers, receive, count)
+            return await self._served(replace(request, body=body))
+
+    async def _served(self, request: Request) -> Response | Watch:
+        handler = self._handlers.get(request.path)
         if handler is not None:
             self._server.authorize(request)
             return self._audited(request, await handler(request))
@@ -173,11 +191,11 @@ def _parameters(query: str) -> tuple[tuple[str, str], ...]:
     return tuple((unquote_plus(name), unquote_plus(value)) for name, _, value in pairs)
 
 
-async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
-    """The whole body. Raises ApiError if it is too long or too slow, and ClientGone."""
+async def _body(headers: Mapping[str, str], receive: Receive, count: Count) -> bytes:
+    """The whole body. Raises ApiError if it is too long, too slow, or too much, and ClientGone."""
     try:
         return await read_body(
-            headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX
+            headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX, count=count
         )
     except BodyTooLongError:
         text = f"Request entity too large: limit is {BODY_BYTES_MAX}"
@@ -185,6 +203,10 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
     except TimeoutError:
         text = f"the body took longer than {BODY_SECONDS_MAX:g} seconds"
         raise _UnreadBodyError("Timeout", 408, text) from None
+    except TooManyBodiesError:
+        # upstream: apiserver/pkg/server/filters/maxinflight.go:tooManyRequests
+        text = "Too many requests, please try again later."
+        raise _UnreadBodyError("TooManyRequests", 429, text, retry_after_s=1) from None
 
 
 def _with_header(send: Send, asked: Mapping[str, str]) -> Send:
@@ -200,11 +222,13 @@ def _with_header(send: Send, asked: Mapping[str, str]) -> Send:
 
 
 async def _send(
-    send: Send, method: str, asked: Mapping[str, str], response: Response, body: Parts
+    send: Send, method: str, asked: Mapping[str, str], response: Response, body: Iterator[bytes]
 ) -> None:
-    """Send `body` as the answer to a request with the headers `asked`."""
-    parts = body if method != "HEAD" else ()
-    length = sum(map(len, body))
+    """Send `body` as the answer to a request with the headers `asked`.
+
+    A body that is not complete in GZIP_BYTES_MIN bytes is sent in chunks as it is encoded.
+    """
+    parts, length, is_complete = _beginning(body)
     headers = [NO_CACHE, (b"audit-id", asked[AUDIT_ID].encode("latin-1"))]
     if response.content_type:
         headers.append((b"content-type", response.content_type.encode()))
@@ -214,16 +238,34 @@ async def _send(
             del headers[0]
     if response.warnings:
         headers += warning_headers(response.warnings)
+    whole: Iterator[bytes] = chain(parts, body)
     if length > GZIP_BYTES_MIN and _takes_gzip(asked.get("accept-encoding", "")):
-        parts = _gzipped(parts)
-        length = sum(map(len, parts))
+        whole, is_complete = _gzipped(whole), False
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
-    headers.append((b"content-length", str(length).encode()))
+    if is_complete:
+        headers.append((b"content-length", str(length).encode()))
+        whole = iter((b"".join(parts),))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    *before, last = chunks_of(parts or (b"",))
-    for chunk in before:
+    chunks = chunks_of(whole if method != "HEAD" else (b"",))
+    chunk = next(chunks)
+    for following in chunks:
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
-    await send({"type": "http.response.body", "body": last})
+        chunk = following
+    await send({"type": "http.response.body", "body": chunk})
+
+
+def _beginning(body: Iterator[bytes]) -> tuple[list[bytes], int, bool]:
+    """Take parts until they exceed GZIP_BYTES_MIN: (parts, their length, whether they are all)."""
+    parts, length = [], 0
+    for part in body:
+        parts.append(part)
+        length += len(part)
+        if length > GZIP_BYTES_MIN:
+            following = next(body, None)
+            return (
+                (parts, length, True) if following is None else ([*parts, following], length, False)
+            )
+    return parts, length, True
 
 
 def _takes_gzip(accepted: str) -> bool:
@@ -231,7 +273,10 @@ def _takes_gzip(accepted: str) -> bool:
     return any(coding.strip() == "gzip" for coding in accepted.split(","))
 
 
-def _gzipped(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+def _gzipped(parts: Iterable[bytes]) -> Iterator[bytes]:
     packer = zlib.compressobj(GZIP_LEVEL, wbits=31)
-    packed = [packer.compress(part) for part in parts]
-    return (*packed, packer.flush())
+    for part in parts:
+        packed = packer.compress(part)
+        if packed:
+            yield packed
+    yield packer.flush()

@@ -1,7 +1,7 @@
 """Splits long answers into chunks, so that a client that does not read is noticed.
 
-asyncio pauses writing only between writes. A single long write would stay in the TLS buffer for as
-long as the client likes. With chunks at most a megabyte does, before writing is paused and
+The event loop pauses writing only between writes. A single long write would stay in the TLS buffer
+for as long as the client likes. With chunks only a few of them do, before writing is paused and
 `TimeoutHttpProtocol` starts its timeout.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-CHUNK_BYTES_MAX: Final = 256 << 10
+CHUNK_BYTES_MAX: Final = 64 << 10
 
 
 def chunks_of(parts: Iterable[bytes]) -> Iterator[bytes | memoryview]:

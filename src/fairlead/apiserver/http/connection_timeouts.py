@@ -1,9 +1,11 @@
-"""TimeoutHttpProtocol: disconnects clients that are too slow, or send too much.
+"""TimeoutHttpProtocol: disconnects clients that are too slow, too many, or send too much.
 
 uvicorn closes idle connections. This protocol also closes connections
 
+    beyond CONNECTIONS_MAX, with status 503
     whose request head is incomplete after HEAD_SECONDS_MAX, or longer than HEAD_BYTES_MAX
-    whose client does not read its answer for READING_SECONDS_MAX
+    whose client does not read its answer for READING_SECONDS_MAX, or for UNREAD_SECONDS_MIN if
+    more than UNREAD_MAX others do not either
     whose client keeps sending a body after its request was refused
 """
 
@@ -21,8 +23,18 @@ from fairlead.apiserver.http.peer_certificate import PEER, peer_of
 HEAD_SECONDS_MAX: Final = 10.0
 HEAD_BYTES_MAX: Final = 64 << 10
 READING_SECONDS_MAX: Final = 30.0
+UNSENT_BYTES_MAX: Final = 64 << 10  # by default uvloop buffers 512 KiB per TLS connection
+UNREAD_SECONDS_MIN: Final = 1.0
+UNREAD_MAX: Final = 400
+CONNECTIONS_MAX: Final = 4_096
 LINGER_SECONDS_MAX: Final = 1.0  # lets a refusal arrive before the connection is aborted
 IDLE_SECONDS_MAX: Final = 120  # more than the 90 s for which Go clients keep connections
+_TOO_MANY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+    b"Content-Type: text/plain\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
+)
+# The key in the server's state of the connections whose clients do not read, oldest first.
+_UNREAD: Final = "fairlead.unread"
 
 
 def uvicorn_config(app: Any, **more: Any) -> uvicorn.Config:
@@ -55,17 +67,25 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._reading = _Deadline()
         self._linger = _Deadline()
         self._head_bytes = 0
+        self._unread: dict[TimeoutHttpProtocol, float] = self.app_state.setdefault(_UNREAD, {})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """New connection: read the client certificate, start the head timeout."""
         super().connection_made(transport)  # type: ignore[arg-type] # uvicorn narrows it
+        self.transport.set_write_buffer_limits(UNSENT_BYTES_MAX)
         peer = peer_of(transport)
         if peer is not None:
             self.app_state = {**self.app_state, PEER: peer}  # a copy: app_state is shared
-        self._expect_head()
+        if len(self.connections) > CONNECTIONS_MAX:
+            self.transport.write(_TOO_MANY)
+            self.transport.close()
+        else:
+            self._expect_head()
 
     def data_received(self, data: bytes) -> None:
         """Receive data; abort when the head is too long."""
+        if self.transport.is_closing():
+            return
         is_idle = self.cycle is None or self.cycle.response_complete
         if is_idle and not self._head.is_set:
             self._expect_head()
@@ -97,10 +117,17 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         """The client reads too slowly: start the reading timeout."""
         super().pause_writing()
         self._reading.set(self.loop, READING_SECONDS_MAX, self.transport)
+        now = self.loop.time()
+        self._unread[self] = now
+        if len(self._unread) > UNREAD_MAX:
+            oldest, since = next(iter(self._unread.items()))
+            if now - since >= UNREAD_SECONDS_MIN:
+                oldest.transport.abort()
 
     def resume_writing(self) -> None:
         """The client reads again."""
         self._reading.clear()
+        self._unread.pop(self, None)
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -108,6 +135,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._head.clear()
         self._reading.clear()
         self._linger.clear()
+        self._unread.pop(self, None)
         super().connection_lost(exc)
 
     def _expect_head(self) -> None:

@@ -11,7 +11,8 @@ apimachinery/pkg/runtime/serializer/json/json.go:doEncode
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -37,38 +38,35 @@ _INDENT: Final = 2
 
 def formatted_body(
     response: Response, path: str, pretty: str, headers: Mapping[str, str]
-) -> tuple[bytes, ...]:
-    """The body of `response`, in parts; `pretty` is the parameter, "" if not given."""
-    parts = response.body
-    if not parts or not response.content_type.startswith(_JSON):
+) -> Iterator[bytes]:
+    """The parts of the body of `response`; `pretty` is the parameter, "" if not given."""
+    parts = iter(response.body)
+    first = next(parts, b"")
+    parts = chain((first,), parts)
+    if not first or not response.content_type.startswith(_JSON):
         return parts
-    if not parts[0].startswith(_OBJECTS):
+    if not first.startswith(_OBJECTS):
         return _indented(parts) if path in _ALWAYS else parts
-    if any(map(_may_need_escapes, parts)):
-        parts = tuple(map(_escaped, parts))
+    parts = map(_escaped, parts)
     if response.content_type == _JSON and _is_pretty(pretty, headers.get("user-agent", "")):
         return _indented(parts)
-    if parts[0].startswith(_STATUS) and not takes_objects(headers.get("accept", "")):
+    if first.startswith(_STATUS) and not takes_objects(headers.get("accept", "")):
         return _indented(parts)
-    return (*parts[:-1], parts[-1] + b"\n")
+    return chain(parts, (b"\n",))
 
 
 def _is_pretty(pretty: str, agent: str) -> bool:
     return pretty in _TRUE if pretty else agent.startswith(_INTERACTIVE_AGENTS)
 
 
-def _may_need_escapes(part: bytes) -> bool:
-    """Quick check for single bytes, as a list may be long."""
-    return b"<" in part or b">" in part or b"&" in part or b"\xe2" in part
-
-
 def _escaped(part: bytes) -> bytes:
     """Escape for HTML, as Go does; these characters occur in JSON strings only."""
     # upstream: encoding/json/encode.go:appendHTMLEscape
-    for mark, written in _SPECIAL:
-        part = part.replace(mark, written)
+    if b"<" in part or b">" in part or b"&" in part or b"\xe2" in part:
+        for mark, written in _SPECIAL:
+            part = part.replace(mark, written)
     return part
 
 
-def _indented(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    return (msgspec.json.format(b"".join(parts), indent=_INDENT),)
+def _indented(parts: Iterable[bytes]) -> Iterator[bytes]:
+    yield msgspec.json.format(b"".join(parts), indent=_INDENT)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.endpoints.collection.watch import Watch, Watches
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.http.chunk import chunks_of
+from fairlead.apiserver.http.chunk import CHUNK_BYTES_MAX, chunks_of
 
 SEND_INTERVAL_S: Final = 0.05
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
@@ -101,20 +101,29 @@ class _Stream:
         self._schedule_bookmark(elapsed_s)
 
     async def _send_lines(self) -> bool:
-        """Send the queued events. Returns whether there may be more."""
+        """Send the queued events. Returns whether there may be more.
+
+        One chunk at a time is taken from the queue. The others stay there, where watches share
+        their bytes.
+        """
         self._woken.clear()
         is_over = self._watch.is_over
-        lines = self._watch.take()
-        if self._disconnect.done():
-            return False
-        if lines and not await self._is_durable():
-            return False
-        if lines:
-            for chunk in chunks_of((b"".join(lines),)):
-                await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
-            if not is_over:
-                await asyncio.sleep(SEND_INTERVAL_S)
-        return not is_over
+        while not self._disconnect.done():
+            text = b"".join(self._watch.take(CHUNK_BYTES_MAX))
+            if not text:
+                return not is_over
+            if not await self._is_durable():
+                return False
+            await self._send_text(text)
+            if self._watch.is_drained:
+                if not is_over:
+                    await asyncio.sleep(SEND_INTERVAL_S)
+                return not is_over
+        return False
+
+    async def _send_text(self, text: bytes) -> None:
+        for chunk in chunks_of((text,)):
+            await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def _is_durable(self) -> bool:
         """Wait until the changes are durable; return False if they may be lost."""

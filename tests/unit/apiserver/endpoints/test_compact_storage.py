@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from fairlead.apiserver.endpoints.collection.watch import TAKE_BYTES
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.request.selector import selection_predicate
 from fairlead.apiserver.endpoints.response.encoded_objects import rest_of, rest_of_text
@@ -89,16 +88,15 @@ def test_a_watch_begins_with_what_is_there(make_cold, told):
 
 def test_a_watch_that_begins_with_much_is_taken_in_pieces(make_cold):
     """Nothing is lost between them, and what happens meanwhile comes last."""
-    long = {"annotations": {"a": "x" * (TAKE_BYTES // 2)}}
+    long = {"annotations": {"a": "x" * 1_000}}
     cold = make_cold(CompactStorage(hot_max=1), [pod(number, **long) for number in range(3)])
     watch = cold.get(f"{PODS}?watch=true")
-    woken = []
-    watch.on_data = lambda: woken.append(True)
-    first = watch.take()
-    assert (len(first), woken) == (2, [True])
+    first = watch.take(2_000)
+    assert (len(first), watch.is_drained) == (2, False)
     cold.store.storage.put(POD, pod(9))
     names = [json.loads(line)["object"]["metadata"]["name"] for line in first + watch.take()]
     assert names == ["p0", "p1", "p2", "p9"]
+    assert watch.is_drained
 
 
 @pytest.mark.parametrize("order", [("kind", "apiVersion"), ("apiVersion", "kind")])

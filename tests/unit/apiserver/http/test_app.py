@@ -10,10 +10,12 @@ import pytest
 from tests.unit.apiserver.conftest import CountedIds
 
 from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
+from fairlead.apiserver.endpoints.response import renderer
+from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http import app as app_module
-from fairlead.apiserver.http import watch_stream
+from fairlead.apiserver.http import request_body, watch_stream
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import ADMIN, Request, Response
@@ -154,6 +156,82 @@ def test_a_body_has_a_largest_size(app, monkeypatch, declared):
     refused = ask(app, "POST", CONFIG_MAPS, b"x" * 11, **length)
     assert refused.status == 413
     assert json.loads(refused.body)["message"] == "Request entity too large: limit is 10"
+
+
+def test_a_body_is_not_read_before_its_request_is_authorized(store):
+    """The request below has no body at all, and would wait for one until its time is over."""
+
+    def nobody(attributes):
+        raise ApiError("Forbidden", 403, "no")
+
+    server = ApiServer(store, clock=lambda: 0, authorize=nobody)
+    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0)
+
+    async def headers_only():
+        client = Client(app, "POST", CONFIG_MAPS)
+        client.incoming = asyncio.Queue()
+        return await asyncio.wait_for(client.run(), 5)
+
+    assert asyncio.run(headers_only()).status == 403
+
+
+def test_bodies_beyond_the_budget_are_refused_until_others_are_done(app, monkeypatch):
+    monkeypatch.setattr(request_body, "USER_BYTES_MAX", 100)
+    text = json.dumps({"metadata": {"name": "a"}}).encode()
+
+    async def three():
+        half = Client(app, "POST", CONFIG_MAPS, chunks=[text.ljust(80), b""])
+        rest = half.incoming
+        half.incoming = asyncio.Queue()
+        half.incoming.put_nowait(rest.get_nowait())
+        task = asyncio.ensure_future(half.run())
+        await asyncio.sleep(0)
+        refused = await _ask(app, "POST", CONFIG_MAPS, text)
+        half.incoming.put_nowait(rest.get_nowait())
+        await task
+        later = await _ask(app, "POST", CONFIG_MAPS, text.replace(b"a", b"b"))
+        return refused, half.status, later.status
+
+    refused, first, later = asyncio.run(three())
+    assert (refused.status, first) == (429, 201)
+    assert {("retry-after", "1"), ("connection", "close")} <= set(refused.headers)
+    assert later != 429
+
+
+def test_a_long_list_is_encoded_as_it_is_read(app, monkeypatch):
+    """A client that does not read costs a few parts of the list, not all of it."""
+    monkeypatch.setattr(renderer, "LIST_PART_BYTES", 1_000)
+    monkeypatch.setattr(app_module, "GZIP_BYTES_MIN", 2_000)
+    for number in range(20):
+        body = json.dumps({"metadata": {"name": f"c{number:02}"}, "data": {"x": "y" * 900}})
+        assert ask(app, "POST", CONFIG_MAPS, body.encode()).status == 201
+    encoded = []
+    item = EncodedObjects.item
+    monkeypatch.setattr(EncodedObjects, "item", lambda *of: encoded.append(of[2]) or item(*of))
+
+    async def unread():
+        client = Client(app, "GET", CONFIG_MAPS)
+        room = asyncio.Semaphore(2)  # the head and one part
+        send = client.send
+
+        async def slow(message):
+            await room.acquire()
+            await send(message)
+
+        client.send = slow
+        task = asyncio.ensure_future(client.run())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        before = len(encoded)
+        for _ in range(100):
+            room.release()
+        await task
+        return before, json.loads(client.body)["items"], dict(client.headers)
+
+    before, items, headers = asyncio.run(unread())
+    assert before < 10
+    assert [one["metadata"]["name"] for one in items] == [f"c{n:02}" for n in range(20)]
+    assert "content-length" not in headers
 
 
 def test_a_body_has_a_longest_time(app, monkeypatch):

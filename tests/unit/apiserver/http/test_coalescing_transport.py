@@ -26,6 +26,9 @@ class Wire(asyncio.Transport):
     def is_closing(self):
         return False
 
+    def set_write_buffer_limits(self, high=None, low=None):
+        pass
+
     def close(self):
         self.written.append(b"closed")
 

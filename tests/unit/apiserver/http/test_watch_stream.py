@@ -9,6 +9,7 @@ import pytest
 from tests.unit.apiserver.conftest import CountedIds
 
 from fairlead.apiserver.endpoints.server import ApiServer
+from fairlead.apiserver.http import watch_stream
 from fairlead.apiserver.http.watch_stream import stream
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import ADMIN, Request
@@ -63,3 +64,30 @@ NOW = ("resourceVersion", "1")
 def test_a_watch_that_has_nothing_to_tell_is_marked_each_minute_and_before_it_ends(query, expected):
     """So that its client need not begin anew when the log has forgotten where it was."""
     assert bookmarks(query) == expected
+
+
+def test_events_wait_in_the_watch_until_the_client_reads(monkeypatch):
+    """They are shared with other watches there, and bounded."""
+    monkeypatch.setattr(watch_stream, "CHUNK_BYTES_MAX", 500)
+    store = Store(CountedIds(), admission=())
+    server = ApiServer(store, clock=lambda: 0)
+    for number in range(20):
+        store.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{number:02}"}}, 0)
+    watch = server.handle(Request("GET", NODES, (("watch", "1"),), {}, b"", ADMIN), 0)
+
+    async def unread():
+        room = asyncio.Semaphore(2)  # the head
+        sent = []
+
+        async def send(message):
+            await room.acquire()
+            sent.append(message.get("body", b""))
+
+        task = asyncio.ensure_future(stream(watch, server.watches, asyncio.Queue().get, send))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        waiting = len(watch.take())
+        task.cancel()
+        return waiting
+
+    assert asyncio.run(unread()) > 15

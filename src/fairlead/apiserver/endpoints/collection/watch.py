@@ -15,6 +15,7 @@ upstream: apiserver/pkg/storage/cacher/cache_watcher.go, endpoints/handlers/watc
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -25,7 +26,6 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange, StoredObject
 
 BACKLOG_BYTES_MAX: Final = 64 << 20
-TAKE_BYTES: Final = 4 << 20
 BOOKMARK_EVERY_S: Final = 60.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
@@ -76,7 +76,7 @@ class Watch:
     """One client's queue of events.
 
     `timeout_s` is how long it may last, `bookmark_s` when the last bookmark is sent (None: the
-    client wants none).
+    client wants none). `is_drained` tells whether the last `take` returned all that was queued.
     """
 
     def __init__(
@@ -96,8 +96,9 @@ class Watch:
         self.is_over = False
         self.on_data: Callable[[], None] | None = None
         self._close = close
+        self.is_drained = True
         self._first: Iterator[bytes] = iter(())
-        self._lines: list[bytes] = []
+        self._lines: deque[bytes] = deque()
         self._bytes = 0
         self._is_first = True
 
@@ -127,17 +128,23 @@ class Watch:
         for number, kept in enumerate(existing):
             yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)
 
-    def take(self) -> list[bytes]:
-        """Take the queued lines; of the existing objects only about TAKE_BYTES at a time."""
-        first, size = [], 0
+    def take(self, bytes_max: int = BACKLOG_BYTES_MAX) -> list[bytes]:
+        """Take the queued lines in order, until they exceed `bytes_max` or none are left."""
+        taken, size, self.is_drained = [], 0, False
         for line in self._first:
-            first.append(line)
+            taken.append(line)
             size += len(line)
-            if size >= TAKE_BYTES and self.on_data is not None:
-                self.on_data()
-                return first
-        lines, self._lines, self._bytes = self._lines, [], 0
-        return first + lines if first else lines
+            if size > bytes_max:
+                return taken
+        while self._lines:
+            line = self._lines.popleft()
+            taken.append(line)
+            size += len(line)
+            self._bytes -= len(line)
+            if size > bytes_max:
+                return taken
+        self.is_drained = True
+        return taken
 
     def send(self, name: str, obj: Json) -> None:
         """Encode and queue an event."""

@@ -5,7 +5,7 @@ upstream: apiserver/pkg/endpoints/handlers/response.go:transformResponseObject
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,13 +23,12 @@ from fairlead.apiserver.negotiation.media_type import (
     MediaTypeOptions,
 )
 from fairlead.apiserver.negotiation.serializer import encode, text_of
+from fairlead.apiserver.request import Body
 from fairlead.apiserver.storage.storage import StoredObject, value_of
 
-# A long list is joined in this many parts, so that no two copies of all of it exist at once.
-LIST_PARTS: Final = 16
+LIST_PART_BYTES: Final = 64 << 10
 _TYPE_FIELDS: Final = ("kind", "apiVersion")
 
-Body = tuple[bytes, ...]
 # (kind, objects, now, includeObject) -> columnDefinitions and rows
 TableOf = Callable[[Kind, Sequence[Json], int, str], Json]
 
@@ -101,14 +100,7 @@ class Renderer:
     def _items(self, kind: Kind, objects: Sequence[StoredObject], meta: Json) -> Body:
         head = {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": meta}
         start = encode(head)[:-1] + b',"items":['
-        item = self.texts.item
-        texts = [item(kind, obj) for obj in objects]
-        if len(texts) < LIST_PARTS:
-            return (start + b",".join(texts) + b"]}",)
-        step = -(-len(texts) // LIST_PARTS)
-        parts = [b",".join(texts[at : at + step]) for at in range(0, len(texts), step)]
-        between = [part + b"," for part in parts[:-1]]
-        return (start, *between, parts[-1] + b"]}")
+        return ListBody(start, kind, objects, self.texts)
 
     def _table(
         self,
@@ -125,6 +117,35 @@ class Renderer:
             if (row["object"] or {}).get("kind") == PARTIAL:
                 row["object"]["apiVersion"] = media_type.view_api_version
         return {**table, "kind": TABLE, "apiVersion": media_type.view_api_version}
+
+
+@dataclass(frozen=True, slots=True)
+class ListBody:
+    """The body of a list in JSON, encoded while it is iterated, in parts of LIST_PART_BYTES.
+
+    A client that reads slowly thus costs one part, and not a copy of the whole list.
+    """
+
+    start: bytes
+    kind: Kind
+    objects: Sequence[StoredObject]
+    texts: EncodedObjects
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the parts in order."""
+        item, kind = self.texts.item, self.kind
+        part, size, separator = [self.start], 0, b""
+        for obj in self.objects:
+            text = item(kind, obj)
+            part += (separator, text)
+            separator = b","
+            size += len(text)
+            if size >= LIST_PART_BYTES:
+                whole = b"".join(part)
+                part, size, text = [], 0, b""  # only `whole` waits for a slow client
+                yield whole
+        part.append(b"]}")
+        yield b"".join(part)
 
 
 def _values(objects: Sequence[StoredObject]) -> list[Json]:

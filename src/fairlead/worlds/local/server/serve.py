@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from fairlead.worlds.local.server.clock_control import ClockControl
 from fairlead.worlds.local.server.metrics_endpoint import MetricsEndpoint
 from fairlead.worlds.local.server.runner import Runner
 
+MEMORY_RETURN_INTERVAL_S: Final = 20.0
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -69,10 +71,23 @@ async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Run
     listener = Listener(app, door.listening, door.certificate)
     await listener.start()
     runner.start()
+    memory = asyncio.create_task(_return_memory())
     try:
         yield runner
     finally:
+        memory.cancel()
         runner.stop()
         await listener.stop()
         if cluster.journal is not None:
             cluster.journal.close()
+
+
+async def _return_memory() -> None:
+    """Return freed memory to the system from time to time, where the C library is glibc.
+
+    glibc keeps what many slow clients needed at once, as long as a later block lies above it.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    while trim is not None:
+        await asyncio.sleep(MEMORY_RETURN_INTERVAL_S)
+        trim(0)

@@ -1,0 +1,62 @@
+"""What clients cost that do not read their answers, or do not finish their requests."""
+
+from __future__ import annotations
+
+import asyncio
+from time import sleep
+from typing import Final
+
+from api_cost.clients import Address, Silent, ask_all
+from api_cost.figure import Figure, Figures
+from api_cost.process import Server
+
+CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
+OBJECTS: Final = 200
+OBJECT_BYTES: Final = 80_000
+CLIENTS: Final = 300
+TARGET_MIB: Final = 200
+RETURNED_AFTER_S: Final = 45
+HALF_SENT: Final = 2_900_000
+
+
+def over_https(server: Server) -> Figures:
+    """Memory above idle with many unread watches, lists and half-sent bodies, and afterwards."""
+    address = server.address
+    text = "x" * OBJECT_BYTES
+    bodies = [
+        b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d"},"data":{"a":"%s"}}'
+        % (number, text.encode())
+        for number in range(OBJECTS)
+    ]
+    asyncio.run(ask_all(address, [address.request("POST", CONFIG_MAPS, one) for one in bodies], 8))
+    idle = server.resident_mib()
+    half = address.request("POST", CONFIG_MAPS, b"x" * 3_000_000)[:HALF_SENT]
+    requests = {
+        "watches, unread": address.request("GET", CONFIG_MAPS + "?watch=true"),
+        "lists, unread": address.request("GET", CONFIG_MAPS),
+        "half-sent bodies": half,
+    }
+    for what, request in requests.items():
+        held = asyncio.run(_most_held(server, address, request)) - idle
+        yield Figure(
+            what=f"{CLIENTS} {what}, over {OBJECTS * OBJECT_BYTES / 1e6:.0f} MB of objects: memory",
+            value=held,
+            unit="MiB",
+            target=TARGET_MIB,
+        )
+    sleep(RETURNED_AFTER_S)
+    yield Figure(what="the same after they left", value=server.resident_mib() - idle, unit="MiB")
+
+
+async def _most_held(server: Server, address: Address, request: bytes) -> float:
+    """The most memory that the server has while CLIENTS send `request` and read nothing."""
+    clients, most = [Silent(request) for _ in range(CLIENTS)], 0.0
+    for client in clients:
+        await address.open(client)
+        most = max(most, server.resident_mib())
+    for _ in range(20):
+        await asyncio.sleep(0.2)
+        most = max(most, server.resident_mib())
+    for client in clients:
+        client.close()
+    return most
