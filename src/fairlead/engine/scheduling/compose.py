@@ -37,6 +37,7 @@ from fairlead.engine.scheduling.node_sample import NodeRotation
 from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy, policy_of
+from fairlead.engine.scheduling.version import V1_36, SchedulerVersion
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -66,13 +67,17 @@ class Beliefs:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One profile, ready to schedule."""
+    """One profile, ready to schedule.
+
+    With `names_preemption` the reasons of PostFilter plugins are part of failure messages.
+    """
 
     framework: Framework
     plans: PlanCache
     preemption: DefaultPreemption | None = None
     extenders: tuple[Extender, ...] = ()
     sampling: Callable[[Feasibility], None] | None = None
+    names_preemption: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ class Shared:
 
     extenders: tuple[Extender, ...] = ()
     rotation: NodeRotation | None = None
+    version: SchedulerVersion = V1_36
 
     def sampling(self, profile: Profile) -> Callable[[Feasibility], None] | None:
         """How `profile` limits the search for nodes; None if it evaluates all nodes."""
@@ -103,7 +109,8 @@ def serve(
     """
     shared = shared or Shared()
     handle = replace(beliefs)  # each profile has its own trials
-    making = _PluginBuilder(profile, handle, out_of_tree or {}, meter)
+    factories = {**shared.version.factories, **(out_of_tree or {})}
+    making = _PluginBuilder(profile, handle, factories, frozenset(out_of_tree or ()), meter)
     plugins = [
         (making.plugin(name), weight)
         for name, weight in profile.needed
@@ -113,9 +120,16 @@ def serve(
     plans = PlanCache(framework)
     preemption = None
     if any(name == DefaultPreemption.name for name, _ in profile.needed):
-        policy = making.policy([plugin for plugin, _ in plugins])
+        policy = making.policy([plugin for plugin, _ in plugins], shared.version.preemption)
         preemption = making.preemption(plans, tie_break, policy, shared)
-    return Served(framework, plans, preemption, shared.extenders, shared.sampling(profile))
+    return Served(
+        framework,
+        plans,
+        preemption,
+        shared.extenders,
+        shared.sampling(profile),
+        shared.version.names_preemption,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +138,8 @@ class _PluginBuilder:
 
     profile: Profile
     handle: Beliefs
-    out_of_tree: Mapping[str, Factory]
+    factories: Mapping[str, Factory]
+    out_of_tree: frozenset[str]
     meter: Meter | None
 
     def plugin(self, name: str) -> Plugin:
@@ -140,9 +155,9 @@ class _PluginBuilder:
         return guarded(self.metered(plugin), self.handle.reporter)
 
     def _built(self, name: str) -> Plugin:
-        factory = self.out_of_tree.get(name) or IN_TREE.get(name)
+        factory = self.factories.get(name) or IN_TREE.get(name)
         if factory is None:
-            names = sorted({*IN_TREE, *self.out_of_tree, DefaultPreemption.name})
+            names = sorted({*IN_TREE, *self.factories, DefaultPreemption.name})
             raise self._error(f"no plugin {name!r}; known: {', '.join(names)}")
         try:
             return factory(self.handle, self.profile.args.get(name, {}))
@@ -177,10 +192,10 @@ class _PluginBuilder:
             raise self._error("at least one bind plugin is needed")
         return found
 
-    def policy(self, plugins: list[Plugin]) -> PreemptionPolicy:
-        """The preemption policy that `plugins` define."""
+    def policy(self, plugins: list[Plugin], default: PreemptionPolicy) -> PreemptionPolicy:
+        """The preemption policy that `plugins` define over `default`."""
         try:
-            return policy_of(plugins)
+            return policy_of(plugins, default)
         except PluginFault as fault:
             raise self._error(str(fault)) from None
 

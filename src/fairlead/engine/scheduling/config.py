@@ -11,6 +11,7 @@ from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.plugins.registry import Factory
 from fairlead.engine.scheduling.extender.extender import Extender
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig
+from fairlead.engine.scheduling.version import V1_36, SchedulerVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class SchedulerConfig:
     `cycle_time` is how long a scheduling cycle takes (ns): its decision takes effect that much
     later, and the next cycle starts no earlier. `out_of_tree` are plugins that profiles may use in
     addition to Fairlead's own, or instead of them. `extenders` serve all profiles and are called in
-    order. `meter` measures plugin durations and changes no decision.
+    order. `meter` measures plugin durations and changes no decision. `version` holds the rules of
+    the Kubernetes version to follow.
     """
 
     profiles: tuple[Profile, ...] = (Profile(),)
@@ -29,3 +31,4 @@ class SchedulerConfig:
     out_of_tree: Mapping[str, Factory] = field(default_factory=dict)
     extenders: tuple[Extender, ...] = ()
     meter: Meter | None = field(default=None, compare=False)
+    version: SchedulerVersion = V1_36

@@ -26,7 +26,6 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPods
@@ -44,10 +43,9 @@ from fairlead.engine.scheduling.failure import (
 )
 from fairlead.engine.scheduling.node_sample import NodeRotation
 from fairlead.engine.scheduling.pending_decision import Deliberation
-from fairlead.engine.scheduling.preemption.preemptions import Preemptions
+from fairlead.engine.scheduling.preemption.preemptions import Execution, Preemptions
 from fairlead.engine.scheduling.queue.event_handlers import Intake, nomination_of
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
-from fairlead.engine.scheduling.queue.scheduling_queue import SchedulingQueue
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -62,6 +60,15 @@ class _Cycle:
     deliberation: Deliberation
     started: Instant
     ends: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PreemptingCycle:
+    """A failed cycle that ends when its preemption is done."""
+
+    cycle: _Cycle
+    failure: Failure
+    execution: Execution
 
 
 class Scheduler:
@@ -85,7 +92,7 @@ class Scheduler:
         self.nominator = Nominator()
         self._waiting_pods = WaitingPods()
         beliefs = Beliefs(cluster, self.nominator, self._waiting_pods, reporter)
-        shared = Shared(config.extenders, NodeRotation(cluster.table))
+        shared = Shared(config.extenders, NodeRotation(cluster.table), config.version)
         self.served: dict[str, Served] = {
             profile.scheduler_name: serve(
                 profile, beliefs, tie_break, config.out_of_tree, config.meter, shared
@@ -93,8 +100,11 @@ class Scheduler:
             for profile in config.profiles
         }
         frameworks = {name: served.framework for name, served in self.served.items()}
-        self._preemptions = Preemptions(cluster, self.nominator, self._waiting_pods)
-        self.queue = SchedulingQueue(frameworks, config.backoff, start, self._preemptions.gate)
+        version = config.version
+        self._preemptions = Preemptions(
+            cluster, self.nominator, self._waiting_pods, version.new_execution
+        )
+        self.queue = version.queue(frameworks, config.backoff, start, self._preemptions.gate)
         self._bindings = BindingCycles(cluster, self._waiting_pods, config.extenders)
         self._intake = Intake(
             cluster,
@@ -105,6 +115,7 @@ class Scheduler:
             self._bindings.is_binding,
         )
         self._cycle: _Cycle | None = None
+        self._preempting: _PreemptingCycle | None = None
         self._blocked_by: Command | None = None
 
     # --- what happened ---------------------------------------------------------------------
@@ -140,6 +151,13 @@ class Scheduler:
         commands, failed = self._preemptions.answer(outcome)
         for preemptor in failed:
             self.queue.activate(preemptor.key, now)
+        waiting = self._preempting
+        if waiting is not None and waiting.execution.is_done:
+            self._preempting = None
+            failure = waiting.failure
+            if waiting.execution.failed:
+                failure = replace(failure, nominated_node=None)
+            commands += self._end_failed(waiting.cycle, failure, now)
         return commands
 
     # --- one pod's turn --------------------------------------------------------------------
@@ -156,7 +174,12 @@ class Scheduler:
         """None while the current cycle waits for extenders or for its status patch."""
         if self._cycle is not None:
             return self._cycle.ends
-        return None if self._blocked_by is not None else self.queue.next_deadline()
+        return None if self._is_blocked else self.queue.next_deadline()
+
+    @property
+    def _is_blocked(self) -> bool:
+        """Whether the last cycle waits for the answer to a command."""
+        return self._blocked_by is not None or self._preempting is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Continue a binding whose wait is over; otherwise end the current cycle, or begin one."""
@@ -168,7 +191,7 @@ class Scheduler:
         ends = self._cycle.ends if self._cycle is not None else None
         if ends is not None and ends <= now:
             return self._end_cycle(now)
-        if self._cycle is not None or self._blocked_by is not None:
+        if self._cycle is not None or self._is_blocked:
             return []
         queued = self.queue.pop(now)
         return [] if queued is None else self._begin_cycle(queued, now)
@@ -212,19 +235,29 @@ class Scheduler:
         if isinstance(decision, Placement):
             return self._place(cycle, decision, now)
         assert decision is not None
-        failure = self._without_stale_preemption(cycle.pod, decision)
+        failure = self._without_stale_preemption(cycle, decision)
+        if failure.room is None:
+            return [*failure.commands, *self._end_failed(cycle, failure, now)]
         # The preemption starts before the pod is queued again, so that PreEnqueue keeps it out of
         # the active queue; its commands follow (default_preemption.go: PostFilter).
-        making_room = [] if failure.room is None else self._make_room(cycle.pod, failure.room, now)
+        making_room, awaited = self._make_room(cycle.pod, failure.room, now)
+        if awaited is not None:
+            self._preempting = _PreemptingCycle(cycle, failure, awaited)
+            return [*failure.commands, *making_room]
+        return [*failure.commands, *self._end_failed(cycle, failure, now), *making_room]
+
+    def _end_failed(self, cycle: _Cycle, failure: Failure, now: Instant) -> list[Command]:
+        """Fail the cycle's pod; the next cycle waits for the status patch."""
         commands = self._fail(cycle.queued, cycle.pod, failure, cycle.started, now)
         self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
-        return [*failure.commands, *commands, *making_room]
+        return commands
 
-    def _without_stale_preemption(self, pod: PodInfo, failure: Failure) -> Failure:
+    def _without_stale_preemption(self, cycle: _Cycle, failure: Failure) -> Failure:
         """`failure`, without preemption if the pod was deleted or bound during its cycle."""
+        pod = cycle.pod
         known = self._cluster.pods.get(pod.key)
         if known is None:
-            return vanished(pod, failure)
+            return vanished(pod, failure, names_preemption=cycle.served.names_preemption)
         is_same = known.id == pod.id and not known.pod.spec.node_name
         return failure if is_same else replace(failure, room=None)
 
@@ -280,14 +313,13 @@ class Scheduler:
         again (schedule_one.go: handleBindingCycleError).
         """
         binding, status = refused.binding, refused.status
-        event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, binding.pod, None)
         if not status.is_rejected and not refused.in_cycle:
-            self.queue.wake(event, now)
+            self.queue.wake_after_refusal(binding.pod, now)
         commands = self._fail(
             binding.queued, binding.pod, refusal(status), binding.started, now, is_binding=True
         )
         if status.is_rejected and not refused.in_cycle:
-            self.queue.wake(event, now, spare=binding.pod.id)
+            self.queue.wake_after_refusal(binding.pod, now, spare=binding.pod.id)
         return commands
 
     def _fail(
@@ -350,7 +382,10 @@ class Scheduler:
         else:
             self.nominator.withdraw(pod.uid)
 
-    def _make_room(self, pod: PodInfo, room: PostFilterResult, now: Instant) -> list[Command]:
+    def _make_room(
+        self, pod: PodInfo, room: PostFilterResult, now: Instant
+    ) -> tuple[list[Command], Execution | None]:
+        """Begin the preemption; the commands, and the execution that the cycle must await."""
         self._reporter.report(
             PodPreempting(
                 pod=pod.ref,

@@ -74,15 +74,20 @@ class Failure:
 Decision = Placement | Failure
 
 
-def vanished(pod: PodInfo, failure: Failure) -> Failure:
+def vanished(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
     """`failure` of a pod that was deleted during its cycle, which makes preemption fail.
 
     upstream: framework/preemption/preemption.go: Preempt
     """
     if not failure.rejections:
         return failure
-    message = f'{failure.rejections} preemption: pod "{pod.pod.metadata.name}" not found'
+    reason = f'preemption: pod "{pod.pod.metadata.name}" not found' if names_preemption else ""
+    message = _joined(failure.rejections, reason)
     return replace(failure, message=message, room=None, nominated_node=None)
+
+
+def _joined(rejections: str, post_filter: str) -> str:
+    return f"{rejections} {post_filter}" if post_filter else rejections
 
 
 def refusal(status: Status) -> Failure:
@@ -168,7 +173,7 @@ def _make_room(
     diagnosis = found.diagnosis()
     outcome = yield from run_post_filters(served.framework, found, pod, diagnosis, asked)
     rejections = fit_error(diagnosis, "")
-    message = f"{rejections} {outcome.message}" if outcome.message else rejections
+    message = _joined(rejections, outcome.message if served.names_preemption else "")
     room = outcome.result if outcome.status.is_success else None
     return Failure(
         message,

@@ -185,7 +185,7 @@ def _fill_failure(
     result.unschedulable_plugins = diagnosis.plugins()
     asking = run_post_filters(served.framework, found, pod, diagnosis, advice.asked)
     outcome = settle(asking, advice.ask)
-    result.fit_error = fit_error(diagnosis, outcome.message)
+    result.fit_error = fit_error(diagnosis, outcome.message if served.names_preemption else "")
     if outcome.status.is_success:
         result.room = _room(outcome)
     if served.preemption is None:

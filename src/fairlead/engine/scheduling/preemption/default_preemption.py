@@ -96,7 +96,9 @@ class DefaultPreemption:
             return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
         if search.dry_run is None or search.pick is None:
             message = no_candidates(diagnosis, search)
-            return PostFilterResult(unschedulable(message), nominated_node="")
+            keeps = self._policy.keeps_nomination and bool(search.potential)
+            nominated = None if keeps else ""
+            return PostFilterResult(unschedulable(message), nominated_node=nominated)
         if self._consults:
             shortlist = CandidateShortlist(tuple(search.dry_run.candidates()), self, diagnosis)
             return PostFilterResult(SUCCESS, shortlist=shortlist)
@@ -135,7 +137,7 @@ class DefaultPreemption:
         """Rate `candidates` as if dry runs had found them, and pick one."""
         columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
         for candidate in candidates:
-            victims = tuple(sorted(candidate.victims, key=self._policy.order))
+            victims = self._policy.arranged(candidate.victims)
             columns.put(candidate.node.row, replace(candidate, victims=victims))
         rows = np.array(sorted(candidate.node.row for candidate in candidates), np.int64)
         return DryRun(columns, rows), pick_one_node(columns, rows)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.pods.facts import condition, preempts_lower
+from fairlead.api.pods.facts import preempts_lower
 from fairlead.engine.core.status import Code
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
@@ -15,8 +15,6 @@ from fairlead.engine.state.pod_info import PodInfo
 
 NEVER: Final = "not eligible due to preemptionPolicy=Never."
 WAITING: Final = "not eligible due to a terminating pod on the nominated node."
-PREEMPTED_BY_SCHEDULER: Final = "PreemptionByScheduler"
-DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
 def ineligibility(
@@ -25,9 +23,10 @@ def ineligibility(
     """Why `pod` may not preempt, "" if it may.
 
     A pod that has already preempted waits for its victims to terminate, unless its nominated node
-    has become UnschedulableAndUnresolvable for it; a deleted node counts as such.
+    has become UnschedulableAndUnresolvable for it; a deleted node counts as such. `policy` says
+    which terminating pods it waits for.
     """
-    if not preempts_lower(pod.pod):
+    if policy.honors_never and not preempts_lower(pod.pod):
         return NEVER
     node = diagnosis.table.find(nominated_node) if nominated_node else None
     if node is None:
@@ -35,10 +34,4 @@ def ineligibility(
     if diagnosis.status_of(node.row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return ""
     leaving = (p for p in node.pods.values() if p.terminating and policy.may_preempt(pod, p))
-    return WAITING if any(is_preempted(victim) for victim in leaving) else ""
-
-
-def is_preempted(pod: PodInfo) -> bool:
-    """Whether a scheduler has preempted this pod."""
-    found = condition(pod.pod, DISRUPTION_TARGET)
-    return found is not None and found.status == "True" and found.reason == PREEMPTED_BY_SCHEDULER
+    return WAITING if any(policy.waits_for(victim) for victim in leaving) else ""

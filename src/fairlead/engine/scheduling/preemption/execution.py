@@ -13,13 +13,13 @@ upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.engine.core.command import Command, Condition, DeleteObject, PatchStatus, RecordEvent
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
-from fairlead.engine.scheduling.preemption.eligibility import (
+from fairlead.engine.scheduling.preemption.policy import (
     DISRUPTION_TARGET,
     PREEMPTED_BY_SCHEDULER,
     is_preempted,
@@ -38,6 +38,8 @@ class PreemptionExecution:
     not be removed, `erred` if anything at all failed.
     """
 
+    is_synchronous: ClassVar[bool] = False
+
     preemptor: PodInfo
     node: str
     lower_nominated: tuple[PodInfo, ...]
@@ -55,15 +57,15 @@ class PreemptionExecution:
             return False
         return self.failed or self._phase > len(self._phases())
 
-    @property
-    def is_removing_last(self) -> bool:
-        """Whether only the last victim remains."""
-        return self._phase >= len(self._phases())
+    def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
+        """Whether the preemptor may not be tried yet: the last victim's deletion was not sent.
 
-    @property
-    def last_victim(self) -> PodInfo:
-        """The least important victim."""
-        return self.victims[-1]
+        `pods` are all pods by key. upstream: executor.go: IsPodRunningPreemption
+        """
+        if self._phase < len(self._phases()):
+            return True
+        last = pods.get(self.victims[-1].key)
+        return last is not None and last.id == self.victims[-1].id and not last.terminating
 
     def start(self) -> list[Command]:
         """The first commands."""
@@ -114,7 +116,7 @@ class PreemptionExecution:
                 if not clearing and self.reject(pod):
                     commands.append(self._event(pod))
                     continue
-                command = _clear(pod) if clearing else self._remove(pod)
+                command = clear_nomination(pod) if clearing else self._remove(pod)
                 self._outstanding[pod.uid] = command
                 commands.append(command)
         return commands
@@ -142,5 +144,23 @@ class PreemptionExecution:
         )
 
 
-def _clear(pod: PodInfo) -> PatchStatus:
+def new_execution(
+    preemptor: PodInfo,
+    node: str,
+    lower_nominated: tuple[PodInfo, ...],
+    victims: tuple[PodInfo, ...],
+    reject: Callable[[PodInfo], bool],
+) -> PreemptionExecution | None:
+    """The preemption of `victims`; None if every one of them is already being deleted.
+
+    In that case nominations of lower-priority pods also stay, as in upstream.
+    """
+    leaving = tuple(victim for victim in victims if not victim.terminating)
+    if not leaving:
+        return None
+    return PreemptionExecution(preemptor, node, lower_nominated, leaving, reject)
+
+
+def clear_nomination(pod: PodInfo) -> PatchStatus:
+    """The command that removes status.nominatedNodeName of `pod`."""
     return PatchStatus(pod.ref, fields={"nominatedNodeName": None}, why=PREEMPTION)

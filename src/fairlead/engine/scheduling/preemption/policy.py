@@ -1,15 +1,16 @@
 """PreemptionPolicy: which pods may be victims, their order, and the rules that rate candidates.
 
-The defaults are upstream's; a profile's plugins may replace them
-(`engine.framework.preemption_policy`).
+The defaults are those of Kubernetes 1.36. A profile's plugins may replace some of them
+(`engine.framework.preemption.policy`), a `SchedulerVersion` others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fairlead.api.pods.facts import condition
 from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.preemption.policy import (
@@ -19,6 +20,9 @@ from fairlead.engine.framework.preemption.policy import (
 )
 from fairlead.engine.scheduling.preemption.candidate import importance
 from fairlead.engine.state.pod_info import PodInfo
+
+PREEMPTED_BY_SCHEDULER: Final = "PreemptionByScheduler"
+DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 # upstream: framework/preemption/preemption.go: pickOneNodeForPreemption
 RULES: Final = (
@@ -35,13 +39,30 @@ RULES: Final = (
 )
 
 
+def is_preempted(pod: PodInfo) -> bool:
+    """Return True if a scheduler has preempted this pod."""
+    found = condition(pod.pod, DISRUPTION_TARGET)
+    return found is not None and found.status == "True" and found.reason == PREEMPTED_BY_SCHEDULER
+
+
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicy:
-    """`order` is a sort key, most important pod first; all of `eligibility` must agree."""
+    """`order` is a sort key, most important pod first; all of `eligibility` must agree.
+
+    These differ between upstream versions. `waits_for`: the terminating pods of lower priority on
+    its nominated node that keep a preemptor from preempting again. `honors_never`: pods with
+    preemptionPolicy Never do not preempt. `keeps_nomination`: a search without candidates leaves
+    the preemptor's nomination unless no node was worth a dry run. `groups_violating`: victims
+    whose removal violates a disruption budget come before all others.
+    """
 
     order: Callable[[PodInfo], Any] = importance
     eligibility: tuple[VictimEligibility, ...] = ()
     rules: tuple[CandidateRule, ...] = RULES
+    waits_for: Callable[[PodInfo], bool] = is_preempted
+    honors_never: bool = True
+    keeps_nomination: bool = False
+    groups_violating: bool = False
 
     def may_preempt(self, pod: PodInfo, victim: PodInfo) -> bool:
         """Whether `pod` may preempt `victim`."""
@@ -49,16 +70,24 @@ class PreemptionPolicy:
             return False
         return all(plugin.is_eligible_victim(pod, victim) for plugin in self.eligibility)
 
+    def arranged(self, victims: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
+        """The victims of a candidate, violating ones first, in their final order."""
+        return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 
-def policy_of(plugins: Sequence[Plugin]) -> PreemptionPolicy:
-    """The policy that `plugins` define; raises what their `candidate_rules` raise."""
-    rules: Sequence[CandidateRule] = RULES
+
+def policy_of(
+    plugins: Sequence[Plugin], default: PreemptionPolicy | None = None
+) -> PreemptionPolicy:
+    """`default` as changed by `plugins`; raises what their `candidate_rules` raise."""
+    default = default or PreemptionPolicy()
+    rules: Sequence[CandidateRule] = default.rules
     for plugin in plugins:
         if isinstance(plugin, CandidateRanking):
             rules = plugin.candidate_rules(rules)
     deciding = next((plugin for plugin in plugins if isinstance(plugin, VictimImportance)), None)
-    return PreemptionPolicy(
-        order=importance if deciding is None else _order_by(deciding),
+    return replace(
+        default,
+        order=default.order if deciding is None else _order_by(deciding),
         eligibility=tuple(plugin for plugin in plugins if isinstance(plugin, VictimEligibility)),
         rules=tuple(rules),
     )

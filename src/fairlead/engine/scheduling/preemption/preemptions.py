@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Protocol
+
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.status import Status, unschedulable
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
@@ -9,40 +12,83 @@ from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.preemption.default_preemption import NAME
-from fairlead.engine.scheduling.preemption.execution import PreemptionExecution
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
 _IN_PROGRESS = unschedulable("waiting for the preemption for this pod to be finished").by(NAME)
 
 
+class Execution(Protocol):
+    """How one preemptor's preemption is carried out (`PreemptionExecution`).
+
+    With `is_synchronous` the preemptor's scheduling cycle ends when the execution is done; `failed`
+    then means that nothing was preempted for it.
+    """
+
+    is_synchronous: ClassVar[bool]
+    preemptor: PodInfo
+    failed: bool
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will be sent."""
+        ...
+
+    @property
+    def erred(self) -> bool:
+        """Whether the preemptor must be tried again at once."""
+        ...
+
+    def start(self) -> list[Command]:
+        """The first commands."""
+        ...
+
+    def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
+        """The commands that follow from the outcome of an earlier one."""
+        ...
+
+    def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
+        """Whether the preemptor may not be tried yet; `pods` are all pods by key."""
+        ...
+
+
+NewExecution = Callable[
+    [PodInfo, str, tuple[PodInfo, ...], tuple[PodInfo, ...], Callable[[PodInfo], bool]],
+    Execution | None,
+]
+
+
 class Preemptions:
     """Starts and continues preemptions, and keeps preemptors out of the queue meanwhile."""
 
-    def __init__(self, cluster: Cluster, nominator: Nominator, waiting: WaitingPods) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        nominator: Nominator,
+        waiting: WaitingPods,
+        new_execution: NewExecution,
+    ) -> None:
         """Start without preemptions; victims that are `waiting` are requeued, not deleted."""
         self._cluster = cluster
         self._nominator = nominator
         self._waiting = waiting
-        self._by_preemptor: dict[str, PreemptionExecution] = {}
+        self._new_execution = new_execution
+        self._by_preemptor: dict[str, Execution] = {}
 
-    def start(self, pod: PodInfo, room: PostFilterResult) -> list[Command]:
-        """The first commands; none if every victim is already being deleted.
-
-        In that case nominations of lower-priority pods also stay, as in upstream.
-        """
-        leaving = tuple(victim for victim in room.victims if not victim.terminating)
-        if not leaving:
-            return []
+    def start(self, pod: PodInfo, room: PostFilterResult) -> tuple[list[Command], Execution | None]:
+        """The first commands, and the preemption if its outcome is to be awaited."""
         node = room.nominated_node or ""
         rivals = self._nominator.pods_on(node)
         lower = tuple(rival for rival in rivals if rival.priority < pod.priority)
-        execution = PreemptionExecution(pod, node, lower, leaving, self._reject)
+        execution = self._new_execution(pod, node, lower, room.victims, self._reject)
+        if execution is None:
+            return [], None
         self._by_preemptor[pod.id] = execution
         commands = execution.start()
         if execution.is_done:
             del self._by_preemptor[pod.id]
-        return commands
+            return commands, None
+        return commands, execution if execution.is_synchronous else None
 
     def _reject(self, victim: PodInfo) -> bool:
         if self._waiting.find(victim.id) is None:
@@ -65,16 +111,11 @@ class Preemptions:
         return commands, failed
 
     def gate(self, pod: PodInfo) -> Status | None:
-        """Why `pod` may not be tried yet: the deletion of its last victim was not sent.
+        """Why `pod` may not be tried yet, while its preemption holds it back.
 
-        upstream: default_preemption.go: PreEnqueue; executor.go: IsPodRunningPreemption
+        upstream: default_preemption.go: PreEnqueue
         """
         execution = self._by_preemptor.get(pod.id)
-        if execution is None:
-            return None
-        if not execution.is_removing_last:
-            return _IN_PROGRESS
-        last = self._cluster.pods.get(execution.last_victim.key)
-        if last is None or last.id != execution.last_victim.id or last.terminating:
+        if execution is None or not execution.holds_back(self._cluster.pods):
             return None
         return _IN_PROGRESS

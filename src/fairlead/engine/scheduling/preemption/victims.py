@@ -72,7 +72,7 @@ def _select(
     if not breached and not lost:
         # Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
         return error(f'expected at least one victim pod on node "{node.name}"')
-    return Candidate(node, tuple(sorted(breached + lost, key=policy.order)), len(breached))
+    return Candidate(node, policy.arranged(breached + lost), len(breached))
 
 
 def _reprieve(trial: Trial, other: PodInfo, node: NodeInfo) -> bool:

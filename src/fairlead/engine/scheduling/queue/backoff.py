@@ -24,13 +24,14 @@ class BackoffConfig:
     """podInitialBackoffSeconds, podMaxBackoffSeconds, and the longest time in the pool (ns).
 
     `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods
-    that are backing off.
+    that are backing off. `ends_at_expiry`: a backoff is over at its expiry, not after it.
     """
 
     initial: DurationNs = INITIAL_DEFAULT
     maximum: DurationNs = MAXIMUM_DEFAULT
     max_in_unschedulable: DurationNs = MAX_IN_UNSCHEDULABLE_DEFAULT
     pop_from_backoff: bool = True
+    ends_at_expiry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class BackoffClock:
     phase: Instant
 
     def expiry(self, since: Instant, count: int) -> Instant:
-        """When a backoff that began at `since` expires, truncated; 0 without backoff."""
+        """The last instant (truncated) of a backoff that began at `since`; 0 without backoff."""
         if count <= 0:
             return 0
         duration = self.config.initial
@@ -53,7 +54,8 @@ class BackoffClock:
             duration *= 2
             if duration >= self.config.maximum:
                 break
-        return self._truncated(since + min(duration, self.config.maximum))
+        expiry = self._truncated(since + min(duration, self.config.maximum))
+        return expiry - 1 if self.config.ends_at_expiry else expiry
 
     def is_on(self, expiry: Instant, now: Instant) -> bool:
         """Whether a backoff with that truncated expiry is still running."""

@@ -11,7 +11,6 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.framework.cluster_event import (
     ClusterEvent,
     EventKind,
-    assigned_pod_events,
     node_events,
     storage_event,
     waiting_pod_events,
@@ -72,7 +71,7 @@ class Intake:
     def _assigned(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
         """Handle a change of a pod with a node, which this scheduler may have bound."""
         if old is not None:
-            for event in assigned_pod_events(old, new):
+            for event in self._queue.assigned_pod_events(old, new):
                 self._queue.wake(event, now)
             return
         if not self._is_binding(new):
@@ -90,7 +89,7 @@ class Intake:
         else:
             self._queue.update(new, now, list(waiting_pod_events(old, new)))
         if old is not None and nomination_of(old) not in ("", nomination_of(new)):
-            self._nomination_ended(old, now)
+            self._queue.wake_after_nomination(old, now)
 
     def _is_ours(self, pod: PodInfo) -> bool:
         """Whether the pod names this scheduler; others are ignored."""
@@ -103,14 +102,9 @@ class Intake:
         self._nominator.withdraw(old.uid)
         self._waiting_pods.reject(old.id, "", "removed")
         if self._is_binding(old):
-            self._queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
+            self._queue.wake_after_refusal(old, now)
         elif nomination_of(old):
-            self._nomination_ended(old, now)
-
-    def _nomination_ended(self, pod: PodInfo, now: Instant) -> None:
-        """Wake pods after a nomination ended without a binding, as if the pod had left the node."""
-        event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None, priority_max=pod.priority)
-        self._queue.wake(event, now)
+            self._queue.wake_after_nomination(old, now)
 
     def _renominate(self, old: PodInfo | None, new: PodInfo) -> None:
         """Follow status.nominatedNodeName in the API (nominator.go: UpdateNominatedPod)."""

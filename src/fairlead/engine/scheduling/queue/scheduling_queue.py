@@ -17,12 +17,18 @@ upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_que
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.status import Status
-from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind, hears, wakes
+from fairlead.engine.framework.cluster_event import (
+    ClusterEvent,
+    EventKind,
+    assigned_pod_events,
+    hears,
+    wakes,
+)
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig, backoff_clock
 from fairlead.engine.scheduling.queue.in_flight_events import InFlightEvents
@@ -146,8 +152,10 @@ class SchedulingQueue:
     def settle(self, queued: QueuedPod) -> None:
         """End the attempt of a popped pod that succeeded, and forget its history."""
         self._in_flight.end(queued)
-        if self._pods.get(queued.info.key) is queued:
+        found = self._pods.get(queued.info.key)
+        if found is not None and found.info.id == queued.info.id:
             del self._pods[queued.info.key]
+            found.place = QueueName.GONE
         queued.place = QueueName.GONE
 
     def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
@@ -155,7 +163,7 @@ class SchedulingQueue:
 
         upstream: AddUnschedulableIfNotPresent
         """
-        missed = self._in_flight.end(queued)
+        has_missed = self._has_missed(queued, self._in_flight.end(queued), plugins)
         self._pods[queued.info.key] = queued
         queued.timestamp = now
         queued.stamp = self._next()
@@ -165,13 +173,33 @@ class SchedulingQueue:
             queued.error_count = 0
         else:
             queued.error_count += 1
-        queued.window = self._clock.expiry(now, queued.backoff_count)
-        if not plugins or any(self._is_woken(queued, event) for event in missed):
+        queued.window = self._clock.expiry(now, self._backoff_count(queued))
+        if has_missed:
             self._enqueue(queued, now)
         else:
             self._join_pool(queued)
 
+    def _has_missed(
+        self, queued: QueuedPod, missed: list[ClusterEvent], plugins: tuple[str, ...]
+    ) -> bool:
+        """Whether a pod that `plugins` rejected is retried because of `missed` events.
+
+        `missed` happened during its attempt. A pod whose attempt was an error always is.
+        """
+        if not plugins:
+            return True
+        queued.plugins = plugins
+        return any(self._is_woken(queued, event) for event in missed)
+
+    def _backoff_count(self, queued: QueuedPod) -> int:
+        """The exponent of the pod's backoff."""
+        return queued.backoff_count
+
     # --- waking ----------------------------------------------------------------------------
+
+    def assigned_pod_events(self, old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
+        """The events for a change of a pod on a node."""
+        return assigned_pod_events(old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
         """Move every pod that `event` may make schedulable, except the pod with id `spare`."""
@@ -200,6 +228,15 @@ class SchedulingQueue:
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]
         asked = (queued.gated_by,) if queued.gated_by else queued.plugins
         return any(wakes(framework.find(name), queued.info, event) for name in asked)
+
+    def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
+        """Wake pods after a nomination ended without a binding, as if the pod had left the node."""
+        event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None, priority_max=pod.priority)
+        self.wake(event, now)
+
+    def wake_after_refusal(self, pod: PodInfo, now: Instant, spare: str = "") -> None:
+        """Wake pods after the placement of `pod` was refused, as if it had left the node."""
+        self.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None), now, spare)
 
     def activate(self, key: str, now: Instant) -> None:
         """Move a waiting pod to the active queue, whatever its backoff."""

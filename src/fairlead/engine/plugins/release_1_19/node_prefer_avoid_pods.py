@@ -1,0 +1,51 @@
+"""NodePreferAvoidPods of 1.19: nodes may ask to be avoided by the pods of some controllers.
+
+A node's annotation scheduler.alpha.kubernetes.io/preferAvoidPods names ReplicaSets and
+ReplicationControllers by kind and UID. The weight 10000 outvotes all other plugins.
+upstream: v1.19 nodepreferavoidpods/node_prefer_avoid_pods.go
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.pods.facts import controller_of
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import SCORE_MAX, Locality
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+_KINDS: Final = ("ReplicationController", "ReplicaSet")
+
+
+class NodePreferAvoidPods:
+    """Score: 0 on nodes that ask to be avoided, otherwise 100."""
+
+    name = "NodePreferAvoidPods"
+    locality = Locality.CLUSTER
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """0 or 100."""
+        text = node.node.metadata.annotations.get(ANNOTATION)
+        owner = controller_of(pod.pod.metadata)
+        if text is None or owner is None or owner.kind not in _KINDS:
+            return SCORE_MAX
+        avoided = ((one.get("kind"), one.get("uid")) for one in _controllers(text))
+        return 0 if (owner.kind, owner.uid) in avoided else SCORE_MAX
+
+    def scores_alike(self, pod: PodInfo) -> bool:
+        """True for pods without such a controller."""
+        owner = controller_of(pod.pod.metadata)
+        return owner is None or owner.kind not in _KINDS
+
+
+def _controllers(annotation: str) -> list[dict[str, Any]]:
+    """The podController of every entry; none if the annotation is malformed."""
+    try:
+        entries = msgspec.json.decode(annotation)["preferAvoidPods"]
+        return [entry["podSignature"]["podController"] for entry in entries]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return []

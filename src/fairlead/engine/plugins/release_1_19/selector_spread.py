@@ -1,0 +1,93 @@
+"""SelectorSpread of 1.19: spreads the pods of a Service, ReplicaSet or StatefulSet.
+
+A node's count is that of its pods that the pod's selector matches (`DefaultSelectors`); fewer is
+better. With zones, a third of the score is for the node and two thirds for its zone. Pods with
+topology spread constraints of their own are left to PodTopologySpread.
+upstream: v1.19 selectorspread/selector_spread.go: Score, NormalizeScore
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.selector import selector_matches
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import SCORE_MAX, Locality, Rows, Scores
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.plugins.pod_topology_spread.default_selector import DefaultSelectors
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+# upstream: component-helpers/node/topology/helpers.go: GetZoneKey
+_REGIONS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+_ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_ZONE_WEIGHT: Final = 2.0 / 3.0
+Floats = npt.NDArray[np.float64]
+
+
+class SelectorSpread:
+    """Score."""
+
+    name = "SelectorSpread"
+    locality = Locality.CLUSTER
+
+    def __init__(self, handle: Handle) -> None:
+        """Reads Services and workloads."""
+        self._selectors = DefaultSelectors(handle.cluster.related)
+
+    def scores_alike(self, pod: PodInfo) -> bool:
+        """True if nothing selects the pod, or it has constraints of its own."""
+        return bool(pod.shape.spec.topology_spread_constraints) or self._selectors.of(pod) is None
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """0..100 over the feasible `rows`."""
+        found = self._selectors.of(pod)
+        if found is None or pod.shape.spec.topology_spread_constraints:
+            return np.zeros(len(rows), np.int64)
+        nodes = [table.at(row) for row in rows.tolist()]
+        counts = [
+            sum(
+                other.namespace == pod.namespace
+                and not other.terminating
+                and selector_matches(found.selector, other.labels)
+                for other in node.pods.values()
+            )
+            for node in nodes
+        ]
+        scores = _reversed(counts)
+        zones = [_zone(node) for node in nodes]
+        by_zone: dict[str, int] = {}
+        for zone, count in zip(zones, counts, strict=True):
+            if zone:
+                by_zone[zone] = by_zone.get(zone, 0) + count
+        zone_scores = dict(zip(by_zone, _reversed(by_zone.values()).tolist(), strict=True))
+        for position, zone in enumerate(zones):
+            if zone:
+                own = scores[position] * (1.0 - _ZONE_WEIGHT)
+                scores[position] = own + _ZONE_WEIGHT * zone_scores[zone]
+        return scores.astype(np.int64)
+
+
+def _reversed(counts: Iterable[int]) -> Floats:
+    """100 × (max - count) ÷ max, 100 if max is 0."""
+    values = np.array(list(counts), np.float64)
+    highest = values.max(initial=0.0)
+    if not highest:
+        return np.full(len(values), float(SCORE_MAX))
+    result: Floats = float(SCORE_MAX) * ((highest - values) / highest)
+    return result
+
+
+def _zone(node: NodeInfo) -> str:
+    """Region and zone, "" if the node has neither."""
+    labels = node.node.metadata.labels
+    region = next((labels[key] for key in _REGIONS if key in labels), "")
+    zone = next((labels[key] for key in _ZONES if key in labels), "")
+    return f"{region}:\0:{zone}" if region or zone else ""

@@ -1,0 +1,100 @@
+"""Carries out a preemption within the scheduling cycle, as schedulers before 1.32 do.
+
+    DELETING the victims one by one ──▶ CLEARING nominations of lower-priority pods ──▶ done
+
+A victim is deleted with its own grace period, even if it is terminating already, and gets the event
+Preempted. After the first victim that cannot be deleted nothing more is sent, and the preemptor is
+not nominated. Nominations that cannot be cleared are left.
+upstream: v1.19 framework/plugins/defaultpreemption/default_preemption.go: PrepareCandidate
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from fairlead.engine.core.command import Command, DeleteObject, PatchStatus, RecordEvent
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
+from fairlead.engine.scheduling.preemption.execution import PREEMPTION, clear_nomination
+from fairlead.engine.state.pod_info import PodInfo
+
+
+@dataclass(slots=True)
+class SynchronousExecution:
+    """One preemptor's preemption in progress; call `answer` until `is_done`.
+
+    The preemptor's scheduling cycle ends when it is done. `reject` ends the wait of a victim that a
+    Permit plugin holds. `failed` is set if a victim could not be deleted; `erred` never is, because
+    the cycle itself reports the failure.
+    """
+
+    is_synchronous: ClassVar[bool] = True
+
+    preemptor: PodInfo
+    node: str
+    lower_nominated: tuple[PodInfo, ...]
+    victims: tuple[PodInfo, ...]
+    reject: Callable[[PodInfo], bool]
+    failed: bool = False
+    _deleted: int = 0
+    _outstanding: dict[str, Command] = field(default_factory=dict)
+    _is_clearing: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will be sent."""
+        return self.failed or (self._is_clearing and not self._outstanding)
+
+    @property
+    def erred(self) -> bool:
+        """Whether the preemptor must be tried again at once."""
+        return False
+
+    def holds_back(self, _pods: Mapping[str, PodInfo]) -> bool:
+        """False: the preemptor is not in the queue before its cycle has ended."""
+        return False
+
+    def start(self) -> list[Command]:
+        """The first commands."""
+        return self._advance()
+
+    def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
+        """The commands that follow from the outcome of an earlier one; [] if it is unrelated."""
+        command = outcome.command
+        if not isinstance(command, PatchStatus | DeleteObject):
+            return []
+        if self._outstanding.get(command.target.uid) is not command:
+            return []
+        del self._outstanding[command.target.uid]
+        if self._is_clearing:
+            return []
+        if isinstance(outcome, CommandFailed):
+            self.failed = True
+            return []
+        victim = self.victims[self._deleted]
+        self._deleted += 1
+        self.reject(victim)
+        return [self._event(victim), *self._advance()]
+
+    def _advance(self) -> list[Command]:
+        """Delete the next victim; after the last one clear all nominations at once."""
+        if self._deleted < len(self.victims):
+            victim = self.victims[self._deleted]
+            self._outstanding = {victim.uid: DeleteObject(victim.ref, why=PREEMPTION)}
+        else:
+            self._is_clearing = True
+            nominated = (p for p in self.lower_nominated if p.pod.status.nominated_node_name)
+            self._outstanding = {pod.uid: clear_nomination(pod) for pod in nominated}
+        return list(self._outstanding.values())
+
+    def _event(self, victim: PodInfo) -> RecordEvent:
+        return RecordEvent(
+            regarding=victim.ref,
+            type="Normal",
+            reason="Preempted",
+            action="Preempting",
+            note=f"Preempted by {self.preemptor.key} on node {self.node}",
+            reporting_controller=self.preemptor.pod.spec.scheduler_name,
+            related=self.preemptor.ref,
+        )

@@ -1,0 +1,141 @@
+"""MoveRequestQueue: the scheduling queue of versions without queueing hints, such as 1.19.
+
+Every event that may matter moves all unschedulable pods (a *move request*), whichever plugin
+rejected them; changes of pods on nodes move only the pods with a required pod affinity that they
+match. A failed pod goes to the backoff queue if there was a move request since the last pop, and to
+the unschedulable pool otherwise; errors are no exception. An update of a waiting pod makes it
+active at once if it was backing off, was in flight, or changed in more than its status.
+upstream: v1.19 internal/queue/scheduling_queue.go, eventhandlers.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import structs
+
+from fairlead.api.objects import ObjectMeta, PodSpec, StorageClass
+from fairlead.api.selector import selector_matches
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.scheduling.queue.queued_pod import QueuedPod, QueueName
+from fairlead.engine.scheduling.queue.scheduling_queue import SchedulingQueue
+from fairlead.engine.state.pod_info import PodInfo
+
+MOVE_ALL: Final = frozenset(
+    {
+        EventKind.NODE_ADD,
+        EventKind.NODE_ALLOCATABLE,
+        EventKind.NODE_LABEL,
+        EventKind.NODE_TAINT,
+        EventKind.NODE_CONDITION,
+        EventKind.ASSIGNED_POD_DELETE,
+        EventKind.VOLUME_ADD,
+        EventKind.VOLUME_UPDATE,
+        EventKind.VOLUME_CLAIM_ADD,
+        EventKind.VOLUME_CLAIM_UPDATE,
+        EventKind.CSI_NODE_ADD,
+        EventKind.CSI_NODE_UPDATE,
+    }
+)
+_MOVE_MATCHING: Final = frozenset({EventKind.ASSIGNED_POD_ADD, EventKind.ASSIGNED_POD_LABEL})
+_LATE_BINDING: Final = "WaitForFirstConsumer"
+
+
+class MoveRequestQueue(SchedulingQueue):
+    """Counts pops and remembers the one that was the latest at the last move request."""
+
+    _cycle = 0
+    _moved_in = -1
+
+    def pop(self, now: Instant) -> QueuedPod | None:
+        """Remove and return the next pod to try; its attempt starts now."""
+        queued = super().pop(now)
+        self._cycle += queued is not None
+        return queued
+
+    def assigned_pod_events(self, old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
+        """One event for any change of a pod on a node (eventhandlers.go: updatePodInCache)."""
+        yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
+
+    def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
+        """Move all pods, or those whose required pod affinity matches the changed pod."""
+        if _moves_all(event) or event.kind in _MOVE_MATCHING:
+            super().wake(event, now, spare)
+            self._moved_in = self._cycle
+
+    def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
+        """Do nothing: a nomination that ends is no move request."""
+
+    def wake_after_refusal(self, pod: PodInfo, now: Instant, spare: str = "") -> None:
+        """Do nothing: a refused placement is no move request."""
+
+    def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
+        return True
+
+    def _is_woken(self, queued: QueuedPod, event: ClusterEvent) -> bool:
+        if event.kind is EventKind.FLUSH or _moves_all(event):
+            return True
+        return isinstance(event.new, PodInfo) and _is_attracted(queued.info, event.new)
+
+    def _has_missed(
+        self, queued: QueuedPod, missed: list[ClusterEvent], plugins: tuple[str, ...]
+    ) -> bool:
+        return self._moved_in >= self._cycle
+
+    def _backoff_count(self, queued: QueuedPod) -> int:
+        """Every attempt counts (scheduling_queue.go: calculateBackoffDuration)."""
+        return queued.attempts
+
+    def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
+        """Requeue a popped pod whose attempt failed, unless an update has already done so."""
+        if self._pods.get(queued.info.key) in (None, queued):
+            super().put_back(queued, now, plugins)
+
+    def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
+        """Take a new version of a waiting pod, which may make it active."""
+        queued = self._pods.get(pod.key)
+        if queued is None or queued.place is QueueName.IN_FLIGHT:
+            self.add(pod, now)
+            return
+        is_retried = queued.place in (QueueName.BACKOFF, QueueName.ERROR_BACKOFF)
+        if queued.place is QueueName.UNSCHEDULABLE and _is_updated(queued.info, pod):
+            self._leave_pool(queued)
+            is_retried = True
+        super().update(pod, now, [])
+        if is_retried:
+            self._push_active(queued)
+
+
+def _moves_all(event: ClusterEvent) -> bool:
+    if event.kind is EventKind.STORAGE_CLASS_ADD:
+        added = event.new
+        return isinstance(added, StorageClass) and added.volume_binding_mode == _LATE_BINDING
+    return event.kind in MOVE_ALL
+
+
+def _is_attracted(pod: PodInfo, other: PodInfo) -> bool:
+    """Whether `other` matches a required pod affinity term of `pod`.
+
+    upstream: v1.19 internal/queue/scheduling_queue.go: getUnschedulablePodsWithMatchingAffinityTerm
+    """
+    affinity = pod.shape.spec.affinity
+    near = affinity.pod_affinity if affinity is not None else None
+    if near is None:
+        return False
+    return any(
+        other.namespace in (term.namespaces or (pod.namespace,))
+        and selector_matches(term.label_selector, other.labels)
+        for term in near.required_during_scheduling_ignored_during_execution
+    )
+
+
+def _is_updated(old: PodInfo, new: PodInfo) -> bool:
+    """Whether more than the status differs (isPodUpdated)."""
+    return _without_status(old) != _without_status(new)
+
+
+def _without_status(pod: PodInfo) -> tuple[PodSpec, ObjectMeta]:
+    metadata = structs.replace(pod.pod.metadata, resource_version="", generation=0)
+    return pod.pod.spec, metadata
