@@ -33,15 +33,13 @@ def _forget(_key: str, _value: str) -> None:
 class Write:
     """The context of one write; the defaults are those of the server itself.
 
-    `is_decoded`: the object was read by its type already. With `dry_run` everything happens but
-    storing. `track` sets the managed fields of an object, given the one before. `user` None is the
-    server itself. `warn` takes warnings for the client, `annotate` keys and values for the audit
-    log. `options` are the request's options as they were sent. `rights` authorize the user for more
-    (None: anything). `view` shows an object as the client sees it where the subresource is a view
-    of it (Scale).
+    With `dry_run` everything happens but storing. `track` sets the managed fields of an object,
+    given the one before. `user` None is the server itself. `warn` takes warnings for the client,
+    `annotate` keys and values for the audit log. `options` are the request's options as they were
+    sent. `rights` authorize the user for more (None: anything). `view` shows an object as the
+    client sees it where the subresource is a view of it (Scale).
     """
 
-    is_decoded: bool = False
     dry_run: bool = False
     track: Track | None = None
     user: User | None = None

@@ -80,6 +80,5 @@ API_SERVER: Final = Registry(
     default=default,
     normalize=normalize,
     zero_status=zero_status,
-    admits_bindings=True,
     validator=ApiValidator(),
 )

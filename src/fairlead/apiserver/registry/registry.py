@@ -32,8 +32,6 @@ class Registry:
     normalize: Callable[[Kind, Json | None, Json], Json]
     # The status before the first status write, None if there is none.
     zero_status: Callable[[Kind], Json | None]
-    # Whether admission plugins see Bindings of pods. upstream: BindingREST.Create
-    admits_bindings: bool
     # upstream: Validate, ValidateUpdate of a kind's strategies
     validator: Validator
 

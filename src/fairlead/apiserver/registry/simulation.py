@@ -72,6 +72,5 @@ SIMULATION: Final = Registry(
     default=defaulted,
     normalize=_new_as_it_is,
     zero_status=_no_status,
-    admits_bindings=False,
-    validator=SimulationValidator(runnable=False),
+    validator=SimulationValidator(),
 )

@@ -139,19 +139,18 @@ class Store:
         kind: Kind | None = None,
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Store a new object, of `kind` if that is known already, and return what was stored.
+        """Store a new object and return what was stored.
 
-        Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
+        With `kind`, the manifest must have been decoded by the schema of that kind; its nulls have
+        a meaning. Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
         """
-        # 1. Find the kind. A caller that passes it has decoded the object by its schema, so
-        #    its nulls have a meaning.
-        obj = dict(manifest) if kind else without_nulls(dict(manifest))
-        kind = kind or kind_of(obj)
+        # 1. Find the kind, and decode the object.
+        kind, obj = (kind, dict(manifest)) if kind else self._decoded(manifest)
         strategy = self.registry.strategy(kind)
         preparation = self._dry_run if write.dry_run else self._preparation
         # 2. Namespace, name and defaults. Without a name the object is invalid: report every error.
         obj = self._named(kind, strategy, snapshot_load.located(kind, obj))
-        obj = self.completed(kind, obj, is_decoded=write.is_decoded)
+        obj = self.registry.default(kind, obj)
         if "name" not in obj.get("metadata", {}):
             _begin_create(strategy, obj, preparation)
             self.registry.validator.validate(kind, obj)
@@ -207,15 +206,16 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Store `new` in place of `old`, the newest version; return what was stored.
 
-        `new` is complete; its status is ignored. A resourceVersion or uid in it is a precondition.
-        Raises ApiError: 409 another version or uid, 422 or 400 invalid, 403 not admitted.
+        `new` is decoded and complete; its status is ignored. A resourceVersion or uid in it is a
+        precondition. Raises ApiError: 409 another version or uid, 422 or 400 invalid, 403 not
+        admitted.
         """
         strategy = self.registry.strategy(kind)
         preparation = self._dry_run if write.dry_run else self._preparation
         # 1. Preconditions.
         _require_same_version(kind, old, new)
         # 2. Defaults and managed fields, then the plugins that may change the object.
-        new = write.tracked(old, self.completed(kind, new, is_decoded=write.is_decoded))
+        new = write.tracked(old, self.registry.default(kind, new))
         attributes = self.admission.attributes(
             Operation.UPDATE, kind, new, old=old, subresource=subresource, write=write
         )
@@ -259,7 +259,7 @@ class Store:
         # 2. Preconditions.
         _require_same_version(kind, old, new)
         # 3. Defaults and managed fields, then everything but status and some metadata from `old`.
-        new = write.tracked(old, self.completed(kind, new, is_decoded=write.is_decoded))
+        new = write.tracked(old, self.registry.default(kind, new))
         new = prepared_for_status_update(strategy, old, new)
         # 4. Validate, and run all plugins.
         self.registry.validator.validate_status_update(kind, old, new, subresource)
@@ -311,7 +311,8 @@ class Store:
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
-        return (yield from self.update.steps(kind, old, merge_patch(old, patch), write=write))
+        new = self.registry.decode(kind, merge_patch(old, patch))
+        return (yield from self.update.steps(kind, old, new, write=write))
 
     @SuspendableMethod
     def patch_status(  # noqa: PLR0913 - the parts of one request
@@ -427,10 +428,15 @@ class Store:
 
     # --- stages ----------------------------------------------------------------------------
 
-    def completed(self, kind: Kind, obj: Json, *, is_decoded: bool = False) -> Json:
-        """`obj` decoded by its type, unless it is already, and defaulted. Raises ApiError 400."""
-        decoded = obj if is_decoded else self.registry.decode(kind, obj)
-        return self.registry.default(kind, decoded)
+    def completed(self, kind: Kind, obj: Json) -> Json:
+        """`obj` decoded by its type, with its defaults. Raises ApiError 400."""
+        return self.registry.default(kind, self.registry.decode(kind, obj))
+
+    def _decoded(self, manifest: Mapping[str, Any]) -> tuple[Kind, Json]:
+        """The kind of a manifest, and the manifest decoded by its type. Raises ApiError 400."""
+        obj = without_nulls(dict(manifest))
+        kind = kind_of(obj)
+        return kind, self.registry.decode(kind, obj)
 
     def _named(self, kind: Kind, strategy: ResourceStrategy, obj: Json) -> Json:
         """`obj` with a generated name if it asks for one."""

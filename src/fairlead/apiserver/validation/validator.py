@@ -113,11 +113,10 @@ class ApiValidator:
 
 
 class SimulationValidator:
-    """Applies the rules that decisions depend on. Objects have no nulls."""
+    """Applies the rules that decisions depend on. Objects have no nulls.
 
-    def __init__(self, *, runnable: bool) -> None:
-        """With `runnable`, containers need names and images, as kubelets do."""
-        self._runnable = runnable
+    Containers need neither names nor images, because dumps and scenarios may lack them.
+    """
 
     def validate(self, kind: Kind, obj: Json) -> None:
         """Refuse a new object, which has its defaults. Raises ApiError."""
@@ -125,8 +124,6 @@ class SimulationValidator:
         causes = [*bounded(_stored_metadata(kind, view))]
         causes += bounded(simulation.check_stored(obj, view))
         causes += [*bounded(simulation.check_new(view)), *_custom(kind, obj, None)]
-        if self._runnable:
-            causes += bounded(simulation.check_runnable(view))
         _refuse(kind, obj, causes)
 
     def validate_update(self, kind: Kind, old: Json, new: Json) -> None:

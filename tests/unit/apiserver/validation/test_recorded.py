@@ -14,7 +14,8 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.validation.validator import SimulationValidator, defaulted, validated_stored
+from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.validation.validator import validated_stored
 
 FILE = Path(__file__).with_name("recorded_validation.jsonl.gz")
 CASES = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitlines()]
@@ -22,8 +23,8 @@ CASES = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitli
 
 def validated_new(kind, obj):
     """`obj` with its defaults, refused as a new object that something has to run."""
-    obj = defaulted(kind, obj)
-    SimulationValidator(runnable=True).validate(kind, obj)
+    obj = API_SERVER.default(kind, API_SERVER.decode(kind, obj))
+    API_SERVER.validator.validate(kind, obj)
     return obj
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from fairlead.apiserver.error import ApiError, Cause
 from fairlead.apiserver.kind import POD, kind_of
-from fairlead.apiserver.validation.validator import SimulationValidator, defaulted, validated_stored
+from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.validation.validator import validated_stored
 
 QUANTITY = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -15,8 +16,8 @@ QUANTITY = (
 
 def validated_new(kind, obj):
     """`obj` with its defaults, refused as a new object that something has to run."""
-    obj = defaulted(kind, obj)
-    SimulationValidator(runnable=True).validate(kind, obj)
+    obj = API_SERVER.default(kind, API_SERVER.decode(kind, obj))
+    API_SERVER.validator.validate(kind, obj)
     return obj
 
 
@@ -208,7 +209,7 @@ def test_no_more_is_told_than_somebody_reads():
 
 
 def test_a_wrong_type_names_the_field():
-    refused = refusal_of(validated_new, obj("Pod", spec={"nodeSelector": ["a"]}))
+    refused = refusal_of(validated_stored, obj("Pod", spec={"nodeSelector": ["a"]}))
     assert (refused.reason, refused.code) == ("BadRequest", 400)
     assert refused.causes == (
         Cause("FieldValueInvalid", "Expected `object`, got `array`", "spec.nodeSelector"),

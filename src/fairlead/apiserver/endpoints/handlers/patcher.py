@@ -22,7 +22,7 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.text.yaml_documents import YamlError
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.conversion.kind_conversion import shown, stored
+from fairlead.apiserver.conversion.kind_conversion import shown
 from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.endpoints.handlers.patch_result import (
     PatchBody,
@@ -31,6 +31,7 @@ from fairlead.apiserver.endpoints.handlers.patch_result import (
     invalid_patch,
     of_its_kind,
 )
+from fairlead.apiserver.endpoints.handlers.rest import in_storage_version
 from fairlead.apiserver.endpoints.request.body import media_type_of, parsed_yaml, with_go_numbers
 from fairlead.apiserver.endpoints.request.options import WriteOptions
 from fairlead.apiserver.endpoints.request.typed_object import (
@@ -98,11 +99,12 @@ class Patcher:
 
     def patched(self, old: Json) -> Json:
         """The patched `old`, both in storage version. Raises ApiError: 400, 409, 413, 422, 500."""
-        return stored(self.kind, self._changed(shown(self.kind, old)))
+        changed = self._changed(shown(self.kind, old))
+        return in_storage_version(self.scope, self.kind, changed)
 
     def created(self) -> Json:
         """The object that server-side apply creates, in storage version. Raises ApiError."""
-        return stored(self.kind, self._applied(None))
+        return in_storage_version(self.scope, self.kind, self._applied(None))
 
     def _changed(self, old: Json) -> Json:
         match self.media_type:

@@ -11,8 +11,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.admission.write import Write
-from fairlead.apiserver.conversion.kind_conversion import is_converted
-from fairlead.apiserver.conversion.kind_conversion import stored as as_stored
+from fairlead.apiserver.conversion.kind_conversion import is_converted, stored
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.request.body import decoded, media_type_of, parsed_yaml
 from fairlead.apiserver.endpoints.request.body_type import require_type
@@ -31,8 +30,6 @@ OTHER_NAMESPACE: Final = (
     "the namespace of the provided object does not match the namespace sent on the request"
 )
 CONTROLLER_REVISIONS: Final = "controllerrevisions.apps"
-# The bodies of these subresources are whole objects.
-_WHOLE_OBJECTS: Final = ("", "status")
 _DUPLICATE_OWNERS: Final = ".metadata.ownerReferences contains duplicate entries"
 _DUPLICATE_OWNERS_ADMITTED: Final = f"{_DUPLICATE_OWNERS} after mutating admission happens"
 _DUPLICATE_OWNERS_ADVICE: Final = (
@@ -78,7 +75,14 @@ def decoded_object(scope: RequestScope, options: WriteOptions, kind: Kind | None
     scope.warnings.extend(warnings)
     if kind.resource == CONTROLLER_REVISIONS and media_type_of(content_type) == JSON:
         obj = with_raw_data(obj, request.body)
-    return as_stored(kind, obj)
+    return in_storage_version(scope, kind, obj)
+
+
+def in_storage_version(scope: RequestScope, kind: Kind, obj: Json) -> Json:
+    """A decoded object of `kind` in the version in which it is stored. Raises ApiError 400."""
+    if not is_converted(kind):
+        return obj
+    return scope.deps.store.registry.decode(kind, stored(kind, obj))
 
 
 def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
@@ -162,7 +166,6 @@ def write_of(
         )
 
     return Write(
-        is_decoded=subresource in _WHOLE_OBJECTS and not is_converted(scope.kind),
         dry_run=options.dry_run,
         track=tracked,
         user=scope.request.user,
