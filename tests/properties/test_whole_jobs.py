@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.engine.batch.actions.eviction_kind import PREEMPTION, RECLAIM
+from fairlead.engine.batch.actions.eviction_search import PREEMPTION, RECLAIM
 from fairlead.engine.batch.compose import compose
 from fairlead.engine.batch.configuration_file import read_configuration, shipped_configuration
 from fairlead.engine.batch.info.task import TaskStatus

@@ -16,8 +16,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.worlds.driver import Driver
 from fairlead.worlds.local.world import LocalWorld
-from fairlead.worlds.simulation.command_log import command_line
-from fairlead.worlds.simulation.world import SimulatedWorld
+from fairlead.worlds.simulation.world import SimulatedWorld, command_line
 
 START = parse_timestamp("2030-01-01T00:00:00Z")
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Final
 
 from fairlead.engine.batch.actions.action import Action
-from fairlead.engine.batch.actions.registry import ACTIONS
+from fairlead.engine.batch.actions.allocate import Allocate
+from fairlead.engine.batch.actions.backfill import Backfill
+from fairlead.engine.batch.actions.enqueue import Enqueue
+from fairlead.engine.batch.actions.preempt import Preempt
+from fairlead.engine.batch.actions.reclaim import Reclaim
 from fairlead.engine.batch.configuration_file import BatchConfig, BatchConfigurationError
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.extension import Extensions
@@ -38,6 +43,9 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
 _LOCALITIES = (Locality.NODE, Locality.ROW, Locality.CLUSTER)
+ACTIONS: Final[Mapping[str, Action]] = {
+    action.name: action for action in (Allocate(), Backfill(), Enqueue(), Preempt(), Reclaim())
+}
 
 
 class _Beliefs:

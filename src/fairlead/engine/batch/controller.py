@@ -18,7 +18,7 @@ from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.task import TaskStatus
 from fairlead.engine.batch.nodes.preparations import PreparationCommands
-from fairlead.engine.batch.queue_share import QueueStanding, without_jobs
+from fairlead.engine.batch.queue_usage import QueueUsage, without_jobs
 from fairlead.engine.batch.run_session import run_session
 from fairlead.engine.core.command import Bind, Command, DeleteObject
 from fairlead.engine.core.instant import Instant, seconds
@@ -63,7 +63,7 @@ class Batch:
         self.composition = compose(config, cluster, extensions)
         self.jobs = self.composition.jobs
         self._preparations = self.composition.policy.preparations
-        self._stood: dict[str, QueueStanding] = {}
+        self._stood: dict[str, QueueUsage] = {}
         self._has_news = False
         self._last: Instant = _LONG_AGO
         self._wake_at: Instant | None = None
@@ -141,8 +141,8 @@ class Batch:
         self._report(done.queues, now)
         return done.commands
 
-    def _report(self, queues: Sequence[QueueStanding], now: Instant) -> None:
-        """Report the queues whose standing changed since the last session."""
+    def _report(self, queues: Sequence[QueueUsage], now: Instant) -> None:
+        """Report the queues whose usage changed since the last session."""
         known = {one.name for one in queues}
         gone = [without_jobs(one) for name, one in self._stood.items() if name not in known]
         for one in (*queues, *gone):

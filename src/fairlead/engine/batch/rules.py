@@ -11,8 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.engine.batch.info.request import RequestRule, container_requests, effective_requests
-from fairlead.engine.batch.info.slack import KUBE_BATCH_SLACK, NO_SLACK, Slack
+from fairlead.engine.batch.info.request import (
+    KUBE_BATCH_SLACK,
+    NO_SLACK,
+    RequestRule,
+    Slack,
+    container_requests,
+    effective_requests,
+)
 
 PRESSURE_CHECKS: Final = {
     "predicate.MemoryPressureEnable": "CheckNodeMemoryPressure",

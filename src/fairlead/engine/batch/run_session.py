@@ -1,20 +1,29 @@
-"""run_session: opens a session, runs the actions in order, and closes it."""
+"""run_session: opens a session, runs the actions in order, and closes it.
+
+Before the actions, it evicts the rest of broken gangs: gangs that lost members while running (a
+node failed, a pod was deleted). A broken gang does no useful work but still occupies resources. Its
+replacement pods are scheduled like any others. If the gang is not complete again after a grace
+period, its remaining members are evicted, and it waits to start as a whole.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from fairlead.engine.batch.compose import Composition
-from fairlead.engine.batch.queue_share import QueueStanding, standings
-from fairlead.engine.batch.session.broken_gang import release_broken_gangs
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.task import TaskStatus
+from fairlead.engine.batch.queue_usage import QueueUsage, queue_usages
 from fairlead.engine.batch.session.close_session import JobReport, closing_commands, report_on
 from fairlead.engine.batch.session.reservation import reserve
 from fairlead.engine.batch.session.session import NOBODY, Observer, Session
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.reporter import Reporter, SilentReporter
+from fairlead.engine.core.reporter import PodEvicted, Reporter, SilentReporter
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.state.cluster import Cluster
+
+WHY = "gang-broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +31,13 @@ class SessionOutcome:
     """The commands of a session, and the reports on its jobs.
 
     `wake_at` is when another session could decide differently although nothing changed. `queues` is
-    the standing of each queue after the session.
+    the usage of each queue after the session.
     """
 
     commands: list[Command]
     reports: list[JobReport]
     wake_at: Instant | None
-    queues: list[QueueStanding]
+    queues: list[QueueUsage]
 
 
 def run_session(
@@ -66,7 +75,7 @@ def run_session(
     session.note_waiting()
     session.take_back()
     composition.jobs.touched.clear()
-    return SessionOutcome(session.commands, reports, _wake_at(session), standings(session))
+    return SessionOutcome(session.commands, reports, _wake_at(session), queue_usages(session))
 
 
 def _wake_at(session: Session) -> Instant | None:
@@ -78,3 +87,30 @@ def _wake_at(session: Session) -> Instant | None:
         if policy.broken_gang_grace is not None and job.broken_since is not None:
             due.append(job.broken_since + policy.broken_gang_grace)
     return min((instant for instant in due if instant > session.now), default=None)
+
+
+def is_broken(job: JobInfo) -> bool:
+    """Whether some members run, but fewer than the minimum have a node or have succeeded."""
+    return bool(job.by_status[TaskStatus.RUNNING]) and not job.is_ready
+
+
+def release_broken_gangs(session: Session) -> None:
+    """Evict the remaining members of gangs that were not completed in time."""
+    grace = session.policy.broken_gang_grace
+    if grace is None:
+        return
+    for job in session.jobs.values():
+        if not is_broken(job):
+            job.broken_since = None
+            continue
+        if job.broken_since is None:
+            job.broken_since = session.now
+        if session.now - job.broken_since >= grace:
+            _release(session, job)
+
+
+def _release(session: Session, job: JobInfo) -> None:
+    for task in job.with_status(TaskStatus.RUNNING):
+        session.release(task)
+        session.evict(task, WHY)
+        session.reporter.report(PodEvicted(task.ref, task.node, WHY, session.now))

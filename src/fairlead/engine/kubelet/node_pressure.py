@@ -5,19 +5,30 @@ some minutes after it was last seen. A hard threshold, or a soft one crossed for
 evicts one pod; then the kubelet checks again, until enough is available. Nodes on which nothing has
 changed are not checked.
 
-upstream: pkg/kubelet/eviction/eviction_manager.go:synchronize
+Pods are evicted in this order:
+
+    1 pods that use more than they request
+    2 pods of lower priority
+    3 pods further beyond their request
+    pods within their requests come last; for process ids, which cannot be requested: 2, then usage
+
+upstream: pkg/kubelet/eviction/eviction_manager.go:synchronize, helpers.go:rankMemoryPressure,
+rankDiskPressureFunc, rankPIDPressure, evictionMessage;
+pkg/kubelet/types/pod_update.go:IsCriticalPod
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 from zlib import crc32
 
 from fairlead.api.kubelet_behaviour import Report
 from fairlead.api.objects import Node, Pod
-from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.facts import is_static, is_terminating, pod_priority
+from fairlead.api.pods.requests import pod_requests
+from fairlead.api.quantity import Format, QuantityError, canonical, parse_quantity, whole_value
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.reporter import PodEvicted, Reporter
@@ -25,15 +36,14 @@ from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.kubelet import pod_status
 from fairlead.engine.kubelet.eviction_config import (
     REPORT_OF,
+    RESOURCE_OF,
     SYNC_PERIOD,
     EvictionConfig,
     Signal,
     Threshold,
 )
-from fairlead.engine.kubelet.eviction_rank import may_be_evicted, message, ranked
 from fairlead.engine.kubelet.node_condition import node_ref
 from fairlead.engine.kubelet.pod_lifecycle import granted_grace
-from fairlead.engine.kubelet.shortage import Shortage, shortages
 from fairlead.engine.kubelet.usage import NOTHING, usage_of
 
 REPORTING_CONTROLLER: Final = "kubelet"
@@ -41,6 +51,7 @@ LOOK_AGAIN: Final = seconds(1)  # upstream: waitForPodsCleanup polls every secon
 
 FindNode = Callable[[str], Node | None]
 Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
+SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 @dataclass(eq=False, slots=True)
@@ -264,3 +275,89 @@ def _event(regarding: ObjectRef, reason: str, note: str) -> RecordEvent:
         note=note,
         reporting_controller=REPORTING_CONTROLLER,
     )
+
+
+def ranked(pods: Iterable[Pod], resource: str) -> list[Pod]:
+    """`pods` in eviction order; ties by namespace and name."""
+    return sorted(pods, key=lambda pod: _rank(pod, resource))
+
+
+def may_be_evicted(pod: Pod) -> bool:
+    """Static and critical pods are not evicted."""
+    return not is_static(pod) and pod_priority(pod) < SYSTEM_CRITICAL_PRIORITY
+
+
+def _rank(pod: Pod, resource: str) -> tuple[bool, int, int, str]:
+    used, requested = usage_of(pod).get(resource, 0), _requested(pod, resource)
+    return used <= requested, pod_priority(pod), requested - used, pod.key
+
+
+def _requested(pod: Pod, resource: str) -> int:
+    return 0 if resource == "pids" else pod_requests(pod).get(resource, 0)
+
+
+def message(pod: Pod, shortage: Shortage) -> str:
+    """The message; of a pod with several containers the usage of each is unknown."""
+    resource = shortage.resource
+    text = (
+        f"The node was low on resource: {resource}. "
+        f"Threshold quantity: {_written(shortage.threshold)}, "
+        f"available: {_written(shortage.available)}. "
+    )
+    used, requested = usage_of(pod).get(resource, 0), _requested(pod, resource)
+    if used > requested and len(pod.spec.containers) == 1:
+        text += (
+            f"Container {pod.spec.containers[0].name} was using {_written(used)}, "
+            f"request is {_written(requested)}, has larger consumption of {resource}. "
+        )
+    return text
+
+
+def _written(amount: int) -> str:
+    return canonical(parse_quantity(amount), Format.BINARY_SI)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A threshold that is crossed: `available` is less than `threshold` (whole units)."""
+
+    signal: Signal
+    threshold: int
+    available: int
+
+    @property
+    def resource(self) -> str:
+        """The resource that is short."""
+        return RESOURCE_OF[self.signal]
+
+
+def shortages(
+    thresholds: Iterable[Threshold], node: Node, users: Collection[Pod], were: Collection[Threshold]
+) -> dict[Threshold, Shortage]:
+    """The thresholds that are crossed on `node` with those `users`.
+
+    One of `were`, which were crossed before, stays so until as much more was reclaimed as it asks.
+    What the node does not say it has is never short.
+    """
+    found: dict[Threshold, Shortage] = {}
+    for threshold in thresholds:
+        capacity = _capacity(node, threshold.signal)
+        if capacity is None:
+            continue
+        resource = RESOURCE_OF[threshold.signal]
+        used = usage_of(node).get(resource, 0)
+        used += sum(usage_of(pod).get(resource, 0) for pod in users)
+        available, value = capacity - used, threshold.value(capacity)
+        if available < value + (threshold.reclaim if threshold in were else 0):
+            found[threshold] = Shortage(threshold.signal, value, available)
+    return found
+
+
+def _capacity(node: Node, signal: Signal) -> int | None:
+    text = node.status.capacity.get(RESOURCE_OF[signal])
+    if text is None:
+        return None
+    try:
+        return whole_value(text)
+    except QuantityError:
+        return None

@@ -26,7 +26,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.annotation import ready_delay, stop_duration
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
-from fairlead.engine.kubelet.readiness import says_ready
+from fairlead.engine.kubelet.pod_status import says_ready
 
 GRACE_DEFAULT_S: Final = 30
 STARTABLE_PHASES: Final = ("", "Pending")

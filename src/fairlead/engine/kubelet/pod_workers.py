@@ -37,7 +37,7 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     ready_delay_of,
     start_time,
 )
-from fairlead.engine.kubelet.readiness import is_held_by_gates, readiness
+from fairlead.engine.kubelet.pod_status import is_held_by_gates, readiness
 from fairlead.engine.kubelet.usage import usage_problem
 
 REPORTING_CONTROLLER: Final = "kubelet"

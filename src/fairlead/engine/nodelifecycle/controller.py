@@ -39,7 +39,6 @@ from fairlead.engine.nodelifecycle.health.examination_queue import ExaminationQu
 from fairlead.engine.nodelifecycle.health.node_health_map import NodeHealthMap, NodeRecord
 from fairlead.engine.nodelifecycle.health.pod_readiness import LateBoundPods, NotReadyMarker
 from fairlead.engine.nodelifecycle.monitor import Monitor, SharedState
-from fairlead.engine.nodelifecycle.no_schedule_taint import missing_keys, stale_keys
 from fairlead.engine.nodelifecycle.node_edit import (
     AddNoSchedule,
     CopyLabels,
@@ -47,6 +46,8 @@ from fairlead.engine.nodelifecycle.node_edit import (
     NodeEdit,
     RemoveNoSchedule,
     TaintNoExecute,
+    missing_keys,
+    stale_keys,
     stale_labels,
 )
 from fairlead.engine.nodelifecycle.node_pods import NodePods

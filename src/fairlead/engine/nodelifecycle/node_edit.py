@@ -4,16 +4,21 @@ An edit whose effect is already there (a taint that exists, a label that was cor
 produces no write. A merge patch replaces the whole taint list, so such a patch carries the
 resourceVersion it was computed from.
 
+NoSchedule taints mirror node conditions (memory pressure, unschedulable, ...). Their set is
+reconciled to match the conditions, whatever added or removed one. Other effects of the same keys
+are not touched: NoExecute taints are added elsewhere or by users.
+
 upstream: pkg/controller/controller_utils.go:AddOrUpdateTaintOnNode, RemoveTaintOffNode,
 pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint,
-pkg/controller/nodelifecycle/node_lifecycle_controller.go:reconcileNodeLabels
+pkg/controller/nodelifecycle/node_lifecycle_controller.go:reconcileNodeLabels,
+doNoScheduleTaintingPass
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fairlead.api.objects import Node, NodeCondition, Taint
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE
@@ -21,8 +26,56 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchObject, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
-from fairlead.engine.nodelifecycle.no_schedule_taint import missing_keys, stale_keys
-from fairlead.engine.nodelifecycle.well_known import ready_condition
+from fairlead.engine.nodelifecycle.well_known import (
+    DISK_PRESSURE,
+    FALSE,
+    MEMORY_PRESSURE,
+    NETWORK_UNAVAILABLE,
+    NOT_READY,
+    PID_PRESSURE,
+    READY,
+    TRUE,
+    UNKNOWN,
+    UNREACHABLE,
+    UNSCHEDULABLE,
+    ready_condition,
+)
+
+KEY_OF_CONDITION: Final = {
+    (READY, FALSE): NOT_READY,
+    (READY, UNKNOWN): UNREACHABLE,
+    (MEMORY_PRESSURE, TRUE): "node.kubernetes.io/memory-pressure",
+    (DISK_PRESSURE, TRUE): "node.kubernetes.io/disk-pressure",
+    (PID_PRESSURE, TRUE): "node.kubernetes.io/pid-pressure",
+    (NETWORK_UNAVAILABLE, TRUE): "node.kubernetes.io/network-unavailable",
+}
+KEYS: Final = frozenset({*KEY_OF_CONDITION.values(), UNSCHEDULABLE})
+
+
+def desired_keys(node: Node) -> tuple[str, ...]:
+    """Keys of the NoSchedule taints that the conditions of `node` require."""
+    keys = [
+        key
+        for one in node.status.conditions
+        if (key := KEY_OF_CONDITION.get((one.type, one.status)))
+    ]
+    return (*keys, UNSCHEDULABLE) if node.spec.unschedulable else tuple(keys)
+
+
+def missing_keys(node: Node) -> tuple[str, ...]:
+    """Required keys that `node` has no taint for."""
+    present = _present_keys(node)
+    return tuple(key for key in desired_keys(node) if key not in present)
+
+
+def stale_keys(node: Node) -> tuple[str, ...]:
+    """Keys of condition taints on `node` that no condition requires any more."""
+    desired = desired_keys(node)
+    return tuple(key for key in _present_keys(node) if key not in desired)
+
+
+def _present_keys(node: Node) -> list[str]:
+    return [t.key for t in node.spec.taints if t.effect == NO_SCHEDULE and t.key in KEYS]
 
 
 @dataclass(frozen=True, slots=True)

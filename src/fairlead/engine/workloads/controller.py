@@ -48,7 +48,7 @@ from fairlead.engine.workloads.owner import Owner, OwnerRules, complaints, is_ow
 from fairlead.engine.workloads.pod_control.controller_history import CONTROLLER_REVISION, Histories
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
-from fairlead.engine.workloads.pod_control.priority_class import missing_classes
+from fairlead.engine.workloads.pod_control.pod_template import missing_classes
 from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule
 from fairlead.engine.workloads.status_writer import StatusWriter
 

@@ -31,12 +31,12 @@ from fairlead.engine.workloads.deployment.replica_set_view import (
 from fairlead.engine.workloads.event_sink import Events, EventSink, NoEvents
 from fairlead.engine.workloads.owner_status import NoOwnerStatus, OwnerOutput, OwnerStatus
 from fairlead.engine.workloads.pod_control.controller_history import Histories
-from fairlead.engine.workloads.pod_control.pod_factory import (
+from fairlead.engine.workloads.pod_control.pod_sets import PodSets
+from fairlead.engine.workloads.pod_control.pod_template import (
     PodFactory,
     ServedPodFactory,
     SimulatedPodFactory,
 )
-from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.pod_control.rule import OwnerRule
 from fairlead.engine.workloads.pod_control.unknown_owner import no_rule, rule_for_unknown
 from fairlead.engine.workloads.status_writer import StatusWriter

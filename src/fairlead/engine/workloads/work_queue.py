@@ -1,7 +1,8 @@
 """WorkQueue: keys of objects to sync, with deduplication, backoff and a burst limit.
 
 A changed object is synced once everything of the instant has settled. After a failure it is synced
-again with exponential backoff, up to 15 times. After too many writes at one instant it pauses.
+again with exponential backoff, up to 15 times. After too many writes at one instant it pauses
+(`BurstLimiter`).
 
 Example with a first delay of 5 ms: add(a), add(b), add(a) yields [a, b]. If the write of a fails at
 0 s, a comes back at 5 ms; failing again, at 5 + 10 = 15 ms. `forget(a)` resets its failures.
@@ -15,10 +16,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.pod_control.burst_limiter import REST, BurstLimiter
+
+BURST_MAX: Final = 200
+REST: Final[DurationNs] = seconds(1)
 
 
 class WorkQueue:
@@ -97,3 +100,26 @@ class Retries:
     def pop_due(self, now: Instant) -> list[Key]:
         """The keys to retry now."""
         return list(self._due.pop_due(now))
+
+
+@dataclass(slots=True)
+class BurstLimiter:
+    """Limits the writes by key at one instant; only the newest instant is counted.
+
+    When another component reverts a write at once, for example an admission policy that changes
+    objects, controller and policy would alternate forever while the simulated time stands still.
+    Upstream's controllers are limited by their client's requests per second instead.
+    """
+
+    _now: Instant = 0
+    _times: dict[object, int] = field(default_factory=dict)
+
+    def record(self, key: object, now: Instant, times: int = 1) -> None:
+        """Counts `times` writes for `key`."""
+        if now != self._now:
+            self._now, self._times = now, {}
+        self._times[key] = self._times.get(key, 0) + times
+
+    def is_exceeded(self, key: object, now: Instant, maximum: int = BURST_MAX) -> bool:
+        """Whether `key` has reached `maximum` writes at this instant and must pause."""
+        return now == self._now and self._times.get(key, 0) >= maximum

@@ -12,9 +12,12 @@ until it is met or its limit is reached (module wait); simulated minutes take mi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final, TypeVar
+
+import yaml
 
 from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
@@ -22,8 +25,8 @@ from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.instant import DurationNs
 from fairlead.testing.cluster.api_client import ApiClient, path_of
 from fairlead.testing.cluster.cluster_thread import ClusterThread
-from fairlead.testing.cluster.manifest import Manifests, manifests_of
-from fairlead.testing.cluster.pod_status import (
+from fairlead.testing.cluster.wait import (
+    ConditionWaiter,
     deletion_text,
     is_evicted,
     is_ready,
@@ -31,7 +34,6 @@ from fairlead.testing.cluster.pod_status import (
     status_text,
     why_unschedulable,
 )
-from fairlead.testing.cluster.wait import ConditionWaiter
 from fairlead.testing.refusal import hides_traceback
 from fairlead.worlds.local.server.runner import Runner
 
@@ -44,6 +46,7 @@ ZONE: Final = "topology.kubernetes.io/zone"
 MANAGER: Final = "fairlead-test"
 
 __tracebackhide__ = hides_traceback
+Manifests = Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | Path
 
 
 class TestCluster:
@@ -278,3 +281,24 @@ def _ns(duration: Duration) -> DurationNs:
     if isinstance(duration, timedelta):
         return int(duration.total_seconds() * 1e9)
     return parse_duration(duration)
+
+
+def manifests_of(given: Manifests) -> list[Json]:
+    """The objects; Lists are expanded. Raises TypeError for anything else."""
+    if isinstance(given, Path):
+        return manifests_of(given.read_text())
+    if isinstance(given, str):
+        return manifests_of([one for one in yaml.safe_load_all(given) if one is not None])
+    if isinstance(given, Mapping):
+        return _unpacked(given)
+    return [manifest for one in given for manifest in _unpacked(one)]
+
+
+def _unpacked(given: object) -> list[Json]:
+    if isinstance(given, str):
+        raise TypeError(f"a manifest is a mapping; is {given!r} meant as a Path?")
+    if not isinstance(given, Mapping):
+        raise TypeError(f"a manifest is a mapping, not {type(given).__name__}")
+    if "items" in given and str(given.get("kind", "")).endswith("List"):
+        return [dict(item) for item in given["items"]]
+    return [dict(given)]

@@ -8,9 +8,10 @@ most when nothing is due any more, because then only they can make progress.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.testing.cluster.cluster_thread import ClusterThread
@@ -78,3 +79,56 @@ def _patience_s(runner: Runner, due: Instant | None, limit: Instant) -> float:
     if due is None or due > limit:
         return LAST_PATIENCE_S
     return PATIENCE_S if due - runner.clock.now() >= LONG else REACTION_S
+
+
+def node_of(pod: Json) -> str:
+    """The node the pod is bound to, "" if none."""
+    return str(pod.get("spec", {}).get("nodeName", ""))
+
+
+def is_ready(pod: Json) -> bool:
+    """Whether the pod runs and is ready."""
+    conditions = {c["type"]: c["status"] for c in _conditions(pod)}
+    return pod["status"].get("phase") == "Running" and conditions.get("Ready") == "True"
+
+
+def why_unschedulable(pod: Json) -> str:
+    """The scheduler's message for an unschedulable pod, "" for others."""
+    said = (c for c in _conditions(pod) if c.get("reason") == "Unschedulable")
+    return next((str(condition.get("message", "")) for condition in said), "")
+
+
+def is_evicted(pod: Json | None, uid: str) -> bool:
+    """Whether the pod with `uid` is terminating, failed or gone; `pod` has its name now."""
+    if pod is None or pod["metadata"]["uid"] != uid:
+        return True
+    return "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") == "Failed"
+
+
+def status_text(pod: Json | None) -> str:
+    """The status of a pod in one line."""
+    return "there is no such pod" if pod is None else ", ".join(_parts(pod))
+
+
+def deletion_text(obj: Json | None) -> str:
+    """Why an object still exists, in one line."""
+    meta = (obj or {}).get("metadata", {})
+    if "deletionTimestamp" not in meta:
+        return "it was not deleted"
+    kept = ", ".join(meta.get("finalizers", ()))
+    return f"is terminating, kept by finalizers {kept}" if kept else "is terminating"
+
+
+def _parts(pod: Json) -> Iterator[str]:
+    yield pod.get("status", {}).get("phase", "Pending")
+    if node_of(pod):
+        yield f"on {node_of(pod)}"
+    if pod["metadata"].get("deletionTimestamp"):
+        yield "is terminating"
+    for condition in _conditions(pod):
+        if condition.get("status") != "True" and condition.get("message"):
+            yield f"{condition.get('reason', condition['type'])}: {condition['message']}"
+
+
+def _conditions(pod: Json) -> list[Json]:
+    return list(pod.get("status", {}).get("conditions", ()))

@@ -16,7 +16,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.compose import Composition, compose
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, explain_group
-from fairlead.engine.batch.queue_share import QueueStanding
+from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -132,7 +132,7 @@ def group_explanation_json(explained: ExplainedGroup) -> Json:
     }
 
 
-def _queue(queue: QueueStanding) -> Json:
+def _queue(queue: QueueUsage) -> Json:
     return {
         "queue": queue.name,
         "weight": queue.weight,

@@ -50,7 +50,7 @@ from fairlead.whatif.run.recorder import Recorder
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
-from fairlead.worlds.extender.caller import reaching
+from fairlead.worlds.extender.client import reaching
 from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
 

@@ -24,7 +24,7 @@ from fairlead.engine.core.command import (
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
-from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
+from fairlead.worlds.extender.client import ExtenderCaller, NoExtenders
 from fairlead.worlds.informer import is_watched, net_changes, stimulus_if_decodable
 from fairlead.worlds.local.admission_gateway import AdmissionGateway, PendingCommand
 from fairlead.worlds.local.events.writer import HOST, EventWriter

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from fairlead.api.codec import decode
 from fairlead.api.extender import BindingResult, encode
 from fairlead.apiserver.admission.chain import SIMULATED_ADMISSION
@@ -38,15 +40,15 @@ from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.driver import CommandSource, Driver
-from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders, has_bound
+from fairlead.worlds.extender.client import ExtenderCaller, NoExtenders, has_bound
 from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.informer import net_changes, stimulus_of
 from fairlead.worlds.perform import perform
 from fairlead.worlds.seeded_ids import SeededIds
-from fairlead.worlds.simulation.command_log import command_line
 from fairlead.worlds.simulation.event_list import EventList
 
 Act = Callable[[Store, Instant], None]
+_ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,3 +189,15 @@ class SimulatedWorld:
             self.last_change = now
             self._pending_stimuli.extend(map(stimulus_of, net_changes(self._changes)))
             self._changes.clear()
+
+
+def command_line(command: Command, now: Instant) -> str:
+    """Return `command`, issued at `now`, as one line of the command log, to compare runs.
+
+        {"t_ns":1767225600000000000,"command":"Bind","pod":{…},"node":"node-1"}
+
+    Members stand in the order of the command's fields; inside free-form JSON (a patch, a manifest)
+    they are sorted, so equal commands give equal lines.
+    """
+    fields = _ENCODER.encode(command).decode()
+    return f'{{"t_ns":{now},"command":"{type(command).__name__}",{fields[1:]}'

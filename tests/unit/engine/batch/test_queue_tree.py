@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.engine.batch.defect import FIXED, UPSTREAM
-from fairlead.engine.batch.info.slack import KUBE_BATCH_SLACK
+from fairlead.engine.batch.info.request import KUBE_BATCH_SLACK
 from fairlead.engine.batch.shares.deserved import divide
 from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
 

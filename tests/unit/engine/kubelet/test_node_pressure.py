@@ -14,8 +14,7 @@ from fairlead.engine.engine import Engine
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.kubelet.eviction_config import Signal, eviction_of_flags
-from fairlead.engine.kubelet.eviction_rank import may_be_evicted, message, ranked
-from fairlead.engine.kubelet.shortage import Shortage
+from fairlead.engine.kubelet.node_pressure import Shortage, may_be_evicted, message, ranked
 from fairlead.engine.kubelet.usage import parse_usage
 from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.simulation.world import SimulatedWorld

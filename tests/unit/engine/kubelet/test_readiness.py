@@ -10,7 +10,7 @@ from fairlead.engine.core.command import Condition
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.pod_lifecycle import Act, Due, next_act
-from fairlead.engine.kubelet.readiness import is_held_by_gates, readiness, says_ready
+from fairlead.engine.kubelet.pod_status import is_held_by_gates, readiness, says_ready
 
 NOW = seconds(1_000)
 MISSING = 'corresponding condition of pod readiness gate "a/b" does not exist.'

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node
-from fairlead.engine.nodelifecycle.no_schedule_taint import desired_keys, missing_keys, stale_keys
+from fairlead.engine.nodelifecycle.node_edit import desired_keys, missing_keys, stale_keys
 
 
 def node(conditions=None, taints=(), *, unschedulable=False):

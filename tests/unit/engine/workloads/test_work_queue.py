@@ -6,8 +6,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.pod_control.burst_limiter import BURST_MAX, REST
-from fairlead.engine.workloads.work_queue import WorkQueue
+from fairlead.engine.workloads.work_queue import BURST_MAX, REST, WorkQueue
 
 A, B = ("default", "a"), ("default", "b")
 NOW = seconds(100)

@@ -17,7 +17,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
     RecordEvent,
 )
-from fairlead.worlds.simulation.command_log import command_line
+from fairlead.worlds.simulation.world import command_line
 
 POD = ObjectRef("Pod", "ns", "a", "u1")
 REF = '{"kind":"Pod","namespace":"ns","name":"a","uid":"u1"}'

@@ -8,7 +8,7 @@ from fairlead.api.resource_amount import amount_text
 from fairlead.cli.output.jobs_summary import amounts_text
 from fairlead.cli.output.terminal import print_line, print_table
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle
-from fairlead.engine.batch.queue_share import QueueStanding
+from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.whatif.explain.group import ExplainedGroup
 from fairlead.whatif.input.duration import for_readers
 
@@ -46,7 +46,7 @@ def _obstacle(found: GroupExplanation) -> str:
     return f"Blocked: {found.obstacle}{member}"
 
 
-def _print_queue(console: Console, queue: QueueStanding) -> None:
+def _print_queue(console: Console, queue: QueueUsage) -> None:
     cells = (
         queue.name,
         str(queue.weight),

@@ -1,7 +1,7 @@
-"""RoomMaker: finds victims for a task, evicts them, and pipelines the task onto their node.
+"""EvictionSearch: finds victims for a task, evicts them, and pipelines the task onto their node.
 
 Preempt (within a queue) and reclaim (between queues) use different candidates and call different
-plugin methods. The search is the same:
+plugin methods (`EvictionKind`). The search is the same:
 
     1  rank the nodes on which the task may run and candidates occupy enough, best node first
     2  if a node has enough idle or releasing resources already, pipeline the task there
@@ -12,41 +12,76 @@ plugin methods. The search is the same:
 
 Step 2 alone is never kept (`settle`): a job that needs no eviction is left to allocate.
 
+Plugins choose victims node by node and member by member. In a full cluster almost all of those
+calls find nothing, so plugins are first called once per job. A node is then searched only if the
+members of the remaining jobs (`VictimPool`) occupy enough of it.
+
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from fairlead.engine.batch.actions.eviction_kind import EvictionKind
-from fairlead.engine.batch.actions.victim_queue import Givers, Giving
-from fairlead.engine.batch.defect import Defect
+from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
-from fairlead.engine.batch.nodes.room import Bools
+from fairlead.engine.batch.nodes.room import Bools, Ints
+from fairlead.engine.batch.session.plugin import SparesFromPreemption, SparesFromReclaim
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import TaskOperations
-from fairlead.engine.batch.session.tier import Voters
-from fairlead.engine.batch.session.victim_vote import vote
+from fairlead.engine.batch.session.tier import Tiers, Voters
 from fairlead.engine.state.node_info import NodeInfo
 
 Filter = Callable[[TaskInfo, TaskInfo], bool]
 _BEFORE_RUNNING = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
+Ask = Callable[[Any], Sequence[TaskInfo]]
 
 
-class RoomMaker:
+@dataclass(frozen=True, slots=True)
+class EvictionKind:
+    """`ask(plugin, task, candidates)` calls the plugin's method that returns possible victims.
+
+    A plugin of type `sparing` can also rule out a whole job before that:
+    `spares(plugin, taker, giver)`.
+    """
+
+    why: str
+    voters: Callable[[Tiers], Voters]
+    ask: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]]
+    sparing: type[Any]
+    spares: Callable[[Any, JobInfo, JobInfo], bool]
+
+
+PREEMPTION: Final = EvictionKind(
+    "preempt",
+    lambda tiers: tiers.preempt_voters,
+    lambda plugin, task, candidates: plugin.preemptable(task, candidates),
+    SparesFromPreemption,
+    lambda plugin, taker, giver: plugin.spares_from_preemption(taker, giver),
+)
+RECLAIM: Final = EvictionKind(
+    "reclaim",
+    lambda tiers: tiers.reclaim_voters,
+    lambda plugin, task, candidates: plugin.reclaimable(task, candidates),
+    SparesFromReclaim,
+    lambda plugin, taker, giver: plugin.spares_from_reclaim(taker, giver),
+)
+
+
+class EvictionSearch:
     """Makes room for the tasks of one job, one task at a time."""
 
     def __init__(
         self,
         session: Session,
         kind: EvictionKind,
-        givers: Givers,
+        pools: VictimPools,
         job: JobInfo,
         is_candidate: Filter,
     ) -> None:
@@ -57,10 +92,10 @@ class RoomMaker:
         self._voters = kind.voters(session.tiers)
         self._ignores_idle = session.defects.has(Defect.EVICT_IGNORES_IDLE)
         self._view = session.view(job)
-        self._surplus = givers.for_job(job, self._voters)
-        self._whole: Giving | None = None
+        self._surplus = pools.for_job(job, self._voters)
+        self._whole: VictimPool | None = None
         if session.rules.takes_whole_gangs:
-            self._whole = givers.for_job(job, without_gang_protection(self._voters))
+            self._whole = pools.for_job(job, without_gang_protection(self._voters))
         self._hopeless: set[tuple[int, int]] = set()
 
     def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
@@ -84,13 +119,13 @@ class RoomMaker:
         self._hopeless.add(kind)
         return False
 
-    # --- where -----------------------------------------------------------------------------
+    # --- nodes -----------------------------------------------------------------------------
 
-    def _hopeful_rows(self, task: TaskInfo, giving: Giving) -> Bools:
+    def _hopeful_rows(self, task: TaskInfo, pool: VictimPool) -> Bools:
         """The rows of the nodes where `task` would fit if every possible victim left."""
         hopeful = np.ones(self._session.table.capacity, np.bool_)
         for column, floor in task.request.floors:
-            free = giving.potential[column]
+            free = pool.potential[column]
             if not self._ignores_idle:
                 free = free + self._view.future_many(column)
             hopeful &= free >= floor
@@ -109,7 +144,7 @@ class RoomMaker:
         steps.pipeline(task, node)
         return True
 
-    # --- who -------------------------------------------------------------------------------
+    # --- victims ---------------------------------------------------------------------------
 
     def _running_on(self, task: TaskInfo, node: NodeInfo) -> list[TaskInfo]:
         """The candidates for `task` on `node`, least important first."""
@@ -225,3 +260,96 @@ def without_gang_protection(voters: Voters) -> Voters:
         tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
         for tier in voters
     )
+
+
+@dataclass(frozen=True, slots=True)
+class VictimPool:
+    """The jobs that may lose members to another job, and the most that could be freed.
+
+    `potential[resource, row]` is what the running tasks of `jobs` occupy.
+    """
+
+    jobs: Sequence[JobInfo]
+    potential: Ints
+
+
+class VictimPools:
+    """The `VictimPool` of each job; the jobs are fixed when the search for several jobs begins."""
+
+    def __init__(self, session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) -> None:
+        """Keep those of `jobs` that have running tasks."""
+        self._session = session
+        self._kind = kind
+        self._jobs = [job for job in jobs if job.by_status[TaskStatus.RUNNING]]
+        self._known: dict[tuple[str, ...], VictimPool] = {}
+
+    def for_job(self, taker: JobInfo, voters: Voters) -> VictimPool:
+        """The jobs that may lose members to `taker`: those that no voter spares."""
+        found = self._not_spared(taker, voters)
+        key = tuple([job.id for job in found])
+        pool = self._known.get(key)
+        if pool is None:
+            pool = self._known[key] = VictimPool(found, self._potential(found))
+        return pool
+
+    def _not_spared(self, taker: JobInfo, voters: Voters) -> list[JobInfo]:
+        """The jobs that no plugin spares, if that plugin's vote is decisive.
+
+        Normally every plugin can veto. Where the first tier that names victims decides alone
+        (tier-first-wins), only a veto in the first tier is decisive, and only if later tiers start
+        with what the tiers before left over (tier-carry): an empty answer stays empty.
+        """
+        asked, kind, defects = self._jobs, self._kind, self._session.defects
+        speaking = voters
+        if defects.has(Defect.TIER_FIRST_WINS):
+            first = next((tier for tier in voters if tier), ())
+            speaking = (first,) if defects.has(Defect.TIER_CARRY) else ()
+        for tier in speaking:
+            for plugin in tier:
+                if isinstance(plugin, kind.sparing):
+                    asked = [job for job in asked if not kind.spares(plugin, taker, job)]
+        return asked
+
+    def _potential(self, jobs: Iterable[JobInfo]) -> Ints:
+        freed, table = np.zeros_like(self._session.room.idle), self._session.table
+        for job in jobs:
+            for task in job.by_status[TaskStatus.RUNNING].values():
+                node = table.find(task.node)
+                if node is not None:
+                    for column, amount in task.request.running:
+                        freed[column, node.row] += amount
+        return freed
+
+
+def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> list[TaskInfo]:
+    """Return the victims, in the order of the first plugin that was called; none without plugins.
+
+    Each plugin with the extension point names the candidates that may be evicted. By default every
+    plugin can veto: victims are those that all plugins name. In kube-batch the first tier that
+    names any decides alone (tier-first-wins), and each tier starts with what the tiers before it
+    left over (tier-carry).
+
+    Example: plugin 1 names [a, b], plugin 2 [b], both in tier 1; plugin 3 in tier 2 names [].
+    By default nothing is left. Under tier-first-wins tier 1 decides: [b].
+
+    upstream: framework/session_plugins.go: Preemptable, Reclaimable
+    """
+    first_wins = defects.has(Defect.TIER_FIRST_WINS)
+    carries = not first_wins or defects.has(Defect.TIER_CARRY)
+    left: list[TaskInfo] | None = None
+    for tier in voters:
+        if not carries:
+            left = None
+        for plugin in tier:
+            named = ask(plugin)
+            left = list(named) if left is None else _intersection(left, named)
+            if not left and not first_wins:
+                return []
+        if left and first_wins:
+            return left
+    return left or []
+
+
+def _intersection(left: list[TaskInfo], named: Sequence[TaskInfo]) -> list[TaskInfo]:
+    uids = {task.id for task in named}
+    return [task for task in left if task.id in uids]

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 
-from fairlead.engine.batch.actions.eviction_kind import PREEMPTION
-from fairlead.engine.batch.actions.eviction_search import RoomMaker, settle
-from fairlead.engine.batch.actions.victim_queue import Givers
+from fairlead.engine.batch.actions.eviction_search import (
+    PREEMPTION,
+    EvictionSearch,
+    VictimPools,
+    settle,
+)
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
@@ -54,17 +57,17 @@ def _preemptor_tasks(session: Session, job: JobInfo) -> Tasks:
 def _between_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str, Tasks]) -> None:
     """Phase 1 for one queue, whose jobs with pending tasks are `pending_jobs`."""
     jobs: PriorityQueue[JobInfo] = PriorityQueue(session.tiers.job_key)
-    makers: dict[str, RoomMaker] = {}
+    searches: dict[str, EvictionSearch] = {}
     queue = next((job.queue for job in pending_jobs), "")
     asked = [job for job in session.jobs.values() if job.queue == queue]
-    givers = Givers(session, PREEMPTION, asked)
+    pools = VictimPools(session, PREEMPTION, asked)
     for job in pending_jobs:
         jobs.push(job)
     while jobs:
         job = jobs.pop()
-        if job.id not in makers:
-            makers[job.id] = RoomMaker(session, PREEMPTION, givers, job, _of_other_job)
-        if _preempt_for_job(session, job, tasks[job.id], makers[job.id]):
+        if job.id not in searches:
+            searches[job.id] = EvictionSearch(session, PREEMPTION, pools, job, _of_other_job)
+        if _preempt_for_job(session, job, tasks[job.id], searches[job.id]):
             jobs.push(job)
 
 
@@ -72,11 +75,11 @@ def _of_other_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
     return task.job.queue == preemptor.job.queue and task.job is not preemptor.job
 
 
-def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, maker: RoomMaker) -> bool:
+def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: EvictionSearch) -> bool:
     """Give `job` one turn; return whether it gained something and should have another."""
     statement, assigned = Statement(session), False
     while tasks:
-        assigned = maker.make_room(statement, tasks.popleft()) or assigned
+        assigned = search.make_room(statement, tasks.popleft()) or assigned
         if session.tiers.is_pipelined(job):
             break
     can_start = session.tiers.is_pipelined(job)
@@ -96,11 +99,11 @@ def _within_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str,
     if not session.defects.has(Defect.INTRA_JOB_PRIORITY):
         is_candidate = _less_important_of_same_job
     for job in pending_jobs:
-        waiting, givers = tasks[job.id], Givers(session, PREEMPTION, [job])
-        maker = RoomMaker(session, PREEMPTION, givers, job, is_candidate)
+        waiting, pools = tasks[job.id], VictimPools(session, PREEMPTION, [job])
+        search = EvictionSearch(session, PREEMPTION, pools, job, is_candidate)
         while waiting:
             statement = Statement(session)
-            found = maker.make_room(statement, waiting.popleft())
+            found = search.make_room(statement, waiting.popleft())
             if statement.evicts:
                 statement.commit()
             else:

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from fairlead.engine.batch.actions.eviction_kind import RECLAIM
-from fairlead.engine.batch.actions.eviction_search import RoomMaker, settle
-from fairlead.engine.batch.actions.victim_queue import Givers
+from fairlead.engine.batch.actions.eviction_search import (
+    RECLAIM,
+    EvictionSearch,
+    VictimPools,
+    settle,
+)
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.queue import QueueInfo
@@ -29,7 +32,7 @@ class _WaitingJobs:
     queues: PriorityQueue[QueueInfo]
     jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)
     tasks: dict[str, Tasks] = field(default_factory=dict)
-    givers: dict[str, Givers] = field(default_factory=dict)
+    pools: dict[str, VictimPools] = field(default_factory=dict)
 
 
 class Reclaim:
@@ -77,7 +80,7 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _Wa
     job = jobs.pop()
     statement = _statement(session)
     task = waiting.tasks[job.id].popleft()
-    found = _reclaim_for_task(session, _room_maker(session, job, waiting), statement, task)
+    found = _reclaim_for_task(session, _eviction_search(session, job, waiting), statement, task)
     settle(session, statement, job)
     return found
 
@@ -85,12 +88,12 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _Wa
 def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
     """Serve the first job until it can start; return whether the queue has jobs left."""
     job, statement = jobs.pop(), _statement(session)
-    tasks, found, maker = waiting.tasks[job.id], False, _room_maker(session, job, waiting)
+    tasks, found, search = waiting.tasks[job.id], False, _eviction_search(session, job, waiting)
     while tasks:
         task = tasks.popleft()
         if session.tiers.is_overused(session.queues[job.queue]):
             break
-        if not _reclaim_for_task(session, maker, statement, task):
+        if not _reclaim_for_task(session, search, statement, task):
             continue
         found = True
         if session.tiers.is_pipelined(job):
@@ -107,27 +110,27 @@ def _statement(session: Session) -> TaskOperations:
 
 
 def _reclaim_for_task(
-    session: Session, maker: RoomMaker, steps: TaskOperations, task: TaskInfo
+    session: Session, search: EvictionSearch, steps: TaskOperations, task: TaskInfo
 ) -> bool:
-    """Make room for `task`, unless it fits on idle resources that the maker would ignore."""
+    """Make room for `task`, unless it fits on idle resources that the search would ignore."""
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False
     unseen = session.defects.has(Defect.EVICT_IGNORES_IDLE)
     asks = not session.defects.has(Defect.RECLAIM_BEFORE_IDLE)
     if unseen and asks and session.fits_somewhere(task):
         return False
-    return maker.make_room(steps, task)
+    return search.make_room(steps, task)
 
 
-def _room_maker(session: Session, job: JobInfo, waiting: _WaitingJobs) -> RoomMaker:
-    """A RoomMaker for `job`; its victims come from other queues that are reclaimable."""
+def _eviction_search(session: Session, job: JobInfo, waiting: _WaitingJobs) -> EvictionSearch:
+    """An EvictionSearch for `job`; its victims come from other queues that are reclaimable."""
     queues = session.queues
 
     def gives(other: JobInfo) -> bool:
         return other.queue != job.queue and queues[other.queue].reclaimable
 
-    if job.queue not in waiting.givers:
+    if job.queue not in waiting.pools:
         jobs = (other for other in session.jobs.values() if gives(other))
-        waiting.givers[job.queue] = Givers(session, RECLAIM, jobs)
-    givers = waiting.givers[job.queue]
-    return RoomMaker(session, RECLAIM, givers, job, lambda _task, other: gives(other.job))
+        waiting.pools[job.queue] = VictimPools(session, RECLAIM, jobs)
+    pools = waiting.pools[job.queue]
+    return EvictionSearch(session, RECLAIM, pools, job, lambda _task, other: gives(other.job))

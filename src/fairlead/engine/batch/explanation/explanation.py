@@ -18,7 +18,7 @@ from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.explanation.start_estimate import estimate_starts
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
-from fairlead.engine.batch.queue_share import QueueStanding, proportion_of, standing, standings
+from fairlead.engine.batch.queue_usage import QueueUsage, proportion_of, queue_usage, queue_usages
 from fairlead.engine.batch.session.reservation import plan, reserve
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Statement
@@ -76,7 +76,7 @@ class GroupExplanation:
     ready: int = 0
     promised: int = 0
     placeable: int = 0
-    queue: QueueStanding | None = None
+    queue: QueueUsage | None = None
     member: str = ""
     summary: str = ""
     nodes: tuple[NodeFact, ...] = ()
@@ -103,19 +103,19 @@ def explain_group(
 class Survey:
     """All queues by name, and the waiting groups in the order in which they would be served."""
 
-    queues: tuple[QueueStanding, ...]
+    queues: tuple[QueueUsage, ...]
     waiting: tuple[GroupExplanation, ...]
 
 
 def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max: int) -> Survey:
-    """The standing of all queues and waiting groups; changes nothing.
+    """Return the usage of all queues and the state of waiting groups; change nothing.
 
     Explains at most `groups_max` groups. A group's `starts_at` allows for the groups that are
     served before it (`engine.batch.explanation.start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:
-        queues = tuple(standings(session))
+        queues = tuple(queue_usages(session))
         starts = estimate_starts(session, groups_max)
         late = 1 << 62
         waiting = [job for job in session.jobs.values() if _waits(job)]
@@ -146,7 +146,7 @@ def _explain(session: Session, job: JobInfo) -> GroupExplanation:
     share = plugin.shares.get(job.queue) if plugin is not None else None
     own = None
     if plugin is not None and share is not None:
-        own = standing(session, plugin, share)
+        own = queue_usage(session, plugin, share)
     trial = _Trial(session, job)
     obstacle = trial.obstacle()
     return GroupExplanation(
@@ -269,9 +269,7 @@ def _gap(session: Session, fact: NodeFact) -> float:
     )
 
 
-def _remedies(
-    obstacle: Obstacle, job: JobInfo, trial: _Trial, own: QueueStanding | None
-) -> list[str]:
+def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, own: QueueUsage | None) -> list[str]:
     match obstacle:
         case Obstacle.NO_QUEUE:
             return [f"create queue {job.queue}"]

@@ -20,7 +20,7 @@ from fairlead.engine.batch.info.job import JobInfo, add_amounts
 from fairlead.engine.batch.info.runtime import runtime_of
 from fairlead.engine.batch.info.task import TaskInfo
 from fairlead.engine.batch.nodes.room import Ints
-from fairlead.engine.batch.queue_share import proportion_of
+from fairlead.engine.batch.queue_usage import proportion_of
 from fairlead.engine.batch.session.reservation import lacking_tasks, occupants, place
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.shares.share import share

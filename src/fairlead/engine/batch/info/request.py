@@ -7,19 +7,43 @@ adds up containers, ignores overhead, and counts init containers only for starti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.objects import Container, Pod
 from fairlead.api.pods.requests import DEFAULT_MEMORY_BYTES, DEFAULT_MILLI_CPU
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.engine.batch.info.slack import Slack
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.state.resource_columns import PODS, ResourceColumns
+from fairlead.engine.state.resource_columns import CPU, MEMORY, PODS, ResourceColumns
 from fairlead.engine.state.shape import Amounts, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Slack:
+    """`a` fits into `b` if `a < b + least`; an amount below `least` counts as nothing.
+
+    `cpu_milli` and `memory_bytes` are the tolerances of these resources; for any other it is 1.
+    """
+
+    cpu_milli: int = 1
+    memory_bytes: int = 1
+
+    def least(self, column: int) -> int:
+        """The smallest amount of the resource in `column` that counts."""
+        if column == CPU:
+            return self.cpu_milli
+        return self.memory_bytes if column == MEMORY else 1
+
+    def least_part(self, column: int) -> float:
+        """Like `least`, for amounts that are shares and may be fractions."""
+        return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
+
 
 # not a resource that kube-batch knows (resource_info.go: NewResource)
 _NOT_COUNTED: Final = (PODS, "ephemeral-storage")
 _KNOWN_MAX: Final = 1 << 14
+_MIB: Final = 1024 * 1024
+_LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 
 
 class TaskRequest:
@@ -154,3 +178,8 @@ class RequestTable:
 def amount_of(amounts: Amounts, column: int) -> int:
     """The amount in `column`, 0 if missing."""
     return next((amount for c, amount in amounts if c == column), 0)
+
+
+NO_SLACK: Final = Slack()
+# upstream: pkg/scheduler/api/resource_info.go: minMilliCPU, minMemory
+KUBE_BATCH_SLACK: Final = Slack(cpu_milli=10, memory_bytes=10 * _MIB)

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.engine.batch.info.job_table import JobTable
-from fairlead.engine.batch.info.request import RequestTable, TaskRequest
-from fairlead.engine.batch.info.slack import Slack
+from fairlead.engine.batch.info.request import RequestTable, Slack, TaskRequest
 from fairlead.engine.batch.info.task import TaskInfo, TaskStatus
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.state.cluster import Cluster

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.points import locality_of
+from fairlead.engine.plugins.registry import IN_TREE
+from fairlead.engine.plugins.release_1_16.registry import release_1_16
 
 _FILTERING: Final = (
     "concerns",
@@ -56,3 +59,9 @@ def filter_facet(plugin: Plugin) -> Plugin:
 def score_facet(plugin: Plugin) -> Plugin:
     """The parts of `plugin` that score nodes."""
     return Facet(plugin, _SCORING)
+
+
+def build_scheduler_plugin(name: str, handle: BatchHandle) -> Plugin:
+    """The plugin called `name` with its default arguments. Raises KeyError."""
+    factory = release_1_16(handle.sums).get(name) or IN_TREE[name]
+    return factory(handle, {})

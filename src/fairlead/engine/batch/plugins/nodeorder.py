@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.engine.batch.plugins.facet import score_facet
-from fairlead.engine.batch.plugins.scheduler_plugin import build_scheduler_plugin
+from fairlead.engine.batch.plugins.facet import build_scheduler_plugin, score_facet
 from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from fairlead.engine.batch.info.job import JobInfo
-from fairlead.engine.batch.shares.minimum_resources import needs_of, outstanding
-from fairlead.engine.batch.shares.share import cluster_total
+from fairlead.engine.batch.shares.share import cluster_total, needs_of, outstanding
 from fairlead.engine.state.resource_columns import ResourceColumns
 
 if TYPE_CHECKING:

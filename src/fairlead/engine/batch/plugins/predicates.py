@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.engine.batch.nodes.room_fit import MaxPods
-from fairlead.engine.batch.plugins.facet import filter_facet
-from fairlead.engine.batch.plugins.scheduler_plugin import build_scheduler_plugin
+from fairlead.engine.batch.plugins.facet import build_scheduler_plugin, filter_facet
 from fairlead.engine.batch.rules import PRESSURE_CHECKS, BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin

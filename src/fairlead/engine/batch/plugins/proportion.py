@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo, add_amounts
 from fairlead.engine.batch.info.queue import QueueInfo
-from fairlead.engine.batch.info.slack import NO_SLACK, Slack
+from fairlead.engine.batch.info.request import NO_SLACK, Slack
 from fairlead.engine.batch.info.task import ALLOCATED_STATUSES, TaskInfo, TaskStatus
 from fairlead.engine.batch.shares.deserved import divide
-from fairlead.engine.batch.shares.minimum_resources import needs_of, outstanding
 from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
-from fairlead.engine.batch.shares.share import cluster_total, share
+from fairlead.engine.batch.shares.share import cluster_total, needs_of, outstanding, share
 from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 from fairlead.engine.state.shape import Amounts
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.engine.batch.defect import BatchDefects, Defect
-from fairlead.engine.batch.info.slack import Slack
+from fairlead.engine.batch.info.request import Slack
 from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
 from fairlead.engine.state.shape import Amounts
 

@@ -1,12 +1,15 @@
-"""Dominant shares: the largest fraction of any resource that a job or queue holds."""
+"""Dominant shares, and the minimum resources that groups declare for admission."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.nodes.room import Room
 from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.resource_columns import ResourceColumns, allocatable_amount
+from fairlead.engine.state.shape import Amounts
 
 Total = tuple[tuple[int, int], ...]
 
@@ -41,3 +44,27 @@ def _is_offered(table: NodeTable, name: str) -> bool:
     if name in ("cpu", "memory"):
         return True
     return any(name in node.node.status.allocatable for node in table.nodes())
+
+
+def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
+    """By resource column, cpu in milli; empty for a group without minResources."""
+    resources = job.group.min_resources if job.group is not None else None
+    if resources is None:
+        return ()
+    return tuple((columns.column(name), allocatable_amount(name, resources)) for name in resources)
+
+
+def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
+    """What is still promised to the job: all of minResources if Inqueue, the rest if running."""
+    needs = needs_of(job, columns)
+    if job.is_inqueue:
+        return needs
+    if job.group is None or job.group.status.phase != "Running" or not job.is_ready:
+        return ()
+    return tuple(
+        (c, amount - _held(job.held, c)) for c, amount in needs if amount > _held(job.held, c)
+    )
+
+
+def _held(held: Sequence[int], column: int) -> int:
+    return held[column] if column < len(held) else 0

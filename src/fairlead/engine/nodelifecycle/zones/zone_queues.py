@@ -1,23 +1,51 @@
-"""ZoneQueues: one rate-limited queue for each zone, all processed at the same instants.
+"""ZoneQueues: nodes that wait to be tainted or emptied, one rate-limited queue for each zone.
 
-A zone that is opened again gets a new queue with a full bucket; entries of the old queue are
-dropped. A queue outlives its zone.
+All queues are processed at the same instants. A zone that is opened again gets a new queue with a
+full bucket; entries of the old queue are dropped. A queue outlives its zone.
 
 Two upstream defects are reproduced here under `DefectPolicy.UPSTREAM`. A stopped limiter reports
 the rate 1, so that a limiter with rate 1 never replaces it. And a rate of 0 is an ordinary bucket
 whose initial token allows one eviction even while evictions are stopped.
+
+The life of a name in a `RateLimitedQueue`:
+
+                        add                      token accepted
+    unknown ────────────────────▶ waiting ─────────────────────────▶ handled
+       ▲                             │ remove                            │ remove
+       └─────────────────────────────┴───────────────────────────────────┘
+
+A name stays *known* until it is removed, and a known name cannot be added again. It *waits* until
+it was handled.
+
+Upstream's monitor pass removes and re-adds every not-ready node whose taint is missing, so such an
+entry always has the time of the last pass. Updating thousands of entries in each pass is avoided:
+*requeued* entries have no time of their own. They implicitly have the time of the last pass and
+are ordered by name. When a node is no longer requeued, its entry gets the time of the last pass
+that requeued it and becomes a *timed* entry.
+
+Example: pass 1 (5 s) finds a and b not ready: requeued = [a, b]. Before pass 2 (10 s) a gets its
+Ready condition removed, so pass 2 does not requeue it: timed = [(5 s, a)], requeued = [b]. The
+head is a, because 5 s is before 10 s, the implicit time of b.
+
+upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go; entries with equal times
+are ordered by name here and in heap order there
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from typing import Final
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.nodelifecycle.config import DefectPolicy, NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.period import Period
-from fairlead.engine.nodelifecycle.zones.rate_limited_queue import RateLimitedQueue
-from fairlead.engine.nodelifecycle.zones.token_bucket import NeverLimiter, TokenBucket
+from fairlead.engine.nodelifecycle.zones.token_bucket import (
+    Limiter,
+    NeverLimiter,
+    TokenBucket,
+    as_float32,
+)
 
 # The rate that a stopped limiter reports; see NeverLimiter.
 NEVER_RATE: Final = {DefectPolicy.FIXED: 0.0, DefectPolicy.UPSTREAM: 1.0}
@@ -75,3 +103,109 @@ class ZoneQueues:
                 if due is not None and due > now:
                     break
                 yield zone, name
+
+
+class RateLimitedQueue:
+    """Nodes of one zone in the order in which they are handled; `limiter` decides when."""
+
+    def __init__(self, limiter: Limiter) -> None:
+        """Start empty."""
+        self.limiter = limiter
+        self._timed: list[tuple[Instant, str]] = []
+        self._requeued: list[str] = []
+        self._due: dict[str, Instant | None] = {}  # every known name; None while it is requeued
+        self._waiting: set[str] = set()  # never iterated
+
+    def __len__(self) -> int:
+        """Number of waiting entries."""
+        return len(self._waiting)
+
+    def is_known(self, name: str) -> bool:
+        """Whether `name` waits, or was handled and not removed since."""
+        return name in self._due
+
+    def requeue_each_pass(self, name: str) -> None:
+        """Makes `name` wait with the time of the last pass, whatever its state was."""
+        if name in self._waiting and self._due[name] is None:
+            return
+        self.remove(name)
+        self._due[name] = None
+        self._waiting.add(name)
+        insort(self._requeued, name)
+
+    def stop_requeuing(self, name: str, last_requeued: Instant) -> None:
+        """Gives the requeued entry of `name` the fixed time `last_requeued`."""
+        if name in self._waiting and self._due[name] is None:
+            self._take_out(name)
+            self._put_in(name, last_requeued)
+
+    def add(self, name: str, now: Instant) -> None:
+        """Makes `name` wait from `now`, unless it is known."""
+        if name not in self._due:
+            self._put_in(name, now)
+
+    def mark_handled(self, name: str) -> None:
+        """Makes `name` known as handled, so that adding it does nothing."""
+        self._due.setdefault(name, 0)
+
+    def remove(self, name: str) -> None:
+        """Removes `name`."""
+        if name in self._waiting:
+            self._take_out(name)
+        self._due.pop(name, None)
+
+    def head(self, last_pass: Instant) -> str | None:
+        """The next name, None if none waits; requeued entries have the time `last_pass`."""
+        if not self._timed:
+            return self._requeued[0] if self._requeued else None
+        if self._requeued and (last_pass, self._requeued[0]) < self._timed[0]:
+            return self._requeued[0]
+        return self._timed[0][1]
+
+    def finish(self, name: str) -> None:
+        """Marks `name` as handled: it stops waiting and stays known."""
+        self._take_out(name)
+        self._due[name] = 0
+
+    def retry(self, name: str, due: Instant) -> None:
+        """Makes `name` wait again from `due`, because it could not be handled."""
+        if name in self._waiting:
+            self._take_out(name)
+        self._put_in(name, due)
+
+    def due_of(self, name: str) -> Instant | None:
+        """Time of a timed entry, None for a requeued one."""
+        return self._due[name]
+
+    def _put_in(self, name: str, due: Instant) -> None:
+        self._due[name] = due
+        self._waiting.add(name)
+        insort(self._timed, (due, name))
+
+    def _take_out(self, name: str) -> None:
+        self._waiting.discard(name)
+        due = self._due[name]
+        if due is None:
+            del self._requeued[bisect_left(self._requeued, name)]
+        else:
+            del self._timed[bisect_left(self._timed, (due, name))]
+
+    # --- the rate ------------------------------------------------------------------------------
+
+    def swap_limiter(self, rate: float, never_rate: float, now: Instant) -> None:
+        """Changes the rate; a limiter that already has this rate is kept.
+
+        The new limiter starts empty if the old one has no token now, else full. (The check consumes
+        a token of the old limiter, which is discarded anyway.) `never_rate` is the rate that a
+        stopped limiter reports.
+        """
+        # upstream: rate_limited_queue.go:SwapLimiter
+        if self.limiter.rate == as_float32(rate):
+            return
+        if rate <= 0:
+            self.limiter = NeverLimiter(never_rate)
+            return
+        bucket = TokenBucket(rate, now)
+        if not self.limiter.try_accept(now):
+            bucket.try_accept(now)
+        self.limiter = bucket

@@ -26,9 +26,9 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.deployment.rollout import REPLICA_SET, Rollout, implied_by, is_ending
 from fairlead.engine.workloads.deployment.sync import RolloutSync
 from fairlead.engine.workloads.identity import owner_key
-from fairlead.engine.workloads.pod_control.burst_limiter import BURST_MAX, REST, BurstLimiter
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.pod_control.unknown_owner import DeletedOwnerRule, is_unknown_owner
+from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
 
 DEPLOYMENT: Final = "Deployment"
 # With maxSurge 1 each replica takes two writes, and with clients as many events and a status.

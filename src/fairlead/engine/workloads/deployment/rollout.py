@@ -39,7 +39,7 @@ from fairlead.engine.workloads.deployment.rolling_update import (
     is_scaling,
     proportional,
 )
-from fairlead.engine.workloads.pod_control.generated_name import template_hash
+from fairlead.engine.workloads.identity import template_hash
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, pod_state
 from fairlead.engine.workloads.pod_control.pod_template import (
     TEMPLATE_HASH_LABEL,

@@ -1,24 +1,31 @@
-"""Disruption: keeps the status of PodDisruptionBudgets current.
+"""Disruption: keeps the status of PodDisruptionBudgets current, and resets stale DisruptionTargets.
 
 A change of a pod touches the budgets that select it, and only a change of a count leads to a write.
 The eviction subresource decrements disruptionsAllowed itself and records the pod in
 status.disruptedPods. Until that pod terminates it counts as not healthy, so a granted eviction is
 never granted twice.
 
+A component that is about to delete a pod sets the condition DisruptionTarget first. If the deletion
+does not follow within two minutes, the condition is set to False. The kubelet's own conditions are
+not touched, because graceful shutdown may take longer.
+
 Differs from upstream: if none of the controllers behind a budget is known, the expected pods of the
 loaded status are kept (see also `scale`).
 
-upstream: pkg/controller/disruption/disruption.go
+upstream: pkg/controller/disruption/disruption.go (nonTerminatingPodHasStaleDisruptionCondition)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget
-from fairlead.engine.core.command import Command, ObjectRef, PatchStatus
-from fairlead.engine.core.instant import Instant, seconds
+from fairlead.api.pods.facts import condition, is_terminal, is_terminating
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -44,13 +51,16 @@ from fairlead.engine.workloads.disruption.budget_status import (
     status_patch,
 )
 from fairlead.engine.workloads.disruption.scale import Scales, is_scalable
-from fairlead.engine.workloads.disruption.stale_disruption import StaleDisruptions
 from fairlead.engine.workloads.event_sink import EventSink, NoEvents
+from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError
 
 # First delay of the rate-limited queue that rechecks go through.
 RECHECK_LAG: Final = seconds(0.005)
 RETRY_AFTER: Final = seconds(1)
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+TERMINATION_BY_KUBELET: Final = "TerminationByKubelet"
+STALE_AFTER: Final[DurationNs] = seconds(120)
 
 
 class Disruption:
@@ -222,3 +232,48 @@ def _fail(state: BudgetState, message: str) -> list[PatchStatus]:
         return []
     state.is_writing, state.failure = True, message
     return [failure_patch(view, message)]
+
+
+@dataclass(slots=True)
+class StaleDisruptions:
+    """Pods with a DisruptionTarget condition, and when it becomes stale."""
+
+    _announced: dict[str, tuple[ObjectRef, Instant]] = field(default_factory=dict)  # by pod key
+    _timers: TimerQueue[str] = field(default_factory=TimerQueue)
+
+    def see(self, pod: Pod) -> None:
+        """Stores the newest version of `pod`."""
+        due = _stale_at(pod)
+        if due is None:
+            self._announced.pop(pod.key, None)
+        elif self._announced.get(pod.key) != (pod_ref(pod), due):
+            self._announced[pod.key] = (pod_ref(pod), due)
+            self._timers.add(due, pod.key)
+
+    def forget(self, pod: Pod) -> None:
+        """Removes `pod`."""
+        self._announced.pop(pod.key, None)
+
+    def next_due(self) -> Instant | None:
+        """When the next condition becomes stale."""
+        return self._timers.next_due()
+
+    def reset_stale(self, now: Instant) -> list[Command]:
+        """Resets the conditions that are stale at `now`."""
+        commands: list[Command] = []
+        for key in self._timers.pop_due(now):
+            announced = self._announced.get(key)
+            if announced is not None and announced[1] <= now:
+                del self._announced[key]
+                taken_back = Condition(DISRUPTION_TARGET, "False")
+                commands.append(PatchStatus(announced[0], conditions=(taken_back,)))
+        return commands
+
+
+def _stale_at(pod: Pod) -> Instant | None:
+    target = condition(pod, DISRUPTION_TARGET)
+    if target is None or target.status != "True" or target.reason == TERMINATION_BY_KUBELET:
+        return None
+    if is_terminating(pod) or is_terminal(pod) or not target.last_transition_time:
+        return None
+    return parse_timestamp(target.last_transition_time) + STALE_AFTER

@@ -5,17 +5,19 @@ An endpoint stays in the slice that it is in, so that a change of one pod rewrit
 Example with 101 endpoints: slices x (100) and y (1). If a pod in x ends, x is written with 99, and
 y keeps its endpoint. A new pod is then put into x, the first slice with room.
 
-upstream: staging/src/k8s.io/endpointslice/reconciler.go:reconcileByPortMapping
+upstream: staging/src/k8s.io/endpointslice/reconciler.go:reconcileByPortMapping,
+trace/trigger_time_tracker.go
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Endpoints, EndpointSlice, ObjectMeta, Pod, Service
+from fairlead.api.pods.facts import condition
 from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.workloads.endpoints.service_endpoint import (
     HEADLESS,
@@ -24,8 +26,7 @@ from fairlead.engine.workloads.endpoints.service_endpoint import (
     ports_json,
     subsets_of,
 )
-from fairlead.engine.workloads.endpoints.trigger_time import TRIGGERED_AT, TriggerTime
-from fairlead.engine.workloads.pod_control.generated_name import generated_name
+from fairlead.engine.workloads.identity import generated_name
 
 SLICE_SIZE_MAX: Final = 100
 SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -36,8 +37,39 @@ ENDPOINTS_CONTROLLER: Final = "endpoint-controller"
 HEADLESS_LABEL: Final = "service.kubernetes.io/headless"
 WHY: Final = "no endpoint is left in it"
 _BY_SLICES: Final = {MANAGED_BY: SLICE_CONTROLLER}
+TRIGGERED_AT: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 
 SliceWrite = CreateObject | PatchObject | DeleteObject
+
+
+@dataclass(slots=True)
+class TriggerTime:
+    """The trigger time of one Service; `at` is a timestamp, "" for none.
+
+    For a new Service it is the creation time, later the time of the first pod readiness change
+    since the last write. A write for another reason has no trigger time. It is written as the
+    annotation endpoints.kubernetes.io/last-change-trigger-time.
+    """
+
+    at: str = ""
+    is_known: bool = False
+    _pods: dict[str, str] = field(default_factory=dict)
+    _service: str = ""
+
+    def look(self, service: Service, pods: Iterable[Pod]) -> None:
+        """Computes the trigger time of a write from the changes since the last one."""
+        since = {pod.metadata.name: at for pod in pods if (at := _changed_at(pod))}
+        triggers = [at for name, at in since.items() if at > self._pods.get(name, "")]
+        created = service.metadata.creation_timestamp
+        if created > self._service:
+            triggers.append(created)
+        self.at = min(triggers, default="") if self.is_known else created
+        self.is_known, self._pods, self._service = True, since, created
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        """The annotation as metadata of a new object."""
+        return {"annotations": {TRIGGERED_AT: self.at}} if self.at else {}
 
 
 @dataclass(slots=True)
@@ -191,3 +223,8 @@ def ref_of(one: EndpointSlice | Endpoints) -> ObjectRef:
     """Object reference of `one`."""
     meta = one.metadata
     return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)
+
+
+def _changed_at(pod: Pod) -> str:
+    ready = condition(pod, "Ready")
+    return "" if ready is None else ready.last_transition_time

@@ -18,11 +18,11 @@ from fairlead.engine.core.command import DeleteObject, PatchObject
 from fairlead.engine.workloads.endpoints.endpoint_slice import (
     MANAGED_BY,
     SERVICE_NAME,
+    TRIGGERED_AT,
     SliceWrite,
     owned_slice,
     ref_of,
 )
-from fairlead.engine.workloads.endpoints.trigger_time import TRIGGERED_AT
 
 MirroredPorts = tuple[tuple[str, int, str, str], ...]  # name, number, protocol, application's
 

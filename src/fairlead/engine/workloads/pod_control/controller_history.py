@@ -23,7 +23,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import ControllerRevision, DaemonSet, Pod, StatefulSet
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
-from fairlead.engine.workloads.pod_control.generated_name import template_hash
+from fairlead.engine.workloads.identity import template_hash
 from fairlead.engine.workloads.pod_control.pod_template import same_template
 
 Revised = StatefulSet | DaemonSet

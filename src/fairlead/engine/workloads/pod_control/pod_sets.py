@@ -21,23 +21,23 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.event_sink import EventSink
 from fairlead.engine.workloads.identity import (
     failed_create,
+    generated_name,
     is_namespace_terminating,
     owner_key,
     pod_created,
     pod_deleted,
     pod_ref,
 )
-from fairlead.engine.workloads.pod_control.burst_limiter import BURST_MAX, REST, BurstLimiter
-from fairlead.engine.workloads.pod_control.generated_name import generated_name
-from fairlead.engine.workloads.pod_control.pod_factory import PodFactory
 from fairlead.engine.workloads.pod_control.pod_set import (
     ExpectedCreation,
     PodSet,
     PodState,
     pod_state,
 )
+from fairlead.engine.workloads.pod_control.pod_template import PodFactory
 from fairlead.engine.workloads.pod_control.rule import DesiredPod, OwnerRule, Plan
 from fairlead.engine.workloads.pod_control.unknown_owner import UnknownOwnerRule
+from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
 
 
 @dataclass(slots=True)

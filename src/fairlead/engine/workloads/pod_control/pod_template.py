@@ -1,20 +1,29 @@
 """Pod templates: builds pod manifests from them, and compares two templates.
 
 Manifests share parts with their template; worlds must not modify the content of a command.
+
+Admission resolves the priority class of a replacement pod again. A dump of nodes and pods has no
+PriorityClasses, but each pod has the resolved priority in its spec, so the class is recreated from
+it. A pod whose priority came without a class gets a class of its own, because its replacement would
+lose the priority otherwise.
+
+upstream: pkg/controller/controller_utils.go:GetPodFromTemplate,
+plugin/pkg/admission/priority/admission.go, pkg/apis/scheduling/types.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import OwnerReference, Pod
+from fairlead.api.objects import OwnerReference, Pod, PodSpec, PriorityClass
 from fairlead.engine.workloads.annotation import REPLACES
-from fairlead.engine.workloads.pod_control.priority_class import class_name
+from fairlead.engine.workloads.pod_control.pod_set import PodSet, Replacement
+from fairlead.engine.workloads.pod_control.rule import DesiredPod
 
 TEMPLATE_HASH_LABEL: Final = "pod-template-hash"
 # The API server copies these from the node to the pod when it is bound (PodTopologyLabels).
@@ -45,6 +54,10 @@ IGNORED: Final = (
     "terminationMessagePath",
     "terminationMessagePolicy",
 )
+USER_VALUE_MAX: Final = 1_000_000_000
+SYSTEM_PREFIX: Final = "system-"
+STAND_IN_PREFIX: Final = "fairlead-priority-"
+NEVER: Final = "Never"
 
 
 def pod_manifest(
@@ -186,3 +199,88 @@ def _essence(value: Any) -> Any:
             return [_essence(part) for part in value]
         case _:
             return value
+
+
+class PodFactory(Protocol):
+    """Builds manifests of pods."""
+
+    def manifest(
+        self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
+    ) -> Json:
+        """The pod `name` for `desired`, which stands in for the pod of `replacement`."""
+        ...
+
+
+class ServedPodFactory:
+    """Pods as clients expect them: with the generateName that their name came from."""
+
+    def manifest(
+        self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
+    ) -> Json:
+        """The pod as upstream creates it."""
+        prefix = "" if desired.name else f"{desired.prefix or pods.owner.name}-"
+        return pod_manifest(
+            desired.template, name=name, namespace=pods.namespace, owner=pods.owner, prefix=prefix
+        )
+
+
+class SimulatedPodFactory:
+    """Pods with an annotation that names the pod they replace, for reports."""
+
+    def manifest(
+        self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
+    ) -> Json:
+        """The pod with `fairlead.dev/replaces` if it is a replacement."""
+        original = replacement.original if replacement is not None else ""
+        return pod_manifest(
+            desired.template,
+            name=name,
+            namespace=pods.namespace,
+            owner=pods.owner,
+            replaces=original,
+        )
+
+
+def class_name(spec: PodSpec) -> str:
+    """The class from which a pod like this gets its priority; "" if it needs none."""
+    if spec.priority_class_name or not spec.priority:
+        return spec.priority_class_name
+    sign = "minus-" if spec.priority < 0 else ""
+    policy = "-never" if spec.preemption_policy == NEVER else ""
+    return f"{STAND_IN_PREFIX}{sign}{abs(spec.priority)}{policy}"
+
+
+def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list[Json]:
+    """Manifests of the classes that `pods` reference and `known` lacks, by name.
+
+    If pods of one class disagree, the newest pod is right: it was admitted last.
+    """
+    present = {one.metadata.name for one in known}
+    latest: dict[str, Pod] = {}
+    for pod in pods:
+        name = class_name(pod.spec)
+        if name and name not in present and _can_tell(name, pod.spec):
+            latest[name] = max(latest.get(name, pod), pod, key=_age)
+    return [_manifest(name, latest[name].spec) for name in sorted(latest)]
+
+
+def _can_tell(name: str, spec: PodSpec) -> bool:
+    """Whether the pod has the resolved value of its class, within the range for users."""
+    is_system = name.startswith(SYSTEM_PREFIX)
+    return spec.priority is not None and spec.priority <= USER_VALUE_MAX and not is_system
+
+
+def _age(pod: Pod) -> tuple[str, str]:
+    return (pod.metadata.creation_timestamp, pod.key)
+
+
+def _manifest(name: str, spec: PodSpec) -> Json:
+    manifest: Json = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": spec.priority,
+    }
+    if spec.preemption_policy:
+        manifest["preemptionPolicy"] = spec.preemption_policy
+    return manifest

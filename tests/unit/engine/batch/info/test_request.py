@@ -6,8 +6,14 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
-from fairlead.engine.batch.info.request import RequestTable, container_requests, effective_requests
-from fairlead.engine.batch.info.slack import KUBE_BATCH_SLACK, NO_SLACK, Slack
+from fairlead.engine.batch.info.request import (
+    KUBE_BATCH_SLACK,
+    NO_SLACK,
+    RequestTable,
+    Slack,
+    container_requests,
+    effective_requests,
+)
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 from fairlead.engine.state.shape import ShapeTable

@@ -7,9 +7,8 @@ import pytest
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.nodelifecycle.config import DefectPolicy, NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.period import Period
-from fairlead.engine.nodelifecycle.zones.rate_limited_queue import RateLimitedQueue
 from fairlead.engine.nodelifecycle.zones.token_bucket import NeverLimiter, TokenBucket
-from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
+from fairlead.engine.nodelifecycle.zones.zone_queues import RateLimitedQueue, ZoneQueues
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
-from fairlead.engine.workloads.pod_control.priority_class import class_name, missing_classes
+from fairlead.engine.workloads.pod_control.pod_template import class_name, missing_classes
 
 
 def pod(created="2026-01-01T00:00:00Z", **spec):

@@ -1,4 +1,4 @@
-"""QueueStanding: what each queue deserves, holds and requests."""
+"""QueueUsage: what each queue deserves, holds and requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.engine.batch.session.session import Session
 
 
 @dataclass(frozen=True, slots=True)
-class QueueStanding:
+class QueueUsage:
     """One queue's amounts by resource: cpu in milli, memory in bytes, other resources in units.
 
     `request` is what its jobs hold and wait for; `share` is the largest allocated ÷ deserved.
@@ -25,12 +25,12 @@ class QueueStanding:
     is_overused: bool
 
 
-def standings(session: Session) -> list[QueueStanding]:
+def queue_usages(session: Session) -> list[QueueUsage]:
     """By name, the queues that have jobs or a guarantee; empty without the plugin proportion."""
     plugin = proportion_of(session)
     if plugin is None:
         return []
-    return [standing(session, plugin, plugin.shares[name]) for name in sorted(plugin.shares)]
+    return [queue_usage(session, plugin, plugin.shares[name]) for name in sorted(plugin.shares)]
 
 
 def proportion_of(session: Session) -> Proportion | None:
@@ -38,11 +38,11 @@ def proportion_of(session: Session) -> Proportion | None:
     return next((p for p in session.tiers.plugins if isinstance(p, Proportion)), None)
 
 
-def standing(session: Session, plugin: Proportion, found: QueueShare) -> QueueStanding:
-    """The standing of one queue according to `plugin`."""
+def queue_usage(session: Session, plugin: Proportion, found: QueueShare) -> QueueUsage:
+    """The usage of one queue according to `plugin`."""
     names = session.table.resources.names
     columns = sorted({*found.deserved, *found.request})
-    return QueueStanding(
+    return QueueUsage(
         name=found.queue.name,
         weight=found.queue.weight,
         deserved={names[c]: found.deserved.get(c, 0.0) for c in columns},
@@ -53,8 +53,8 @@ def standing(session: Session, plugin: Proportion, found: QueueShare) -> QueueSt
     )
 
 
-def without_jobs(before: QueueStanding) -> QueueStanding:
-    """The standing of a queue that had jobs and now has none."""
+def without_jobs(before: QueueUsage) -> QueueUsage:
+    """The usage of a queue that had jobs and now has none."""
     return replace(
         before,
         deserved=dict.fromkeys(before.deserved, 0.0),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.batch.actions.eviction_search import vote
 from fairlead.engine.batch.defect import FIXED, UPSTREAM, Defect
-from fairlead.engine.batch.session.victim_vote import vote
 
 FIRST_WINS = Defect.TIER_FIRST_WINS
 CARRY = Defect.TIER_CARRY

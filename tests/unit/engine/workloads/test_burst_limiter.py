@@ -7,7 +7,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.pod_control.adoption import Adoption
-from fairlead.engine.workloads.pod_control.burst_limiter import BURST_MAX, BurstLimiter
+from fairlead.engine.workloads.work_queue import BURST_MAX, BurstLimiter
 
 REVISION = "deployment.kubernetes.io/revision"
 

@@ -7,11 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.engine.workloads.pod_control.generated_name import (
-    ALPHABET,
-    generated_name,
-    template_hash,
-)
+from fairlead.engine.workloads.identity import ALPHABET, generated_name, template_hash
 
 
 def test_names_are_the_same_everywhere():
