@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.change.cluster_change import ClusterChange, steps_of_change
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
+from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.outcome.difference import Difference, difference
@@ -32,6 +34,7 @@ class Conditions:
     seed: int = 0
     horizon: DurationNs = HORIZON_DEFAULT
     node_lifecycle: NodeLifecycleConfig = DEFAULT
+    releases: Releases = CURRENT_RELEASES
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS
 
 
@@ -86,13 +89,18 @@ def what_if(
         start=snapshot.taken_at,
         horizon=conditions.horizon,
         seed=conditions.seed,
+        kubelet=KubeletConfig(renews_leases=conditions.releases.nodes.node_leases),
+        scheduler=read_scheduler_config(None, release=conditions.releases.general),
         node_lifecycle=conditions.node_lifecycle,
+        releases=conditions.releases,
         steps_begin=None,
     )
     changed = replace(
         without,
         steps=tuple(steps_of_change(change, snapshot, conditions.seed)),
-        scheduler=read_scheduler_config(change.config, UserPlugins(change.plugin)),
+        scheduler=read_scheduler_config(
+            change.config, UserPlugins(change.plugin), conditions.releases.general
+        ),
     )
     batch = conditions.batch
     without = with_batch(without, batch, changed.steps)

@@ -72,25 +72,12 @@ class ControllerOptions:
     enable_taint_manager: Annotated[
         str, named("BOOL", "false: do not evict pods from tainted nodes (1.16 only).")
     ] = ""
-    feature_gates: Annotated[
-        str,
-        named("GATES", "TaintBasedEvictions=false: delete pods without tainting (1.16 only)."),
-    ] = ""
-    behave_like: Annotated[
-        str,
-        named(
-            "VERSION",
-            "Kubernetes version whose node controllers to follow: 1.36 (default) or 1.16.",
-        ),
-    ] = ""
 
     @property
     def flags(self) -> dict[str, str]:
         """The flags that were given, by name without dashes."""
         values = vars(self).items()
-        given = {name.replace("_", "-"): value for name, value in values if value}
-        given.pop("behave-like", None)
-        return given
+        return {name.replace("_", "-"): value for name, value in values if value}
 
 
 NO_FLAGS: Final = ControllerOptions()

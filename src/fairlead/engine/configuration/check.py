@@ -12,7 +12,7 @@ from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.compose import Beliefs, ProfileError, Served, serve
+from fairlead.engine.scheduling.compose import Beliefs, ProfileError, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.cluster import Cluster
 
@@ -33,7 +33,8 @@ def refuse_unserved(config: SchedulerConfig, *, only_profile: bool = False) -> N
 def _serve(where: str, profile: Profile, config: SchedulerConfig) -> Served:
     beliefs = Beliefs(Cluster(), Nominator())
     try:
-        return serve(profile, beliefs, TieBreak(0), config.out_of_tree)
+        shared = Shared(version=config.version)
+        return serve(profile, beliefs, TieBreak(0), config.out_of_tree, shared=shared)
     except ProfileError as cause:
         raise ConfigurationError(where, str(cause)) from None
 

@@ -40,10 +40,14 @@ UsualWeight = Callable[[str], int | None]
 
 @dataclass(frozen=True, slots=True)
 class PluginChoice:
-    """Reads the plugins of one profile; `usual_weight` knows users' plugins (None: unknown)."""
+    """Reads the plugins of one profile; `usual_weight` knows users' plugins (None: unknown).
+
+    `default` are the plugins of a profile that says nothing about them.
+    """
 
     where: str
     usual_weight: UsualWeight
+    default: tuple[tuple[str, int], ...] = DEFAULT_PLUGINS
 
     def everywhere(self, form: PluginSetForm) -> tuple[tuple[str, int], ...]:
         """Plugins enabled at every point that they implement. Raises ConfigurationError."""
@@ -56,7 +60,7 @@ class PluginChoice:
                 raise ConfigurationError(f"{at}.name", duplicate(entry.name))
             self._refuse_unknown(f"{at}.name", entry.name)
             chosen[entry.name] = self._weight(at, entry)
-        kept = [] if ALL in disabled else [p for p in DEFAULT_PLUGINS if p[0] not in disabled]
+        kept = [] if ALL in disabled else [p for p in self.default if p[0] not in disabled]
         in_place = tuple((name, chosen.get(name, weight)) for name, weight in kept)
         named = dict(kept)
         return *in_place, *((name, w) for name, w in chosen.items() if name not in named)

@@ -1,49 +1,111 @@
-"""Feature gates: which values a configuration may set.
+"""Feature gates that change something here, by Kubernetes version, with their defaults.
 
-upstream: pkg/features/kube_features.go
+upstream: pkg/features/kube_features.go of each version
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.text.field_problem import forbidden
 from fairlead.engine.configuration.error import ConfigurationError
 
 POP_FROM_BACKOFF: Final = "SchedulerPopFromBackoffQ"
-_FREE: Final = (POP_FROM_BACKOFF,)
-# The behaviour of the engine, which is upstream's default.
-_FIXED: Final[Mapping[str, bool]] = {
-    "DynamicResourceAllocation": True,
-    "GangScheduling": False,
-    "GenericWorkload": False,
-    "InPlacePodVerticalScaling": True,
-    "MatchLabelKeysInPodTopologySpread": True,
-    "NodeInclusionPolicyInPodTopologySpread": True,
-    "NominatedNodeNameForExpectation": True,
-    "OpportunisticBatching": True,
-    "PodLevelResources": True,
-    "SchedulerAsyncPreemption": True,
-    "SchedulerQueueingHints": True,
-    "StorageCapacityScoring": False,
-    "TaintTolerationComparisonOperators": False,
+NON_PREEMPTING_PRIORITY: Final = "NonPreemptingPriority"
+TAINT_NODES_BY_CONDITION: Final = "TaintNodesByCondition"
+TAINT_BASED_EVICTIONS: Final = "TaintBasedEvictions"
+NODE_LEASE: Final = "NodeLease"
+_DISRUPTION_EXCLUSION: Final = "NodeDisruptionExclusion"
+_LEGACY_NODE_ROLE: Final = "LegacyNodeRoleBehavior"
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGate:
+    """A gate that `is_locked` always has its default; its other value is missing, at least here."""
+
+    default: bool
+    is_locked: bool = False
+
+
+ON: Final = FeatureGate(default=True)
+OFF: Final = FeatureGate(default=False)
+ALWAYS: Final = FeatureGate(default=True, is_locked=True)
+NEVER: Final = FeatureGate(default=False, is_locked=True)
+
+FEATURE_GATES: Final[Mapping[str, Mapping[str, FeatureGate]]] = {
+    "1.16": {
+        NODE_LEASE: ON,
+        TAINT_NODES_BY_CONDITION: ON,
+        TAINT_BASED_EVICTIONS: ON,
+        NON_PREEMPTING_PRIORITY: OFF,
+        _DISRUPTION_EXCLUSION: OFF,
+        _LEGACY_NODE_ROLE: ON,
+    },
+    "1.19": {
+        NODE_LEASE: ALWAYS,
+        TAINT_BASED_EVICTIONS: ALWAYS,
+        NON_PREEMPTING_PRIORITY: ON,
+        _DISRUPTION_EXCLUSION: ON,
+        _LEGACY_NODE_ROLE: ON,
+    },
+    "1.21": {
+        NODE_LEASE: ALWAYS,
+        NON_PREEMPTING_PRIORITY: ON,
+        _DISRUPTION_EXCLUSION: ALWAYS,
+        _LEGACY_NODE_ROLE: NEVER,
+    },
+    "1.36": {
+        POP_FROM_BACKOFF: ON,
+        "DynamicResourceAllocation": ALWAYS,
+        "GangScheduling": NEVER,
+        "GenericWorkload": NEVER,
+        "InPlacePodVerticalScaling": ALWAYS,
+        "MatchLabelKeysInPodTopologySpread": ALWAYS,
+        "NodeInclusionPolicyInPodTopologySpread": ALWAYS,
+        "NominatedNodeNameForExpectation": ALWAYS,
+        "OpportunisticBatching": ALWAYS,
+        "PodLevelResources": ALWAYS,
+        "SchedulerAsyncPreemption": ALWAYS,
+        "SchedulerQueueingHints": ALWAYS,
+        "StorageCapacityScoring": NEVER,
+        "TaintTolerationComparisonOperators": NEVER,
+    },
 }
 
 
-def is_on(gates: Mapping[str, bool], gate: str) -> bool:
-    """Return True if `gate`, one of those on by default, is on."""
-    return gates.get(gate, True)
+def known_gates(version: str) -> Mapping[str, FeatureGate]:
+    """The gates of `version`, one of FEATURE_GATES."""
+    return FEATURE_GATES[version]
 
 
-def refuse_others(gates: Mapping[str, bool]) -> None:
-    """Raise ConfigurationError for a gate that is unknown, or that cannot have the given value."""
+def parse_gates(field: str, text: str) -> dict[str, bool]:
+    """The gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
+
+    Raises ConfigurationError for `field`.
+    """
+    gates: dict[str, bool] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = entry.partition("=")
+        if value.lower() not in ("true", "false"):
+            raise ConfigurationError(field, f"{name}: {value!r} is neither true nor false")
+        gates[name] = value.lower() == "true"
+    return gates
+
+
+def check_gates(version: str, gates: Mapping[str, bool], field: str = "") -> None:
+    """Raise ConfigurationError for a gate that `version` does not have, or that is locked.
+
+    The error's field is `field` followed by the name of the gate.
+    """
+    known = FEATURE_GATES[version]
     for name, value in gates.items():
-        fixed = _FIXED.get(name)
-        if name in _FREE or value is fixed:
-            continue
-        field = f"featureGates.{name}"
-        if fixed is None:
-            known = ", ".join(sorted((*_FREE, *_FIXED)))
-            raise ConfigurationError(field, f"no such gate here; known: {known}")
-        raise ConfigurationError(field, forbidden(f"it is always {str(fixed).lower()} here"))
+        gate = known.get(name)
+        if gate is None:
+            names = ", ".join(sorted(known))
+            problem = f"no such gate here in Kubernetes {version}; known: {names}"
+            raise ConfigurationError(f"{field}{name}", problem)
+        if gate.is_locked and value is not gate.default:
+            always = f"it is always {str(gate.default).lower()} here in Kubernetes {version}"
+            raise ConfigurationError(f"{field}{name}", forbidden(always))

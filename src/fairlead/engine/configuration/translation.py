@@ -17,7 +17,7 @@ from fairlead.api.text.field_problem import duplicate, invalid, required
 from fairlead.engine.configuration.enabled_plugins import PluginChoice, UsualWeight
 from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.configuration.extender import extenders_of, ignored_resources
-from fairlead.engine.configuration.feature_gate import POP_FROM_BACKOFF, is_on, refuse_others
+from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.v1 import ConfigurationForm, PluginConfigForm, ProfileForm
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER, Profile
@@ -26,6 +26,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.node_sample import ADAPTIVE
 from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig
+from fairlead.engine.scheduling.version import SchedulerVersion
 
 # The argument type of each plugin; Fairlead's other plugins take none.
 ARGS: Final[Mapping[str, type[msgspec.Struct]]] = {
@@ -54,13 +55,18 @@ class Surroundings:
 
 
 def scheduler_config(
-    form: ConfigurationForm, surroundings: Surroundings, *, only_profile: bool = False
+    form: ConfigurationForm,
+    surroundings: Surroundings,
+    release: Release = CURRENT,
+    *,
+    only_profile: bool = False,
 ) -> SchedulerConfig:
     """The SchedulerConfig for `form`. Raises ConfigurationError.
 
+    What the file leaves open is as in `release`, whose feature gates win over those of the file.
     Set `only_profile` if the file describes its one profile without the field `profiles`.
     """
-    refuse_others(form.feature_gates)
+    release = release.with_defaults(form.feature_gates, field="featureGates.")
     if form.parallelism is not None and form.parallelism <= 0:
         problem = invalid(form.parallelism, "should be an integer value greater than zero")
         raise ConfigurationError("parallelism", problem)
@@ -70,14 +76,25 @@ def scheduler_config(
     profiles = []
     for number, each in enumerate(form.profiles or (ProfileForm(),)):
         where = "" if only_profile else f"profiles[{number}]"
-        reader = _ProfileReader(where, each, surroundings)
+        reader = _ProfileReader(where, each, surroundings, release.scheduler)
         # If not set, all nodes are examined. A global 0 means the same, because upstream writes
         # its default as 0.
         profiles.append(reader.profile(percentage or None, ignored))
     named = _named(form.profiles or (ProfileForm(),), profiles)
     return SchedulerConfig(
-        named, _backoff(form), out_of_tree=surroundings.factories(), extenders=extenders
+        named,
+        _backoff(form, release.scheduler.backoff),
+        out_of_tree=surroundings.factories(),
+        extenders=extenders,
+        version=release.scheduler,
     )
+
+
+def default_config(release: Release, factories: Mapping[str, Factory]) -> SchedulerConfig:
+    """The SchedulerConfig of `release` without a file."""
+    version = release.scheduler
+    profile = Profile(plugins=version.plugins, args=version.args)
+    return SchedulerConfig((profile,), version.backoff, out_of_tree=factories, version=version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +104,12 @@ class _ProfileReader:
     where: str
     form: ProfileForm
     surroundings: Surroundings
+    version: SchedulerVersion
 
     def profile(self, percentage: int | None, ignored: Sequence[str]) -> Profile:
-        choice = PluginChoice(at(self.where, "plugins"), self.surroundings.usual_weight)
-        args = dict(self._args())
+        field, default = at(self.where, "plugins"), self.version.plugins
+        choice = PluginChoice(field, self.surroundings.usual_weight, default)
+        args = {**self.version.args, **self._args()}
         if ignored:
             # Takes precedence over the arguments (scheduler.go: buildExtenders).
             args[FIT] = {**args.get(FIT, {}), "ignoredResources": list(ignored)}
@@ -156,8 +175,7 @@ def _named(forms: Sequence[ProfileForm], profiles: Sequence[Profile]) -> tuple[P
     return tuple(profiles)
 
 
-def _backoff(form: ConfigurationForm) -> BackoffConfig:
-    default = BackoffConfig()
+def _backoff(form: ConfigurationForm, default: BackoffConfig) -> BackoffConfig:
     initial_s, maximum_s = form.pod_initial_backoff_seconds, form.pod_max_backoff_seconds
     initial = default.initial if initial_s is None else seconds(_bounded(initial_s))
     maximum = default.maximum if maximum_s is None else seconds(_bounded(maximum_s))
@@ -168,8 +186,7 @@ def _backoff(form: ConfigurationForm) -> BackoffConfig:
         problem = "must be greater than or equal to PodInitialBackoffSeconds"
         shown = maximum // seconds(1)
         raise ConfigurationError("podMaxBackoffSeconds", invalid(shown, problem))
-    pop_from_backoff = is_on(form.feature_gates, POP_FROM_BACKOFF)
-    return BackoffConfig(initial, maximum, pop_from_backoff=pop_from_backoff)
+    return replace(default, initial=initial, maximum=maximum)
 
 
 def _bounded(given_s: int) -> int:

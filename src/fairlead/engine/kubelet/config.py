@@ -33,7 +33,8 @@ class KubeletConfig:
 
     `start_delay` passes from the binding until the pod is Running, `ready_delay` from there until
     it is ready. `lease_period` is how often nodes renew their leases; with `promises_renewals` that
-    is written once, for controllers that can read it (`api/lease.py`), else each time. `stop` says
+    is written once, for controllers that can read it (`api/lease.py`), else each time. Without
+    `renews_leases` nodes have no leases, and post their status as often instead. `stop` says
     when the containers of a terminating pod have ended, never later than its grace period;
     `removal_delay` passes from there until the object is gone. Without `tends_pods` another
     program starts and stops them; with `accepts_pods` the status states that a node has accepted a
@@ -46,6 +47,7 @@ class KubeletConfig:
     ready_delay: DurationNs = 0
     lease_period: DurationNs = LEASE_PERIOD_DEFAULT
     promises_renewals: bool = True
+    renews_leases: bool = True
     stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
     removal_delay: DurationNs = 0
     tends_pods: bool = True

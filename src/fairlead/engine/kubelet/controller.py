@@ -52,7 +52,9 @@ class Kubelets:
         """Start without nodes; evictions are reported to `reporter`."""
         config = config or KubeletConfig()
         self._nodes = config.nodes
-        self._heartbeats = heartbeats = Heartbeats(config.lease_period, config.promises_renewals)
+        self._heartbeats = heartbeats = Heartbeats(
+            config.lease_period, config.promises_renewals, config.renews_leases
+        )
         self._workers = PodWorkers(config, heartbeats.is_reporting)
         self._mirrors = MirrorPods()
         self._pressure = NodePressure(

@@ -21,25 +21,40 @@ staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+from typing import Final
 from zlib import crc32
-
-from fairlead.api.kubelet_behaviour import KUBELET, RUNNING, KubeletBehaviour, Mode, Report
-from fairlead.api.lease import NODE_LEASES, RENEWED_EVERY, Renewals, renewals_of
-from fairlead.api.objects import Lease, Node
-from fairlead.api.timestamp import format_duration, format_micro_time
-from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject, PatchStatus
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.kubelet_behaviour import RUNNING
+from fairlead.api.kubelet_behaviour import KubeletBehaviour
+from fairlead.api.kubelet_behaviour import Mode
+from fairlead.api.kubelet_behaviour import Report
+from fairlead.api.lease import NODE_LEASES
+from fairlead.api.lease import RENEWED_EVERY
+from fairlead.api.lease import Renewals
+from fairlead.api.lease import renewals_of
+from fairlead.api.objects import Lease
+from fairlead.api.objects import Node
+from fairlead.api.timestamp import format_duration
+from fairlead.api.timestamp import format_micro_time
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.kubelet.kubelet_state import KubeletState, read_behaviour
-from fairlead.engine.kubelet.node_condition import (
-    UNKNOWN,
-    found_conditions,
-    is_news,
-    post,
-    ready_status,
-)
+from fairlead.engine.kubelet.kubelet_state import KubeletState
+from fairlead.engine.kubelet.kubelet_state import read_behaviour
+from fairlead.engine.kubelet.node_condition import UNKNOWN
+from fairlead.engine.kubelet.node_condition import found_conditions
+from fairlead.engine.kubelet.node_condition import is_news
+from fairlead.engine.kubelet.node_condition import post
+from fairlead.engine.kubelet.node_condition import ready_status
 
 RETRY_AFTER: Final = seconds(1)
 REPORTING: Final = (Mode.RUNNING, Mode.SLOW)
@@ -57,13 +72,15 @@ class Resumption:
 
 @dataclass(slots=True)
 class Heartbeats:
-    """All nodes, which renew their leases every `period`; `promises_renewals` as in KubeletConfig.
+    """All nodes, which renew their leases every `period`.
 
+    `promises_renewals` and `renews_leases` are those of KubeletConfig.
     `resumed` collects kubelets that have resumed, until the caller clears it.
     """
 
     period: DurationNs
     promises_renewals: bool = True
+    renews_leases: bool = True
     resumed: list[Resumption] = field(default_factory=list)
     _kubelets: dict[str, KubeletState] = field(default_factory=dict)
     _leases: dict[str, Lease] = field(default_factory=dict)
@@ -159,6 +176,8 @@ class Heartbeats:
                 commands.append(post(kubelet.node, kubelet.conditions, now))
         if kubelet.is_due_to_write(now):
             kubelet.retries_at = kubelet.renews_at = None
+            if kubelet.is_reporting and not self.renews_leases:
+                commands.append(post(kubelet.node, kubelet.conditions, now))
             commands += self._write_lease(kubelet, now)
         return commands
 
@@ -271,10 +290,12 @@ class Heartbeats:
         lease, renewals = self._leases.get(kubelet.name), kubelet.renewals
         if renewals is None or (lease is None and not kubelet.is_reporting):
             return []
-        if renewals.every and not self.promises_renewals:
+        if renewals.every and not (self.promises_renewals and self.renews_leases):
             kubelet.renews_at = renewals.last(now) + renewals.every
             self._timers.add(kubelet.renews_at, kubelet)
             renewals = Renewals(renewals.last(now))
+        if not self.renews_leases:
+            return []
         if lease is not None and known_renewals(lease) == renewals:
             return []
         return [write_lease(kubelet.node, lease, renewals)]

@@ -10,12 +10,12 @@ upstream: cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go, po
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.profile import V1_36, VersionProfile
+from fairlead.engine.nodelifecycle.profile import GATED_FIELDS, V1_36, VersionProfile, gated
 
 FEATURE_GATES: Final = "feature-gates"
 INT32_MAX: Final = 2**31 - 1
@@ -100,7 +100,8 @@ FLAGS: Final[Mapping[str, _Flag]] = {
     "terminated-pod-gc-threshold": _Flag("terminated_pod_gc_threshold", _count),
 }
 # Feature gates of 1.16 that affect these controllers.
-GATES: Final = ("TaintBasedEvictions", "NodeDisruptionExclusion", "LegacyNodeRoleBehavior")
+TAINT_BASED_EVICTIONS: Final = "TaintBasedEvictions"
+GATES: Final = (TAINT_BASED_EVICTIONS, *GATED_FIELDS)
 
 
 def config_of_flags(
@@ -116,13 +117,10 @@ def config_of_flags(
         if name != FEATURE_GATES
     }
     gates = _gates(flags.get(FEATURE_GATES, ""), profile)
-    profile = replace(
-        profile,
-        excludes_labelled=gates.get("NodeDisruptionExclusion", profile.excludes_labelled),
-        excludes_masters=gates.get("LegacyNodeRoleBehavior", profile.excludes_masters),
+    tainting = gates.get(TAINT_BASED_EVICTIONS, True)
+    return NodeLifecycleConfig(
+        profile=gated(profile, gates), taint_based_evictions=tainting, **values
     )
-    tainting = gates.get("TaintBasedEvictions", True)
-    return NodeLifecycleConfig(profile=profile, taint_based_evictions=tainting, **values)
 
 
 def _known(name: str) -> _Flag:

@@ -6,8 +6,9 @@ describe. Code reads the profile's fields and never compares version numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from fairlead.engine.core.instant import DurationNs, seconds
 
@@ -32,7 +33,9 @@ class VersionProfile:
     taints follow the Ready condition as the pass leaves it; otherwise as the pass found it.
     `requeues_untainted`: each pass requeues not-ready nodes without their taint.
     `marks_late_bound_pods`: pods bound to a not-ready node are marked not ready as well.
-    `reports_unready_pods`: a pod that is marked not ready gets an event.
+    `reports_unready_pods`: a pod that is marked not ready gets an event. `uses_leases`: a renewed
+    node lease is a heartbeat, as a posted status is. `taints_by_condition`: conditions and cordons
+    become NoSchedule taints.
 
     Taint eviction: `eviction_source` is the reporting controller of its events.
     `adds_disruption_target`: sets the DisruptionTarget condition. `cancels_when_endless`: a
@@ -63,6 +66,8 @@ class VersionProfile:
     orphan_quarantine: DurationNs
     fails_pods: bool
     collects_out_of_service: bool
+    uses_leases: bool = True
+    taints_by_condition: bool = True
 
 
 V1_36: Final = VersionProfile(
@@ -111,3 +116,19 @@ V1_16: Final = VersionProfile(
 )
 
 PROFILES: Final = {profile.version: profile for profile in (V1_36, V1_16)}
+
+# The field of the profile that each feature gate sets.
+GATED_FIELDS: Final = {
+    "NodeDisruptionExclusion": "excludes_labelled",
+    "LegacyNodeRoleBehavior": "excludes_masters",
+    "NodeLease": "uses_leases",
+    "TaintNodesByCondition": "taints_by_condition",
+}
+
+
+def gated(profile: VersionProfile, gates: Mapping[str, bool]) -> VersionProfile:
+    """`profile` with the feature gates in `gates`; gates of other parts change nothing."""
+    fields: dict[str, Any] = {
+        GATED_FIELDS[name]: value for name, value in gates.items() if name in GATED_FIELDS
+    }
+    return replace(profile, **fields)

@@ -10,31 +10,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from fairlead.engine.configuration.release import Release
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.flag import FlagError, config_of_flags
-from fairlead.engine.nodelifecycle.profile import PROFILES, V1_36
-from fairlead.whatif.input.error import InputError
+from fairlead.engine.nodelifecycle.flag import FEATURE_GATES, FlagError, config_of_flags
+from fairlead.whatif.configuration.release import refusal
 
 DEFAULT: Final = NodeLifecycleConfig(is_taking_over=True)
 
 
 def controller_manager(
-    version: str, flags: Mapping[str, str], *, source: str = "", of_version: str, prefix: str
+    release: Release, flags: Mapping[str, str], *, source: str = "", prefix: str = "--"
 ) -> NodeLifecycleConfig:
-    """The configuration for `flags` (names without dashes) of a version; "" is the newest.
+    """The configuration for `flags` (names without dashes) in `release`, which has their gates.
 
-    Raises InputError, naming `source` if the flags come from a file. `of_version` is the option or
-    field of the version, `prefix` precedes the name of a flag in messages.
+    Raises InputError, naming `source` if the flags come from a file. `prefix` precedes the name of
+    a flag in messages.
     """
-    profile = PROFILES.get(version or V1_36.version)
-    if profile is None:
-        known = ", ".join(sorted(PROFILES))
-        raise _refusal(source, of_version, f"unknown version {version!r}; known: {known}")
+    others = {name: text for name, text in flags.items() if name != FEATURE_GATES}
     try:
-        return replace(config_of_flags(flags, profile), is_taking_over=True)
+        config = config_of_flags(others, release.node_lifecycle)
     except FlagError as refused:
-        raise _refusal(source, f"{prefix}{refused.flag}", refused.problem) from None
-
-
-def _refusal(source: str, name: str, problem: str) -> InputError:
-    return InputError(source, problem, field=name) if source else InputError(name, problem)
+        raise refusal(source, f"{prefix}{refused.flag}", refused.problem) from None
+    tainting = release.taint_based_evictions
+    return replace(config, taint_based_evictions=tainting, is_taking_over=True)

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from fairlead.engine.configuration.check import refuse_unserved
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.extender import extender_of
 from fairlead.engine.configuration.old_versions import AlphaForm, BetaForm, alpha_as_v1, beta_as_v1
-from fairlead.engine.configuration.translation import ARGS, Surroundings, scheduler_config
+from fairlead.engine.configuration.release import CURRENT, Release
+from fairlead.engine.configuration.translation import (
+    ARGS,
+    Surroundings,
+    default_config,
+    scheduler_config,
+)
 from fairlead.engine.configuration.v1 import ConfigurationForm, ExtenderForm, PluginsForm
-from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.user_plugin import OPTION, UserPlugins
 from fairlead.whatif.input.document import Document, read_one
@@ -32,29 +38,30 @@ _OLD: Final = (*_BETA, f"{GROUP}/v1alpha2")
 _OF_FIELD: Final = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<problem>.*)", re.DOTALL)
 
 
-def read_scheduler_config(path: str | None, plugins: UserPlugins | None = None) -> SchedulerConfig:
+def read_scheduler_config(
+    path: str | None, plugins: UserPlugins | None = None, release: Release = CURRENT
+) -> SchedulerConfig:
     """The configuration in the file `path` (None for the default) plus users' `plugins`.
 
-    Raises InputError.
+    What it leaves open is as in `release`. Raises InputError.
     """
     plugins = plugins or UserPlugins()
     if path is None:
-        config = SchedulerConfig((plugins.placed(Profile()),), out_of_tree=plugins.factories())
-        return _served(config, OPTION, only_profile=True)
+        config = default_config(release, plugins.factories())
+        profiles = tuple(plugins.placed(profile) for profile in config.profiles)
+        return _served(replace(config, profiles=profiles), OPTION, only_profile=True)
     document = read_one(path)
     form = _form(document)
     only_profile = document.value["apiVersion"] == ALPHA
     try:
-        config = scheduler_config(form, _surroundings(path, plugins), only_profile=only_profile)
+        surroundings = _surroundings(path, plugins)
+        config = scheduler_config(form, surroundings, release, only_profile=only_profile)
     except ConfigurationError as cause:
         raise InputError(path, cause.problem, field=cause.field) from None
     _check_certificates(path, form.extenders)
     mentioned = {name for each in form.profiles for name in _mentioned(each.plugins)}
     profiles = tuple(plugins.placed(profile, mentioned) for profile in config.profiles)
-    placed = SchedulerConfig(
-        profiles, config.backoff, out_of_tree=config.out_of_tree, extenders=config.extenders
-    )
-    return _served(placed, path, only_profile=only_profile)
+    return _served(replace(config, profiles=profiles), path, only_profile=only_profile)
 
 
 def _served(config: SchedulerConfig, source: str, *, only_profile: bool) -> SchedulerConfig:

@@ -19,6 +19,7 @@ from fairlead.whatif.configuration.batch_config import (
     with_job_schedulers,
 )
 from fairlead.whatif.configuration.controller_manager import DEFAULT
+from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.snapshot.manifest import Manifest
 
 HORIZON_DEFAULT: Final = seconds(3600)
@@ -46,6 +47,7 @@ class Experiment:
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     batch: BatchConfig | None = None
     node_lifecycle: NodeLifecycleConfig = DEFAULT
+    releases: Releases = CURRENT_RELEASES
     runs_cron_jobs: bool = False
 
 

@@ -35,6 +35,7 @@ from fairlead.whatif.configuration.batch_config import (
     SINGLE_PODS,
     BatchOptions,
 )
+from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.document import Document, read, read_one
@@ -42,7 +43,12 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.scenario.generated_nodes import GeneratedNodes, generated_nodes
-from fairlead.whatif.scenario.settings import Settings, kubelet_config, node_lifecycle_config
+from fairlead.whatif.scenario.settings import (
+    Settings,
+    kubelet_config,
+    node_lifecycle_config,
+    releases_of,
+)
 from fairlead.whatif.scenario.timed_event import TimedEvent, steps_of
 from fairlead.whatif.scenario.trace import Arrival, Trace, read_trace
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -93,11 +99,14 @@ def experiment_of(
     seed: int | None = None,
     plugins: UserPlugins | None = None,
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS,
+    release: ReleaseChoice = NO_CHOICE,
 ) -> Experiment:
     """The experiment of `scenario`, which was read from `path`, with `plugins`.
 
-    `seed` and `batch` override the scenario's settings. Raises InputError.
+    `seed`, `batch` and `release` override the scenario's settings. Raises InputError.
     """
+    settings = scenario.settings
+    releases = releases_of(path, settings, release)
     seed = scenario.seed if seed is None else seed
     folder = Path(path).parent
     files = [document for name in scenario.cluster.files for document in read(str(folder / name))]
@@ -122,10 +131,11 @@ def experiment_of(
         steps=steps,
         duration=duration,
         seed=seed,
-        kubelet=kubelet_config(path, scenario.settings.kubelet),
-        scheduler=read_scheduler_config(_config_path(folder, scenario), plugins),
-        node_lifecycle=node_lifecycle_config(path, scenario.settings.controller_manager),
-        runs_cron_jobs=scenario.settings.cron_jobs,
+        kubelet=kubelet_config(path, settings.kubelet, releases.nodes),
+        scheduler=read_scheduler_config(_config_path(folder, scenario), plugins, releases.general),
+        node_lifecycle=node_lifecycle_config(path, settings.controller_manager, releases.nodes),
+        releases=releases,
+        runs_cron_jobs=settings.cron_jobs,
     )
     source = batch.source or _batch_source(folder, scenario)
     return with_batch(experiment, replace(batch, source=source), steps)

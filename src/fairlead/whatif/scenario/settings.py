@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 from fairlead.engine.kubelet.eviction_config import (
     EvictionConfig,
@@ -9,7 +10,14 @@ from fairlead.engine.kubelet.eviction_config import (
     eviction_of_flags,
 )
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.flag import FEATURE_GATES
 from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.configuration.release import (
+    NO_CHOICE,
+    ReleaseChoice,
+    Releases,
+    read_releases,
+)
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, field_duration
 
@@ -35,7 +43,7 @@ class KubeletSettings(StrictForm, frozen=True, kw_only=True):
 
 
 class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
-    """`version` of Kubernetes, such as "1.36", and `flags` of kube-controller-manager."""
+    """`flags` of kube-controller-manager, and a `version` for the node controllers alone."""
 
     version: str | float = ""
     flags: dict[str, str | int | float | bool] = {}
@@ -49,8 +57,9 @@ class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
 class Settings(StrictForm, frozen=True, kw_only=True):
     """`settings:` of a scenario; `scheduler` is a KubeSchedulerConfiguration file.
 
-    `batch` configures the batch scheduler: a file or the name of a shipped configuration. With
-    `cron_jobs` CronJobs create their Jobs, which run for the duration of their annotations.
+    `behave_like` is the Kubernetes version to follow, with `feature_gates`. `batch` configures the
+    batch scheduler: a file or the name of a shipped configuration. With `cron_jobs` CronJobs create
+    their Jobs, which run for the duration of their annotations.
     """
 
     kubelet: KubeletSettings = KubeletSettings()
@@ -58,17 +67,38 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     batch: str | None = None
     controller_manager: ControllerManagerSettings = ControllerManagerSettings()
     cron_jobs: bool = False
+    behave_like: str | float = ""
+    feature_gates: dict[str, bool] = {}
 
 
-def node_lifecycle_config(source: str, settings: ControllerManagerSettings) -> NodeLifecycleConfig:
-    """The node controllers' configuration. Raises InputError, naming `source`."""
-    return controller_manager(
-        str(settings.version),
-        settings.as_flags,
-        source=source,
-        of_version=f"{_CONTROLLER_MANAGER}.version",
-        prefix=f"{_CONTROLLER_MANAGER}.flags.",
+def releases_of(source: str, settings: Settings, option: ReleaseChoice = NO_CHOICE) -> Releases:
+    """The releases that `settings` choose, overridden by `option`. Raises InputError."""
+    manager = settings.controller_manager
+    return read_releases(
+        ReleaseChoice(
+            str(settings.behave_like),
+            settings.feature_gates,
+            source,
+            "settings.behave-like",
+            "settings.feature-gates",
+        ),
+        ReleaseChoice(
+            str(manager.version),
+            manager.as_flags.get(FEATURE_GATES, ""),
+            source,
+            f"{_CONTROLLER_MANAGER}.version",
+            f"{_CONTROLLER_MANAGER}.flags.{FEATURE_GATES}",
+        ),
+        option,
     )
+
+
+def node_lifecycle_config(
+    source: str, settings: ControllerManagerSettings, release: Release
+) -> NodeLifecycleConfig:
+    """The node controllers' configuration in `release`. Raises InputError, naming `source`."""
+    prefix = f"{_CONTROLLER_MANAGER}.flags."
+    return controller_manager(release, settings.as_flags, source=source, prefix=prefix)
 
 
 def _flag(value: str | float) -> str:
@@ -76,8 +106,10 @@ def _flag(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def kubelet_config(source: str, settings: KubeletSettings) -> KubeletConfig:
-    """The kubelets' configuration. Raises InputError, naming `source`."""
+def kubelet_config(
+    source: str, settings: KubeletSettings, release: Release = CURRENT
+) -> KubeletConfig:
+    """The kubelets' configuration in `release`. Raises InputError, naming `source`."""
     default = KubeletConfig()
     start = field_duration(source, f"{_KUBELET}.start-delay", settings.start_delay)
     ready = field_duration(source, f"{_KUBELET}.ready-delay", settings.ready_delay)
@@ -88,6 +120,7 @@ def kubelet_config(source: str, settings: KubeletSettings) -> KubeletConfig:
         stop=_stop(source, settings) or default.stop,
         removal_delay=default.removal_delay if removal is None else removal,
         eviction=_eviction(source, settings),
+        renews_leases=release.node_leases,
     )
 
 

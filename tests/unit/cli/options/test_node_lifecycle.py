@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
+from fairlead.engine.configuration.release import release_of
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.scenario.settings import ControllerManagerSettings
@@ -27,8 +28,9 @@ def test_an_option_overrides_a_scenarios_flag_and_leaves_the_others():
     assert config.monitor_grace == seconds(20)
 
 
-def test_a_version_may_come_from_either():
-    settings = ControllerManagerSettings(version=1.16, flags={"enable-taint-manager": False})
-    assert not node_lifecycle(ControllerOptions(), settings).enable_taint_manager
+def test_flags_of_a_version_are_refused_by_others():
+    settings = ControllerManagerSettings(flags={"enable-taint-manager": False})
+    old = node_lifecycle(ControllerOptions(), settings, release_of("1.16"))
+    assert not old.enable_taint_manager
     with pytest.raises(InputError, match="--enable-taint-manager: Kubernetes"):
-        node_lifecycle(ControllerOptions(behave_like="1.36"), settings)
+        node_lifecycle(ControllerOptions(), settings)

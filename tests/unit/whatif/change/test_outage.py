@@ -10,6 +10,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_failure import Failures
 from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.configuration.release import ReleaseChoice, read_release
 from fairlead.whatif.outcome.outage import LossCause, NodeState
 from fairlead.whatif.outcome.rate_line import rate_lines
 from fairlead.whatif.question import DEFAULT_CONDITIONS, Conditions, what_if
@@ -63,8 +64,8 @@ def after(answer, instant):
 
 def flags(version="", **values):
     named = {name.replace("_", "-"): value for name, value in values.items()}
-    config = controller_manager(version, named, of_version="--behave-like", prefix="--")
-    return Conditions(node_lifecycle=config)
+    release = read_release(ReleaseChoice(version, named.pop("feature-gates", "")))
+    return Conditions(node_lifecycle=controller_manager(release, named))
 
 
 def tenant(make, name, node, **spec):

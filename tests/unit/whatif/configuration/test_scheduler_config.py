@@ -191,7 +191,7 @@ def test_the_documented_way_to_disable_preemption(read):
         (args("Coscheduling", "{}"), "profiles[0].pluginConfig[0].name: no plugin 'Coscheduling'"),
         (profile("pluginConfig: [{name: NodeAffinity}, {name: NodeAffinity}]"),
          'profiles[0].pluginConfig[1]: Duplicate value: "NodeAffinity"'),
-        ("featureGates: {Sched: true}", "featureGates.Sched: no such gate here; known: "),
+        ("featureGates: {Sched: true}", "featureGates.Sched: no such gate here in Kubernetes 1.36; known: "),
         ("featureGates: {SchedulerAsyncPreemption: false}",
          "featureGates.SchedulerAsyncPreemption: Forbidden: it is always true here"),
         ("extenders: [{}]", "extenders[0].urlPrefix: is required"),

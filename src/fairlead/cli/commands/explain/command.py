@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from fairlead.cli.options.output import Output
 from fairlead.cli.options.parameter import named
 from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, Plugins
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
 def explain(
@@ -31,6 +32,7 @@ def explain(
     all_nodes: Annotated[
         bool, Parameter(help="Print a row for every node, even in large clusters.", negative=())
     ] = False,
+    release: ReleaseOptions = NO_RELEASE,
 ) -> int:
     """Explain why each node does or does not fit a pod, and how the scheduler would choose.
 
@@ -56,5 +58,6 @@ def explain(
     """
     from fairlead.cli.commands.explain.run import ExplainRequest, explain_target
 
-    request = ExplainRequest(pod, snapshot, config, plugin, (batch_config, batch_plugin))
+    batch = (batch_config, batch_plugin)
+    request = ExplainRequest(pod, snapshot, config, plugin, batch, release.choice)
     return explain_target(request, output=output, all_nodes=all_nodes)

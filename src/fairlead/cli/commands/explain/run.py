@@ -20,6 +20,7 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
 from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.explain.group import explain_group_of, group_explanation_json, is_about_group
@@ -39,11 +40,13 @@ class ExplainRequest:
     config: str | None = None
     plugins: Names = ()
     batch: tuple[str | None, Names] = (None, ())
+    release: ReleaseChoice = NO_CHOICE
 
 
 def explain_target(request: ExplainRequest, *, output: Format, all_nodes: bool) -> int:
     """Explain and print; return the exit code. Raises InputError."""
-    scheduler = read_scheduler_config(request.config, UserPlugins(request.plugins))
+    release = read_release(request.release)
+    scheduler = read_scheduler_config(request.config, UserPlugins(request.plugins), release)
     snapshot, target = read_snapshot(request.snapshot), request.target
     batch = BatchOptions(*request.batch)
     if is_about_group(target, snapshot, scheduler, batch):

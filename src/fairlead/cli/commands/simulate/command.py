@@ -11,6 +11,7 @@ from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.output import DEFAULT_OUTPUTS, OutputOptions
 from fairlead.cli.options.parameter import integer, named
 from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, Plugins
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
 def simulate(
@@ -40,6 +41,7 @@ def simulate(
     ] = False,
     outputs: OutputOptions = DEFAULT_OUTPUTS,
     controllers: ControllerOptions = NO_FLAGS,
+    release: ReleaseOptions = NO_RELEASE,
 ) -> int:
     """Run a scenario in virtual time and print the result.
 
@@ -75,5 +77,6 @@ def simulate(
         profile_plugins,
         batch=(batch_config, batch_plugin),
         controllers=controllers,
+        release=release,
     )
     return run_simulation(request, outputs)

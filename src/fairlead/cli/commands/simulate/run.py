@@ -12,6 +12,7 @@ from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import OutputOptions
 from fairlead.cli.options.parameter import Names
+from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.atomic_file import require_writable, write_atomically
 from fairlead.cli.output.plugin_time import print_plugin_times
 from fairlead.cli.output.progress_bar import ProgressBar
@@ -42,6 +43,7 @@ class SimulationRequest:
     profile_plugins: bool
     batch: tuple[str | None, Names]
     controllers: ControllerOptions
+    release: ReleaseOptions
 
 
 def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
@@ -50,14 +52,17 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
     path, scenario = request.path, read_scenario(request.path)
     files = _files(path, scenario.outputs, options, request.snapshot)
     plugins = UserPlugins(request.plugins)
-    experiment = experiment_of(path, scenario, request.seed, plugins, BatchOptions(*request.batch))
+    batch, release = BatchOptions(*request.batch), request.release.choice
+    experiment = experiment_of(path, scenario, request.seed, plugins, batch, release)
     require_writable("--metrics", request.metrics)
     wanted = request.profile_plugins or request.metrics is not None
     meter = Meter(perf_counter_ns) if wanted else None
     experiment = replace(
         experiment,
         scheduler=replace(experiment.scheduler, meter=meter),
-        node_lifecycle=node_lifecycle(request.controllers, scenario.settings.controller_manager),
+        node_lifecycle=node_lifecycle(
+            request.controllers, scenario.settings.controller_manager, experiment.releases.nodes
+        ),
     )
     metered = request.metrics is not None
     with ProgressBar() as progress, command_log(files.commands) as log:

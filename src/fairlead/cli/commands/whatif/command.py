@@ -15,6 +15,7 @@ from fairlead.cli.commands.whatif.options import (
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
 from fairlead.cli.options.output import DEFAULT_OUTPUTS, OutputOptions
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
 def whatif(
@@ -26,6 +27,7 @@ def whatif(
     outputs: OutputOptions = DEFAULT_OUTPUTS,
     failures: FailureOptions = NO_FAILURES,
     controllers: ControllerOptions = NO_FLAGS,
+    release: ReleaseOptions = NO_RELEASE,
 ) -> int:
     """Simulate a cluster with and without a change and print the difference.
 
@@ -53,6 +55,7 @@ def whatif(
     snapshot
         A file, a directory, or - for standard input.
     """
-    from fairlead.cli.commands.whatif.run import change_of, run_what_if
+    from fairlead.cli.commands.whatif.run import WhatIfRequest, change_of, run_what_if
 
-    return run_what_if(snapshot, change_of(change, failures), controllers, running, outputs)
+    request = WhatIfRequest(snapshot, change_of(change, failures), controllers, release)
+    return run_what_if(request, running, outputs)

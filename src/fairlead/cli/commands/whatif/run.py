@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import perf_counter
 
 from fairlead.cli import exit_code
@@ -10,6 +11,7 @@ from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import OutputOptions
+from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.atomic_file import require_writable
 from fairlead.cli.output.progress_bar import ProgressBar
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
@@ -17,6 +19,7 @@ from fairlead.cli.output.summary import print_answer
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_failure import Failures
 from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import field_duration
 from fairlead.whatif.outcome.fail_on import FailOn, parse_fail_on
@@ -30,13 +33,17 @@ from fairlead.whatif.snapshot.snapshot import read_snapshot
 DEFAULT_REPORT = "fairlead-whatif.html"
 
 
-def run_what_if(
-    source: str,
-    change: ClusterChange,
-    controllers: ControllerOptions,
-    options: RunOptions,
-    outputs: OutputOptions,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class WhatIfRequest:
+    """The question: a snapshot, its change, and the rules of both runs."""
+
+    source: str
+    change: ClusterChange
+    controllers: ControllerOptions
+    release: ReleaseOptions
+
+
+def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOptions) -> int:
     """Simulate with and without the change, output the difference and return the exit code.
 
     Raises InputError.
@@ -47,10 +54,11 @@ def run_what_if(
     report = outputs.report_path(DEFAULT_REPORT)
     require_writable("--report", report)
     require_writable("--commands", outputs.commands)
-    lifecycle = node_lifecycle(controllers)
+    change, release = request.change, read_release(request.release.choice)
+    lifecycle = node_lifecycle(request.controllers, release=release)
     if conditions and not change.words:
         raise InputError("--fail-on", f"{NO_CHANGE}, so this condition could never match")
-    snapshot = read_snapshot(source)
+    snapshot = read_snapshot(request.source)
     with ProgressBar() as progress, command_log(outputs.commands) as log:
         answer = what_if(
             snapshot,
@@ -59,6 +67,7 @@ def run_what_if(
                 seed=options.seed,
                 horizon=horizon,
                 node_lifecycle=lifecycle,
+                releases=Releases(release, release),
                 batch=BatchOptions(options.batch_config, options.batch_plugin),
             ),
             progress=progress,

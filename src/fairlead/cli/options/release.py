@@ -1,0 +1,36 @@
+"""Options that choose the Kubernetes version to follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.parameter import named
+from fairlead.whatif.configuration.release import ReleaseChoice
+
+BEHAVE_LIKE_HELP: Final = (
+    "Kubernetes version whose scheduler, node controllers and priority admission to follow: 1.36 "
+    "(default), 1.21, 1.19 or 1.16."
+)
+GATES_HELP: Final = (
+    "Feature gates of that version, such as NodeLease=false,TaintBasedEvictions=false (1.16)."
+)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """The version and its feature gates; "" means the default."""
+
+    behave_like: Annotated[str, named("VERSION", BEHAVE_LIKE_HELP)] = ""
+    feature_gates: Annotated[str, named("GATES", GATES_HELP)] = ""
+
+    @property
+    def choice(self) -> ReleaseChoice:
+        """What the options choose."""
+        return ReleaseChoice(self.behave_like, self.feature_gates)
+
+
+NO_RELEASE: Final = ReleaseOptions()

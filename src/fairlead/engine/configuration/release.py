@@ -1,0 +1,132 @@
+"""Release: the Kubernetes version to follow, with the rules of every part that has versions.
+
+A part takes the newest version described for it that is not above the one asked for; below the
+oldest described version, the oldest. All other parts are always those of 1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fairlead.engine.configuration.error import ConfigurationError
+from fairlead.engine.configuration.feature_gate import (
+    FEATURE_GATES,
+    NODE_LEASE,
+    NON_PREEMPTING_PRIORITY,
+    POP_FROM_BACKOFF,
+    TAINT_BASED_EVICTIONS,
+    TAINT_NODES_BY_CONDITION,
+    check_gates,
+)
+from fairlead.engine.nodelifecycle.profile import PROFILES, VersionProfile, gated
+from fairlead.engine.scheduling.version import VERSIONS, SchedulerVersion
+
+NEWEST: Final = "1.36"
+SELECTABLE: Final = tuple(FEATURE_GATES)
+SCHEDULERS: Final = {version.version: version for version in VERSIONS}
+PRIORITY_ADMISSIONS: Final = ("1.21", NEWEST)
+# Without taints for conditions the scheduler reads conditions itself, as 1.16 does.
+CONDITION_PLUGINS: Final = (
+    ("CheckNodeCondition", 0),
+    ("CheckNodeMemoryPressure", 0),
+    ("CheckNodeDiskPressure", 0),
+    ("CheckNodePIDPressure", 0),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """`gates` are the feature gates that were set; all others have their defaults."""
+
+    version: str = NEWEST
+    gates: Mapping[str, bool] = field(default_factory=dict)
+
+    def with_defaults(self, gates: Mapping[str, bool], field: str = "") -> Release:
+        """The release with `gates`, over which its own win.
+
+        Raises ConfigurationError, whose field begins with `field`, for gates that the version does
+        not have.
+        """
+        check_gates(self.version, gates, field)
+        return replace(self, gates={**gates, **self.gates})
+
+    def is_on(self, gate: str) -> bool:
+        """The value of `gate`; gates that the version does not have count as on."""
+        known = FEATURE_GATES[self.version].get(gate)
+        return self.gates.get(gate, known is None or known.default)
+
+    @property
+    def scheduler(self) -> SchedulerVersion:
+        """The scheduler's rules."""
+        version = SCHEDULERS[newest_described(SCHEDULERS, self.version)]
+        pops = version.backoff.pop_from_backoff and self.is_on(POP_FROM_BACKOFF)
+        honors_never = self.is_on(NON_PREEMPTING_PRIORITY)
+        by_taints = self.is_on(TAINT_NODES_BY_CONDITION)
+        return replace(
+            version,
+            backoff=replace(version.backoff, pop_from_backoff=pops),
+            preemption=replace(version.preemption, honors_never=honors_never),
+            plugins=version.plugins if by_taints else (*CONDITION_PLUGINS, *version.plugins),
+        )
+
+    @property
+    def node_lifecycle(self) -> VersionProfile:
+        """The node controllers' rules."""
+        profile = PROFILES[newest_described(PROFILES, self.version)]
+        return gated(profile, {name: self.is_on(name) for name in FEATURE_GATES[self.version]})
+
+    @property
+    def taint_based_evictions(self) -> bool:
+        """Whether pods leave unresponsive nodes because of taints."""
+        return self.is_on(TAINT_BASED_EVICTIONS)
+
+    @property
+    def node_leases(self) -> bool:
+        """Whether kubelets renew leases; otherwise they post their status as often."""
+        return self.is_on(NODE_LEASE)
+
+    @property
+    def priority_admission(self) -> str:
+        """The version of the priority admission plugin."""
+        return newest_described(PRIORITY_ADMISSIONS, self.version)
+
+    @property
+    def preemption_policies(self) -> bool:
+        """Whether priority admission gives pods a preemption policy."""
+        return self.is_on(NON_PREEMPTING_PRIORITY)
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The version that each part follows."""
+        return {
+            "scheduler": self.scheduler.version,
+            "node controllers": self.node_lifecycle.version,
+            "priority admission": self.priority_admission,
+        }
+
+
+CURRENT: Final = Release()
+
+
+def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Release:
+    """The release called `version` ("" for the newest) with `gates`.
+
+    Raises ConfigurationError: its field is "" for an unknown version, otherwise the gate.
+    """
+    name = version or NEWEST
+    if name not in SELECTABLE:
+        known = ", ".join(SELECTABLE)
+        raise ConfigurationError("", f"unknown version {name!r}; known: {known}")
+    return Release(version=name).with_defaults(gates or {})
+
+
+def newest_described(described: Iterable[str], version: str) -> str:
+    """The newest of `described` that is not above `version`, otherwise the oldest."""
+    ordered = sorted(described, key=_number)
+    return next((one for one in reversed(ordered) if _number(one) <= _number(version)), ordered[0])
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))

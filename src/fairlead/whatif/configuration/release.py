@@ -1,0 +1,111 @@
+"""Reads which Kubernetes version to follow, from options and scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.engine.configuration.error import ConfigurationError
+from fairlead.engine.configuration.feature_gate import FEATURE_GATES, parse_gates
+from fairlead.engine.configuration.release import CURRENT, Release, release_of
+from fairlead.whatif.input.error import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseChoice:
+    """A version ("" for no choice) and feature gates, as text or parsed, from one place.
+
+    Messages name the file `source` ("" for the command line) and the options or fields `of_version`
+    and `of_gates`.
+    """
+
+    version: str = ""
+    gates: str | Mapping[str, bool] = ""
+    source: str = ""
+    of_version: str = "--behave-like"
+    of_gates: str = "--feature-gates"
+
+    def parsed(self) -> dict[str, bool]:
+        """The gates by name. Raises InputError."""
+        if not isinstance(self.gates, str):
+            return dict(self.gates)
+        try:
+            return parse_gates(self.of_gates, self.gates)
+        except ConfigurationError as cause:
+            raise refusal(self.source, cause.field, cause.problem) from None
+
+
+NO_CHOICE: Final = ReleaseChoice()
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """The release to follow in general, and that of the node controllers and kubelets."""
+
+    general: Release = field(default_factory=lambda: CURRENT)
+    nodes: Release = field(default_factory=lambda: CURRENT)
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The version that each part follows."""
+        return {**self.general.parts, "node controllers": self.nodes.node_lifecycle.version}
+
+
+CURRENT_RELEASES: Final = Releases()
+
+
+def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseChoice) -> Releases:
+    """The releases of `general` and, for the node controllers, of `nodes`; `option` overrides both.
+
+    A gate of `general` or `option` that one of two different versions lacks is left to the other.
+    Raises InputError.
+    """
+    for_all = _last(general, option)
+    if not (nodes.version or nodes.gates):
+        release = _release(for_all, general, option)
+        return Releases(release, release)
+    for_nodes = _last(general, nodes, option)
+    return Releases(
+        _release(for_all, general, option, other=for_nodes),
+        _release(for_nodes, general, nodes, option, other=for_all),
+    )
+
+
+def read_release(choice: ReleaseChoice) -> Release:
+    """The release of `choice`. Raises InputError."""
+    return _release(choice, choice)
+
+
+def _last(*choices: ReleaseChoice) -> ReleaseChoice:
+    """The last choice of a version; the first if there is none."""
+    return next((choice for choice in reversed(choices) if choice.version), choices[0])
+
+
+def _release(
+    chosen: ReleaseChoice, *choices: ReleaseChoice, other: ReleaseChoice | None = None
+) -> Release:
+    """The release that `chosen` names with the gates of all `choices`, of which later ones win."""
+    try:
+        release = release_of(chosen.version)
+    except ConfigurationError as cause:
+        raise refusal(chosen.source, chosen.of_version, cause.problem) from None
+    gates: dict[str, bool] = {}
+    elsewhere = FEATURE_GATES.get(other.version or CURRENT.version, {}) if other else {}
+    for choice in choices:
+        known = FEATURE_GATES[release.version]
+        given = choice.parsed().items()
+        own = {name: value for name, value in given if name in known or name not in elsewhere}
+        gates |= own
+        try:
+            release_of(release.version, own)
+        except ConfigurationError as cause:
+            raise refusal(
+                choice.source, choice.of_gates, f"{cause.field}: {cause.problem}"
+            ) from None
+    return release_of(release.version, gates)
+
+
+def refusal(source: str, name: str, problem: str) -> InputError:
+    """The error about option or field `name`; `source` is its file, "" for an option."""
+    return InputError(source, problem, field=name) if source else InputError(name, problem)
