@@ -45,12 +45,13 @@ DEFAULT_CONDITIONS: Final = Conditions()
 class WhatIfAnswer:
     """Both runs of a what-if and the difference between them.
 
-    `source` is the snapshot as the user named it.
+    `source` is the snapshot as the user named it; `releases` are the versions of both runs.
     """
 
     source: str
     change: ClusterChange
     seed: int
+    releases: Releases = CURRENT_RELEASES
     without: RunOutcome
     changed: RunOutcome
     difference: Difference
@@ -113,6 +114,7 @@ def what_if(
         source=snapshot.source,
         change=change,
         seed=conditions.seed,
+        releases=conditions.releases,
         without=before,
         changed=after,
         difference=difference(before, after),

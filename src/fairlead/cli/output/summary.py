@@ -45,6 +45,8 @@ def print_answer(
     changed, found = answer.changed, answer.difference
     print_line(console, answer.change.title, "bold")
     print_line(console, _run_line(answer.source, answer.seed, changed))
+    if answer.releases.words:
+        print_line(console, answer.releases.words)
     print_line(console, _counts_of_difference(found), "bold")
     if answer.outage is not None:
         print_outage(console, changed)
@@ -80,6 +82,8 @@ def print_simulation(
     start, moved = outcome.started_at, moves_within(outcome)
     print_line(console, experiment.title, "bold")
     print_line(console, _run_line(experiment.source, experiment.seed, outcome))
+    if experiment.releases.words:
+        print_line(console, experiment.releases.words)
     print_line(console, _counts_of_outcome(outcome, len(moved)), "bold")
     print_outage(console, outcome)
     print_rolling_drains(console, outcome.drains, start)

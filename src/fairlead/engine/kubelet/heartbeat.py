@@ -21,40 +21,25 @@ staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Any
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 from zlib import crc32
-from fairlead.api.kubelet_behaviour import KUBELET
-from fairlead.api.kubelet_behaviour import RUNNING
-from fairlead.api.kubelet_behaviour import KubeletBehaviour
-from fairlead.api.kubelet_behaviour import Mode
-from fairlead.api.kubelet_behaviour import Report
-from fairlead.api.lease import NODE_LEASES
-from fairlead.api.lease import RENEWED_EVERY
-from fairlead.api.lease import Renewals
-from fairlead.api.lease import renewals_of
-from fairlead.api.objects import Lease
-from fairlead.api.objects import Node
-from fairlead.api.timestamp import format_duration
-from fairlead.api.timestamp import format_micro_time
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.command import PatchStatus
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.instant import seconds
+
+from fairlead.api.kubelet_behaviour import KUBELET, RUNNING, KubeletBehaviour, Mode, Report
+from fairlead.api.lease import NODE_LEASES, RENEWED_EVERY, Renewals, renewals_of
+from fairlead.api.objects import Lease, Node
+from fairlead.api.timestamp import format_duration, format_micro_time
+from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject, PatchStatus
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.kubelet.kubelet_state import KubeletState
-from fairlead.engine.kubelet.kubelet_state import read_behaviour
-from fairlead.engine.kubelet.node_condition import UNKNOWN
-from fairlead.engine.kubelet.node_condition import found_conditions
-from fairlead.engine.kubelet.node_condition import is_news
-from fairlead.engine.kubelet.node_condition import post
-from fairlead.engine.kubelet.node_condition import ready_status
+from fairlead.engine.kubelet.kubelet_state import KubeletState, read_behaviour
+from fairlead.engine.kubelet.node_condition import (
+    UNKNOWN,
+    found_conditions,
+    is_news,
+    post,
+    ready_status,
+)
 
 RETRY_AFTER: Final = seconds(1)
 REPORTING: Final = (Mode.RUNNING, Mode.SLOW)

@@ -16,52 +16,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
-from fairlead.api.lease import NODE_LEASES
-from fairlead.api.lease import renewals_of
-from fairlead.api.objects import ApiObject
-from fairlead.api.objects import Lease
-from fairlead.api.objects import Node
-from fairlead.api.objects import Pod
+
+from fairlead.api.lease import NODE_LEASES, renewals_of
+from fairlead.api.objects import ApiObject, Lease, Node, Pod
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.issuer import controller_account
-from fairlead.engine.core.reporter import NodeTainted
-from fairlead.engine.core.reporter import Reporter
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import CommandSucceeded
-from fairlead.engine.core.stimulus import ObjectChanged
-from fairlead.engine.core.stimulus import ObjectDeleted
-from fairlead.engine.core.stimulus import ObjectsLoaded
-from fairlead.engine.core.stimulus import Stimulus
-from fairlead.engine.nodelifecycle.config import EVICTION_PERIOD
-from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.reporter import NodeTainted, Reporter
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.nodelifecycle.config import EVICTION_PERIOD, NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.eviction.mode import EvictionMode
 from fairlead.engine.nodelifecycle.eviction.no_execute_taint_mode import NoExecuteTaintMode
 from fairlead.engine.nodelifecycle.eviction.pod_eviction_mode import PodEvictionMode
 from fairlead.engine.nodelifecycle.health.examination_queue import ExaminationQueue
-from fairlead.engine.nodelifecycle.health.node_health_map import NodeHealthMap
-from fairlead.engine.nodelifecycle.health.node_health_map import NodeRecord
-from fairlead.engine.nodelifecycle.health.pod_readiness import LateBoundPods
-from fairlead.engine.nodelifecycle.health.pod_readiness import NotReadyMarker
-from fairlead.engine.nodelifecycle.monitor import Monitor
-from fairlead.engine.nodelifecycle.monitor import SharedState
-from fairlead.engine.nodelifecycle.node_edit import AddNoSchedule
-from fairlead.engine.nodelifecycle.node_edit import CopyLabels
-from fairlead.engine.nodelifecycle.node_edit import MarkUnknown
-from fairlead.engine.nodelifecycle.node_edit import NodeEdit
-from fairlead.engine.nodelifecycle.node_edit import RemoveNoSchedule
-from fairlead.engine.nodelifecycle.node_edit import TaintNoExecute
-from fairlead.engine.nodelifecycle.node_edit import missing_keys
-from fairlead.engine.nodelifecycle.node_edit import stale_keys
-from fairlead.engine.nodelifecycle.node_edit import stale_labels
+from fairlead.engine.nodelifecycle.health.node_health_map import NodeHealthMap, NodeRecord
+from fairlead.engine.nodelifecycle.health.pod_readiness import LateBoundPods, NotReadyMarker
+from fairlead.engine.nodelifecycle.monitor import Monitor, SharedState
+from fairlead.engine.nodelifecycle.node_edit import (
+    AddNoSchedule,
+    CopyLabels,
+    MarkUnknown,
+    NodeEdit,
+    RemoveNoSchedule,
+    TaintNoExecute,
+    missing_keys,
+    stale_keys,
+    stale_labels,
+)
 from fairlead.engine.nodelifecycle.node_pods import NodePods
-from fairlead.engine.nodelifecycle.node_writer import NodeWriter
-from fairlead.engine.nodelifecycle.node_writer import Settled
+from fairlead.engine.nodelifecycle.node_writer import NodeWriter, Settled
 from fairlead.engine.nodelifecycle.period import Period
 from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
-from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
-from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
+from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState, zone_key
+
 
 class NodeLifecycle:
     """Node health, condition taints, node labels and rate-limited evictions."""

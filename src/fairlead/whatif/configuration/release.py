@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.feature_gate import FEATURE_GATES, parse_gates
-from fairlead.engine.configuration.release import CURRENT, Release, release_of
+from fairlead.engine.configuration.release import CURRENT, NEWEST, Release, release_of
 from fairlead.whatif.input.error import InputError
 
 
@@ -50,6 +51,29 @@ class Releases:
     def parts(self) -> dict[str, str]:
         """The version that each part follows."""
         return {**self.general.parts, "node controllers": self.nodes.node_lifecycle.version}
+
+    @property
+    def gates(self) -> dict[str, bool]:
+        """The feature gates that were set."""
+        return {**self.general.gates, **self.nodes.gates}
+
+    @property
+    def words(self) -> str:
+        """One line that names the version of every part and the gates; "" for the defaults."""
+        if self == CURRENT_RELEASES:
+            return ""
+        parts = ", ".join(f"{part} {version}" for part, version in self.parts.items())
+        line = f"Behaves like Kubernetes {self.general.version}: {parts}; all else {NEWEST}."
+        gates = ", ".join(f"{name}={str(on).lower()}" for name, on in self.gates.items())
+        return f"{line} Feature gates: {gates}." if gates else line
+
+    def as_json(self) -> Json:
+        """The field `behaves_like` of results; empty for the defaults."""
+        if self == CURRENT_RELEASES:
+            return {}
+        parts = {part.replace(" ", "_"): version for part, version in self.parts.items()}
+        version = {"version": self.general.version, **parts, "feature_gates": self.gates}
+        return {"behaves_like": version}
 
 
 CURRENT_RELEASES: Final = Releases()

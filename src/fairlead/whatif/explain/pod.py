@@ -8,44 +8,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+
 import msgspec
+
 from fairlead.api.json import Json
-from fairlead.api.objects import ApiObject
-from fairlead.api.objects import Pod
+from fairlead.api.objects import ApiObject, Pod
 from fairlead.api.pods.facts import is_terminal
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import CallExtender, ObjectRef
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.scheduling.compose import Beliefs
-from fairlead.engine.scheduling.compose import Served
-from fairlead.engine.scheduling.compose import Shared
-from fairlead.engine.scheduling.compose import serve
+from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.engine.scheduling.evaluation import Evaluation
-from fairlead.engine.scheduling.evaluation import PreemptionEvaluation
-from fairlead.engine.scheduling.evaluation import RoomEvaluation
-from fairlead.engine.scheduling.evaluation import evaluate
+from fairlead.engine.scheduling.evaluation import (
+    Evaluation,
+    PreemptionEvaluation,
+    RoomEvaluation,
+    evaluate,
+)
 from fairlead.engine.scheduling.extender.filter import REJECTOR
 from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.error import known_names
+from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.snapshot import Snapshot
-from fairlead.whatif.snapshot.snapshot import load_objects
-from fairlead.worlds.extender.client import Answer
-from fairlead.worlds.extender.client import ExtenderCaller
-from fairlead.worlds.extender.client import reaching
-from fairlead.worlds.extender.request import held_by
-from fairlead.worlds.extender.request import request_body
+from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
+from fairlead.worlds.extender.client import Answer, ExtenderCaller, reaching
+from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.seeded_ids import SeededIds
 
 SOURCE: Final = "explain"

@@ -33,6 +33,7 @@ def whatif_result(answer: WhatIfAnswer) -> Json:
     start, recovered = changed.started_at, found.recovered_after
     return {
         **_head(WHAT_IF, answer.source, answer.seed, changed),
+        **answer.releases.as_json(),
         "changes": answer.change.words,
         "difference": not found.is_empty,
         "recovered_after_s": None if recovered is None else _rounded(to_seconds(recovered)),
@@ -67,6 +68,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
     completed = [pod for pod in outcome.pods.values() if pod.is_completed]
     return {
         **_head(SIMULATION, experiment.source, experiment.seed, outcome),
+        **experiment.releases.as_json(),
         "choices_among_equals": outcome.choices_among_equals,
         "placed": _placed(outcome.placed()),
         "moved": [_move(move) for move in moves_within(outcome)],

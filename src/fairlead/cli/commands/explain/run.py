@@ -20,7 +20,12 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
 from fairlead.whatif.configuration.batch_config import BatchOptions
-from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, read_release
+from fairlead.whatif.configuration.release import (
+    NO_CHOICE,
+    ReleaseChoice,
+    Releases,
+    read_release,
+)
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.explain.group import explain_group_of, group_explanation_json, is_about_group
@@ -57,9 +62,12 @@ def explain_target(request: ExplainRequest, *, output: Format, all_nodes: bool) 
             print_group(group, stdout_console())
         return exit_code.SUCCESS
     explanation = explain_pod(snapshot, target, scheduler)
+    releases = Releases(release, release)
     if output == "json":
-        _print_json(explanation_json(explanation))
+        _print_json({**explanation_json(explanation), **releases.as_json()})
     else:
+        if releases.words:
+            print_line(stdout_console(), releases.words)
         print_explanation(explanation, stdout_console(), all_nodes=all_nodes)
     return exit_code.SUCCESS
 
