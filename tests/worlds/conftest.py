@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.api.codec import decode
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.apiserver.admission.chain import SIMULATED_ADMISSION
+from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.registry.store import Store
 from fairlead.conformance.nodelifecycle.node_world import NodeWorld, instant
 from fairlead.engine.core.command import RecordEvent
@@ -91,7 +91,9 @@ class Local:
 
     def __init__(self, engine, objects=()):
         self.engine = Listening(engine)
-        self.store = Store(NamedIds(), admission=SIMULATED_ADMISSION)
+        ids = NamedIds()
+        admission = SimulatedAdmission(ids.new_suffix, lambda _, obj: obj)
+        self.store = Store(ids, admission=admission.plugins)
         loaded = self.store.load(objects, START)
         self.world = LocalWorld(self.store)
         self.world.enqueue(ObjectsLoaded([decode(one) for one in loaded]))

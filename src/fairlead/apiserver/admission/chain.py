@@ -40,18 +40,10 @@ from fairlead.apiserver.admission.webhooks.plugin import (
     ValidatingAdmissionWebhook,
 )
 
-# The plugins of a simulation, which only controllers write to.
+# The least that a store needs: the plugins that set what scheduling reads.
 ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
     Priority(),  # before anything that looks at a pod's priority
     DefaultTolerationSeconds(),
-)
-
-
-# What decides in a simulation: namespaces need no object, because dumps seldom contain them.
-SIMULATED_ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
-    NamespaceLifecycle(requires_namespace=False),
-    *ADMISSION,
-    ResourceQuota(),
 )
 
 

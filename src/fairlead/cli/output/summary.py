@@ -68,6 +68,7 @@ def print_answer(
     print_queues(console, changed.jobs, answer.without.jobs)
     print_allocation(console, _rows_of_both(answer))
     print_line(console, _recovery(answer))
+    _print_notes(console, changed)
     if forbidden:
         print_line(
             console, f"Displaced pods matching --fail-on: {names_of(forbidden)}", style="bold red"
@@ -99,8 +100,14 @@ def print_simulation(
     print_waiting_groups(console, outcome.jobs, start)
     print_queues(console, outcome.jobs)
     print_allocation(console, _rows_of(outcome))
+    _print_notes(console, outcome)
     if not outcome.settled and experiment.duration is None:
         print_line(console, "The cluster had not settled when the run ended.", style="yellow")
+
+
+def _print_notes(console: Console, outcome: RunOutcome) -> None:
+    for note in outcome.notes:
+        print_line(console, f"Note: {note}", style="yellow")
 
 
 # --- lines -------------------------------------------------------------------------------------

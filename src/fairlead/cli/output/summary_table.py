@@ -140,9 +140,10 @@ def print_skipped(console: Console, rows: Sequence[Skipped], start: Instant) -> 
 
 
 def print_complaints(console: Console, rows: Sequence[Complaint]) -> None:
-    """Print failures of controllers and of users' plugins."""
-    cells = [(one.subject, one.message) for one in rows]
-    _table(console, f"errors ({len(rows):,})", ("object", "message"), cells)
+    """Print what could not be created, and failures of users' plugins."""
+    cells = [(one.subject, f"{one.missing:,}" if one.missing else "", one.message) for one in rows]
+    columns = ("object", "pods missing", "message")
+    _table(console, f"errors ({len(rows):,})", columns, cells, numbers=("pods missing",))
 
 
 def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Instant) -> None:

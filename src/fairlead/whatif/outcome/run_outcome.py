@@ -164,10 +164,14 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """The first failure of a controller to create an object, in the words of its event."""
+    """The first failure to create an object, in the words of the event or of the API server.
+
+    `missing` is the number of pods that a workload, the subject, lacks at the end.
+    """
 
     subject: str
     message: str
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +202,7 @@ class RunOutcome:
     `started_at` is the instant of the change, from which everything is counted. `outage` is None if
     no node failed; `drains` are the rolling ones. `workloads` are those whose pods changed.
     `touched` has the keys of all pods that changed since the cluster was loaded; None if unknown.
+    `notes` say, each in a sentence, which rules did not act and how the input was completed.
     """
 
     started_at: Instant
@@ -219,6 +224,7 @@ class RunOutcome:
     jobs: JobsOutcome = NO_JOBS
     outage: OutageOutcome | None = None
     drains: tuple[DrainProgress, ...] = ()
+    notes: tuple[str, ...] = ()
     workloads: Mapping[WorkloadRef, WorkloadReadiness] = field(default_factory=dict)
     touched: frozenset[str] | None = None
     rest: Rest = AT_REST

@@ -52,6 +52,7 @@ def whatif_result(answer: WhatIfAnswer) -> Json:
         "skipped": _skipped(changed),
         "complaints": _complaints(changed),
         "recurrences": _recurrences(changed),
+        "notes": list(changed.notes),
         "queues": queues_of_both(without.jobs, changed.jobs),
         "waiting_groups": waiting_groups(changed.jobs, start),
         "gangs": gangs(changed.jobs),
@@ -81,6 +82,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "skipped": _skipped(outcome),
         "complaints": _complaints(outcome),
         "recurrences": _recurrences(outcome),
+        "notes": list(outcome.notes),
         "queues": queues(outcome.jobs),
         "waiting_groups": waiting_groups(outcome.jobs, start),
         "gangs": gangs(outcome.jobs),
@@ -179,7 +181,10 @@ def _skipped(outcome: RunOutcome) -> list[Json]:
 
 
 def _complaints(outcome: RunOutcome) -> list[Json]:
-    return [{"object": one.subject, "message": one.message} for one in outcome.complaints]
+    return [
+        {"object": one.subject, "message": one.message, "missing": one.missing}
+        for one in outcome.complaints
+    ]
 
 
 def _recurrences(outcome: RunOutcome) -> list[Json]:

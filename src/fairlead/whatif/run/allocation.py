@@ -1,4 +1,4 @@
-"""Sums up allocatable and requested resources over the nodes of a store."""
+"""Sums up the resources of the nodes of a store, and the pods that a workload lacks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node, Pod
-from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.kind import NODE, POD, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.nodelifecycle.profile import ZONE
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, ResourceAllocation
 
 PODS = "pods"
+_REPLICATED = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 _FIRST = ("cpu", "memory", "ephemeral-storage")
 
 
@@ -57,6 +58,25 @@ def allocations(
         )
         for name in sorted(offered, key=_rank)
     )
+
+
+def missing_pods(store: Store, workload: str) -> int:
+    """How many of its replicas `workload` ("ReplicaSet ns/name") lacks; 0 for other objects."""
+    kind_name, _, key = workload.partition(" ")
+    namespace, _, name = key.partition("/")
+    kind = next((one for one in _REPLICATED if one.kind == kind_name), None)
+    owner = store.find(kind, namespace, name) if kind and name else None
+    if owner is None:
+        return 0
+    uid = owner["metadata"]["uid"]
+    pods = (decode_as(Pod, obj) for obj in store.storage.unsorted(POD))
+    existing = sum(
+        not is_terminal(pod)
+        and not is_terminating(pod)
+        and any(one.uid == uid and one.controller for one in pod.metadata.owner_references)
+        for pod in pods
+    )
+    return max(0, int(owner["spec"].get("replicas", 1)) - existing)
 
 
 def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:

@@ -31,7 +31,7 @@ class Experiment:
 
     With `duration` None the run ends when the cluster has settled, at most `horizon` after the last
     step. The steps are counted from `steps_begin`, a delay after `start`, and so is the outcome;
-    None counts the outcome from when the cluster was at rest.
+    None counts the outcome from when the cluster was at rest. `notes` go into the outcome.
     """
 
     title: str
@@ -49,6 +49,7 @@ class Experiment:
     node_lifecycle: NodeLifecycleConfig = DEFAULT
     releases: Releases = CURRENT_RELEASES
     runs_cron_jobs: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def with_batch(

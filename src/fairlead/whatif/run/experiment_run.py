@@ -12,16 +12,16 @@ as a rollout, the steps begin when it is over, and the outcome is counted from t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import starmap
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.compose import build_engine
@@ -39,7 +39,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Complaint, PodCountSample, RunOutcome, Skipped
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
-from fairlead.whatif.run.allocation import allocations, nodes_at_end, requested_in
+from fairlead.whatif.run.allocation import allocations, missing_pods, nodes_at_end, requested_in
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.gang_recorder import GangRecorder
 from fairlead.whatif.run.job_recorder import JobRecorder
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 # Pending pods are retried after at most five minutes (flushUnschedulablePodsLeftover). If a retry
 # changes nothing, later ones will not either.
 QUIET: Final = seconds(6 * 60)
+
+FORBIDDEN: Final = 403
 
 CommandLog = Callable[[str], None]
 
@@ -196,16 +198,27 @@ class _Run:
         self._done += 1
         for command in step.commands:
             if isinstance(command, CreateObject):
-                try:
-                    store.create(command.manifest, now)
-                except ApiError as refused:
-                    raise refusal_of(step.source, step.what, refused) from None
+                self._create(step, command.manifest, store, now)
                 continue
             outcome = perform(store, command, now)
             if isinstance(outcome, CommandFailed):
                 if outcome.reason is not FailureReason.NOT_FOUND:
                     raise InputError(step.source, outcome.message, object_name=step.what)
                 self._skipped.append(Skipped(what=step.what, at=now, why=outcome.message))
+
+    def _create(
+        self, step: ScriptedStep, manifest: Mapping[str, Any], store: Store, now: Instant
+    ) -> None:
+        """Create an object; that admission forbids one in a namespace is part of the answer.
+
+        Raises InputError for every other refusal: what is cluster-scoped, others refer to.
+        """
+        try:
+            store.create(manifest, now, write=self._world.user_write())
+        except ApiError as refused:
+            if refused.code != FORBIDDEN or not kind_of(manifest).namespaced:
+                raise refusal_of(step.source, step.what, refused) from None
+            self._recorder.complaints.setdefault(step.what, refused.message)
 
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
         """Run until the set duration, or until the cluster has settled after `begin`."""
@@ -268,7 +281,10 @@ class _Run:
             pdb_breaches=tuple(one for one in recorder.breaches if one.at >= since),
             undrained=undrained,
             skipped=tuple(self._skipped),
-            complaints=tuple(starmap(Complaint, recorder.complaints.items())),
+            complaints=tuple(
+                Complaint(subject, message, missing_pods(world.store, subject))
+                for subject, message in recorder.complaints.items()
+            ),
             recurrences=tuple(one for one in recorder.recurrences if one.at >= since),
             nodes=nodes,
             allocations=allocations(nodes, requested_before),
@@ -280,6 +296,7 @@ class _Run:
                 recorder.outage, since, pods, recorder.preempted, recorder.breaches
             ),
             drains=tuple(recorder.drains.progress(undrained)),
+            notes=(*self._experiment.notes, *self._admission_notes()),
             workloads=self._readiness(since, until),
             touched=frozenset(recorder.touched),
             rest=rest,
@@ -294,6 +311,17 @@ class _Run:
         recorder, pods = self._recorder.workloads, list(self._recorder.existing_pods())
         wanted = wanted_pods(self._world.store, pods, recorder.touched(since))
         return dict(recorder.readiness(pods, wanted, since, until))
+
+    def _admission_notes(self) -> Iterator[str]:
+        """What admission left out; kinds may be missing only from a dump of a server."""
+        unchecked = self._world.admission.unchecked
+        is_dump = any("uid" in one.value["metadata"] for one in self._experiment.initial)
+        if unchecked.plugins and is_dump:
+            lacking = ", ".join(f"{one} ({plugin})" for one, plugin in unchecked.plugins.items())
+            yield f"Not in the dump, so nothing was refused because of them: {lacking}."
+        if unchecked.webhooks:
+            names = ", ".join(f"{name} ({count})" for name, count in unchecked.webhooks.items())
+            yield f"Admission webhooks are not called; these would have been, so often: {names}."
 
     def _objects(self) -> list[Json]:
         store = self._world.store

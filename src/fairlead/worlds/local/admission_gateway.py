@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
+from fairlead.apiserver.admission.match import is_configured
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.suspension import (
     WebhookAnswer,
@@ -22,36 +22,19 @@ from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.kind import (
-    MUTATING_ADMISSION_POLICY_BINDING,
-    MUTATING_WEBHOOK_CONFIGURATION,
-    VALIDATING_ADMISSION_POLICY_BINDING,
-    VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
-    find_kind,
 )
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
 from fairlead.engine.core.command import (
-    Bind,
-    CallExtender,
     Command,
-    DeleteCollection,
-    EvictPod,
     Issued,
-    RecordEvent,
 )
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
-from fairlead.worlds.local.component_identity import user_of
+from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.local.field_manager import FieldManagers
 from fairlead.worlds.perform import Outcome, perform
-
-_ADMISSION_KINDS: Final = (
-    MUTATING_ADMISSION_POLICY_BINDING,
-    MUTATING_WEBHOOK_CONFIGURATION,
-    VALIDATING_ADMISSION_POLICY_BINDING,
-    VALIDATING_WEBHOOK_CONFIGURATION,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +60,7 @@ class AdmissionGateway:
 
     def perform(self, issued: Issued, detailed: Command, now: Instant) -> Outcome | None:
         """Perform a command in its `detailed` form; return its outcome, None while pending."""
-        user = self._user(issued) if self._has_admission_objects() else None
+        user = sender_of(issued, self._store) if is_configured(self._store.storage) else None
         steps = self._steps(issued, detailed, now, user)
         try:
             call = next(steps)
@@ -115,19 +98,3 @@ class AdmissionGateway:
             return Write(track=track, user=user, rights=self._rights)
 
         return write
-
-    def _has_admission_objects(self) -> bool:
-        """Whether any webhook or policy is configured."""
-        return any(self._store.storage.unsorted(kind) for kind in _ADMISSION_KINDS)
-
-    def _user(self, issued: Issued) -> User | None:
-        match issued.command:
-            case RecordEvent() | CallExtender() | DeleteCollection():
-                return None
-            case Bind(pod, _) | EvictPod(pod, _):
-                target = pod
-            case command:
-                target = command.target
-        kind = find_kind(target.kind)
-        old = self._store.find(kind, target.namespace, target.name) if kind else None
-        return user_of(issued, old)

@@ -22,9 +22,15 @@ import msgspec
 
 from fairlead.api.codec import decode
 from fairlead.api.extender import BindingResult, encode
-from fairlead.apiserver.admission.chain import SIMULATED_ADMISSION
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.match import is_configured
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
+from fairlead.apiserver.admission.simulation import SimulatedAdmission
+from fairlead.apiserver.admission.write import PLAIN, Write
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry import api_server
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.engine.core.command import (
     Bind,
@@ -39,6 +45,7 @@ from fairlead.engine.core.command import (
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.client import ExtenderCaller, NoExtenders, has_bound
 from fairlead.worlds.extender.request import held_by, request_body
@@ -73,7 +80,8 @@ class SimulatedWorld:
     """A store, a virtual clock and a script, for the engine to act on.
 
     `last_change` is the time of the last change to an object. `events` holds the events that
-    controllers recorded. `extenders` calls the scheduler's extenders; there are none by default.
+    controllers recorded. `admission` knows what it could not check. `extenders` calls the
+    scheduler's extenders; there are none by default.
     """
 
     def __init__(
@@ -91,8 +99,10 @@ class SimulatedWorld:
         `seed` determines the ids of new objects, `events_max` limits `events` (None: no limit), and
         `command_log` receives the line of each command when it is issued.
         """
+        ids = SeededIds(seed)
+        self.admission = SimulatedAdmission(ids.new_suffix, _completed)
         # No containers run, and dumps may lack images.
-        self.store = Store(SeededIds(seed), admission=SIMULATED_ADMISSION)
+        self.store = Store(ids, admission=self.admission.plugins)
         self.events = EventList(events_max)
         self.last_change = start
         self.extenders: ExtenderCaller = NoExtenders()
@@ -133,6 +143,10 @@ class SimulatedWorld:
         """Run everything that is due at or before `until`; see `Driver.run`."""
         self._driver.run(until, stop_when=stop_when, on_progress=on_progress)
 
+    def user_write(self) -> Write:
+        """How the script creates objects: as a cluster's administrator, if that can matter."""
+        return Write(user=ADMIN) if is_configured(self.store.storage) else PLAIN
+
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
@@ -145,9 +159,9 @@ class SimulatedWorld:
         elif isinstance(command, CallExtender):
             self._pending_stimuli.append(self._call_extender(command, now))
         elif latency := self._latency.of(command):
-            self._agenda.add(now + latency, partial(self._apply, command))
+            self._agenda.add(now + latency, partial(self._apply, issued))
         else:
-            self._apply(command, now)
+            self._apply(issued, now)
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
@@ -167,8 +181,10 @@ class SimulatedWorld:
             self._due.extend(self._agenda.pop_due(now))
         return bool(self._due)
 
-    def _apply(self, command: Command, now: Instant) -> None:
-        outcome = perform(self.store, command, now, quotas=self._quotas)
+    def _apply(self, issued: Issued, now: Instant) -> None:
+        user = sender_of(issued, self.store) if is_configured(self.store.storage) else None
+        write = PLAIN if user is None else Write(user=user)
+        outcome = perform(self.store, issued.command, now, lambda *_: write, self._quotas)
         self._queue_changes(now)
         self._pending_stimuli.append(outcome)
 
@@ -201,3 +217,8 @@ def command_line(command: Command, now: Instant) -> str:
     """
     fields = _ENCODER.encode(command).decode()
     return f'{{"t_ns":{now},"command":"{type(command).__name__}",{fields[1:]}'
+
+
+def _completed(kind: Kind, obj: Json) -> Json:
+    """`obj` as a server stores it: decoded by its type, with all defaults."""
+    return api_server.default(kind, api_server.decode(kind, obj))

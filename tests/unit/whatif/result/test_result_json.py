@@ -66,6 +66,7 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
         "undrained",
         "skipped",
         "recurrences",
+        "notes",
         "queues",
         "waiting_groups",
         "drains",

@@ -106,7 +106,7 @@ def _filled(container: Json, defaults: dict[str, Json], type_name: str, notes: l
         if added:
             resources[key] = {**present, **added}
             notes.append(
-                f"{', '.join(sorted(added))} {singular} for {type_name} {container['name']}"
+                f"{', '.join(sorted(added))} {singular} for {type_name} {container.get('name', '')}"
             )
     return {**container, "resources": resources}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -133,6 +134,20 @@ class ValidatingAdmissionWebhook:
             if hook is not None:
                 yield from _invoke(hook, attributes, storage)
         return attributes.obj
+
+
+def matching_webhooks(attributes: AdmissionAttributes, storage: Storage) -> Iterator[str]:
+    """The names of the webhooks that would be called for the request, mutating ones first."""
+    if is_exempt(attributes.kind):
+        return
+    for kind in (MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION):
+        for webhook, key in _webhooks_of(kind, storage):
+            try:
+                hook = _matching_hook(webhook, key, attributes, storage, is_mutating=False)
+            except ApiError:
+                continue  # a match condition fails: the request is refused without a call
+            if hook is not None:
+                yield hook.name
 
 
 def _webhooks_of(kind: Kind, storage: Storage) -> list[tuple[Json, str]]:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.apiserver.auth.authentication.token import authenticated
+from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
 from fairlead.engine.core.command import (
     Bind,
@@ -39,6 +41,20 @@ _ACCOUNTS: Final = {
 _OTHERWISE: Final = "generic-garbage-collector"
 
 Object = Mapping[str, Any]
+
+
+def sender_of(issued: Issued, store: Store) -> User | None:
+    """The user that sends a command; None for commands that skip admission."""
+    match issued.command:
+        case RecordEvent() | CallExtender() | DeleteCollection():
+            return None
+        case Bind(pod, _) | EvictPod(pod, _):
+            target = pod
+        case command:
+            target = command.target
+    kind = find_kind(target.kind)
+    old = store.find(kind, target.namespace, target.name) if kind else None
+    return user_of(issued, old)
 
 
 def user_of(issued: Issued, old: Object | None) -> User:

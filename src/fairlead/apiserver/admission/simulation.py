@@ -1,0 +1,223 @@
+"""SimulatedAdmission: the admission plugins of a simulation, and what they could not check.
+
+They are those of a server, except the ones that judge users, and webhooks, which are only named.
+A simulation starts from a snapshot, which may lack kinds that a server always has; a plugin that
+looks up such a kind then refuses nothing:
+
+    Namespace         listed, if there is a Namespace `kube-system`
+    ServiceAccount    listed, if the pod's namespace has a ServiceAccount `default`
+    RuntimeClass      listed, if there is any
+
+The objects of the snapshot itself were admitted by their server and are not admitted again.
+StorageObjectInUseProtection is left out, because no controller removes its finalizers, and so is
+PodTopologyLabels, which changes pods when they are bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import (
+    AdmissionAttributes,
+    AdmissionPlugin,
+    Operation,
+)
+from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
+from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
+from fairlead.apiserver.admission.plugins.limit_ranger import LimitRanger
+from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
+    PersistentVolumeClaimResize,
+)
+from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
+from fairlead.apiserver.admission.plugins.priority import Priority
+from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClass, RuntimeClassOverhead
+from fairlead.apiserver.admission.plugins.service_account import (
+    DEFAULT_ACCOUNT,
+    ServiceAccount,
+)
+from fairlead.apiserver.admission.plugins.storage import DefaultStorageClass
+from fairlead.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
+from fairlead.apiserver.admission.policy.mutating import MutatingAdmissionPolicy
+from fairlead.apiserver.admission.policy.validating import ValidatingAdmissionPolicy
+from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
+from fairlead.apiserver.admission.webhooks.plugin import matching_webhooks
+from fairlead.apiserver.kind import NAMESPACE, POD, RUNTIME_CLASS, SERVICE_ACCOUNT, Kind
+from fairlead.apiserver.storage.storage import Storage
+
+Completed = Callable[[Kind, Json], Json]
+
+SYSTEM_NAMESPACE: Final = "kube-system"
+
+
+@dataclass(slots=True)
+class Unchecked:
+    """What admission left out in a run.
+
+    `plugins` are the names of plugins by the resource (`namespaces`) that they lacked, `webhooks`
+    the number of requests by the name of each webhook that they would have been sent to.
+    """
+
+    plugins: dict[str, str] = field(default_factory=dict)
+    webhooks: dict[str, int] = field(default_factory=dict)
+
+
+class SimulatedAdmission:
+    """The plugins of one simulated store, in order, and what they left `unchecked`."""
+
+    def __init__(self, suffix: Callable[[], str], completed: Completed) -> None:
+        """`suffix` returns five characters for generated names.
+
+        `completed` decodes an object by its type and sets all defaults, for CEL policies.
+        """
+        self.unchecked = Unchecked()
+        namespaces = NamespaceLifecycle(requires_namespace=False)
+        accounts = ServiceAccount(suffix)
+        self.plugins: tuple[AdmissionPlugin, ...] = (
+            _OfRequests(
+                _IfListed(NamespaceLifecycle(), namespaces, NAMESPACE, self.unchecked),
+                LimitRanger(),
+                _IfListed(accounts, None, SERVICE_ACCOUNT, self.unchecked),
+                TaintNodesByCondition(),
+            ),
+            Priority(),  # both admit hand-written pods of a snapshot, too
+            DefaultTolerationSeconds(),
+            _OfRequests(
+                DefaultStorageClass(),
+                _IfListed(RuntimeClass(), None, RUNTIME_CLASS, self.unchecked),
+                DefaultIngressClass(),
+                _OnCompleted(MutatingAdmissionPolicy(), completed),
+            ),
+            _ChecksOfRequests(
+                PodSecurity(),
+                PersistentVolumeClaimResize(),
+                _IfListed(RuntimeClassOverhead(), None, RUNTIME_CLASS, self.unchecked),
+                _OnCompleted(ValidatingAdmissionPolicy(), completed),
+                _UncalledWebhooks(self.unchecked, completed),
+                ResourceQuota(),  # last: charges quotas, so no other plugin may refuse after it
+            ),
+        )
+
+
+class _OfRequests:
+    """Runs `plugins` in order on requests, but not on the objects of a snapshot."""
+
+    def __init__(self, *plugins: AdmissionPlugin) -> None:
+        self._plugins = plugins
+
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        if attributes.operation is Operation.LOAD:
+            return attributes.obj
+        for plugin in self._plugins:
+            attributes = attributes.with_object(_admitted(plugin, attributes, storage))
+        return attributes.obj
+
+
+class _ChecksOfRequests(_OfRequests):
+    """The same for plugins that never change objects."""
+
+    CHECKS_ONLY: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class _IfListed:
+    """Runs `plugin` if the snapshot lists the objects of `kind` that it looks up.
+
+    Without them it runs `otherwise`, and notes the plugin if it would have checked the object.
+    """
+
+    plugin: AdmissionPlugin
+    otherwise: AdmissionPlugin | None
+    kind: Kind
+    unchecked: Unchecked
+
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        if _is_listed(self.kind, attributes, storage):
+            return _admitted(self.plugin, attributes, storage)
+        if attributes.is_new and _looks_up(self.kind, attributes) and not _any(self.kind, storage):
+            self.unchecked.plugins.setdefault(self.kind.plural, type(self.plugin).__name__)
+        if self.otherwise is None:
+            return attributes.obj
+        return _admitted(self.otherwise, attributes, storage)
+
+
+def _is_listed(kind: Kind, attributes: AdmissionAttributes, storage: Storage) -> bool:
+    if kind is NAMESPACE:
+        return storage.find(NAMESPACE, "", SYSTEM_NAMESPACE) is not None
+    if kind is SERVICE_ACCOUNT:
+        return storage.find(SERVICE_ACCOUNT, attributes.namespace, DEFAULT_ACCOUNT) is not None
+    return _any(kind, storage)
+
+
+def _any(kind: Kind, storage: Storage) -> bool:
+    return any(True for _ in storage.unsorted(kind))
+
+
+def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
+    """Whether a plugin looks up an object of `kind` to admit a new object."""
+    if kind is NAMESPACE:
+        return attributes.kind.namespaced
+    if attributes.kind is not POD:
+        return False
+    spec = attributes.obj["spec"]
+    if kind is SERVICE_ACCOUNT:  # every namespace has the default one
+        return bool(spec.get("serviceAccountName", DEFAULT_ACCOUNT) != DEFAULT_ACCOUNT)
+    return bool(spec.get("runtimeClassName"))
+
+
+@dataclass(frozen=True, slots=True)
+class _OnCompleted:
+    """Runs a policy plugin on the whole object, as a server has it, of a user's request."""
+
+    plugin: AdmissionPlugin
+    completed: Completed
+
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        if attributes.write.user is None:
+            return attributes.obj
+        whole = _completed(attributes, self.completed)
+        admitted = _admitted(self.plugin, whole, storage)
+        return attributes.obj if admitted == whole.obj else admitted
+
+
+@dataclass(frozen=True, slots=True)
+class _UncalledWebhooks:
+    """Counts the requests that would have been sent to webhooks."""
+
+    unchecked: Unchecked
+    completed: Completed
+
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        for name in self._matching(attributes, storage):
+            self.unchecked.webhooks[name] = self.unchecked.webhooks.get(name, 0) + 1
+        return attributes.obj
+
+    def _matching(self, attributes: AdmissionAttributes, storage: Storage) -> Iterator[str]:
+        if attributes.write.user is not None:
+            yield from matching_webhooks(_completed(attributes, self.completed), storage)
+
+
+def _completed(attributes: AdmissionAttributes, completed: Completed) -> AdmissionAttributes:
+    """The request with all defaults in its objects; bodies of subresources stay as they are."""
+    if attributes.subresource not in ("", "status"):
+        return attributes
+    kind, old = attributes.kind, attributes.old
+    return AdmissionAttributes(
+        attributes.operation,
+        kind,
+        completed(kind, attributes.obj),
+        None if old is None else completed(kind, old),
+        attributes.subresource,
+        attributes.write,
+        attributes.reinvocation,
+    )
+
+
+def _admitted(plugin: AdmissionPlugin, attributes: AdmissionAttributes, storage: Storage) -> Json:
+    """The object that a plugin without webhooks admits. Raises ApiError."""
+    admitted = plugin.admit(attributes, storage)
+    assert isinstance(admitted, dict)
+    return admitted

@@ -1,0 +1,169 @@
+"""Admission in what-ifs: what a dump's quotas, ranges, classes and policies do to new objects."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.question import what_if
+
+
+def namespaced(kind, name, *, api_version="v1", **fields):
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "default", "uid": f"{kind}-{name}"},
+        **fields,
+    }
+
+
+LIMITS = namespaced(
+    "LimitRange", "limits", spec={"limits": [{"type": "Container", "default": {"cpu": "500m"}}]}
+)
+HARD = {"pods": "26"}
+QUOTA = namespaced(
+    "ResourceQuota", "small", spec={"hard": HARD}, status={"hard": HARD, "used": {"pods": "0"}}
+)
+POLICY = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingAdmissionPolicy",
+    "metadata": {"name": "pull"},
+    "spec": {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                 "resources": ["pods"]}
+            ]
+        },
+        "validations": [
+            {"expression": "object.spec.containers.all(c, c.imagePullPolicy == 'IfNotPresent')",
+             "message": "pull once", "reason": "Forbidden"}
+        ],
+    },
+}  # fmt: skip
+BINDING = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingAdmissionPolicyBinding",
+    "metadata": {"name": "pull"},
+    "spec": {"policyName": "pull", "validationActions": ["Deny"]},
+}
+
+
+@pytest.fixture
+def scale_up(make, snapshot):
+    """Scale a Deployment without requests from 0 to `replicas` in a cluster with `objects`."""
+
+    def run(replicas, *objects, nodes=2, **spec):
+        web = make.workload(replicas=0, **spec)
+        web["spec"]["template"]["spec"]["containers"][0]["resources"] = {}
+        cluster = [*(make.node(f"n{number}") for number in range(nodes)), web, *objects]
+        return what_if(snapshot(*cluster), ClusterChange(scale=(f"deploy/web={replicas}",)))
+
+    return run
+
+
+def test_a_limit_range_gives_new_pods_their_requests(scale_up):
+    found = scale_up(20, LIMITS).difference
+    assert (len(found.placed), len(found.pending)) == (16, 4)  # 8 cores, 500m each
+
+
+def test_a_quota_refuses_pods_and_the_answer_names_their_owner(scale_up):
+    answer = scale_up(30, QUOTA)
+    assert len(answer.difference.placed) == 26
+    [complaint] = answer.changed.complaints
+    assert complaint.subject.startswith("ReplicaSet default/web-")
+    assert "exceeded quota: small, requested: pods=1, used: pods=26" in complaint.message
+    assert complaint.missing == 4
+
+
+def test_a_pod_that_is_applied_over_the_quota_is_part_of_the_answer(make, snapshot, write):
+    full = {**QUOTA, "status": {"hard": HARD, "used": HARD}}
+    pod = write("pod.json", make.pod())
+    # A quota's usage is counted when the cluster is loaded: 26 pods exist.
+    pods = [make.pod(f"p{number}", node_name="a", cpu="10m") for number in range(26)]
+    answer = what_if(snapshot(make.node("a"), full, *pods), ClusterChange(apply=(pod,)))
+    assert answer.difference.placed == ()
+    [complaint] = answer.changed.complaints
+    assert complaint.subject == "Pod default/web"
+    assert "exceeded quota: small" in complaint.message
+
+
+def test_a_runtime_class_adds_its_overhead(scale_up):
+    runtime_class = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "kata"},
+        "handler": "kata",
+        "overhead": {"podFixed": {"cpu": "1"}},
+    }
+    found = scale_up(10, runtime_class, runtimeClassName="kata").difference
+    assert (len(found.placed), len(found.pending)) == (8, 2)
+
+
+def test_pod_security_refuses_privileged_pods(scale_up):
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": "default",
+            "labels": {"pod-security.kubernetes.io/enforce": "baseline"},
+        },
+    }
+    answer = scale_up(1, namespace, hostNetwork=True)
+    [complaint] = answer.changed.complaints
+    assert 'violates PodSecurity "baseline:latest": host namespaces' in complaint.message
+
+
+def test_a_cel_policy_sees_pods_with_all_their_defaults(scale_up):
+    answer = scale_up(1, POLICY, BINDING)
+    [complaint] = answer.changed.complaints
+    assert "ValidatingAdmissionPolicy 'pull' with binding 'pull' denied request: pull once" in (
+        complaint.message
+    )
+
+
+def test_webhooks_are_named_instead_of_called(scale_up):
+    webhook = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "kyverno"},
+        "webhooks": [
+            {"name": "validate.kyverno.svc", "clientConfig": {"url": "https://127.0.0.1:1"},
+             "admissionReviewVersions": ["v1"], "sideEffects": "None",
+             "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                        "resources": ["pods"]}]},
+            {"name": "other.kyverno.svc", "clientConfig": {"url": "https://127.0.0.1:1"},
+             "admissionReviewVersions": ["v1"], "sideEffects": "None",
+             "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                        "resources": ["services"]}]},
+        ],
+    }  # fmt: skip
+    answer = scale_up(3, webhook)
+    assert len(answer.difference.placed) == 3
+    [note] = answer.changed.notes
+    assert "validate.kyverno.svc (3)" in note
+    assert "other.kyverno.svc" not in note
+
+
+def test_a_plugin_whose_kind_the_dump_lacks_refuses_nothing_and_is_named(scale_up):
+    answer = scale_up(2, LIMITS, runtimeClassName="kata", serviceAccountName="web")
+    assert len(answer.difference.placed) == 2
+    [note] = answer.changed.notes
+    assert note.endswith(
+        "namespaces (NamespaceLifecycle), serviceaccounts (ServiceAccount), "
+        "runtimeclasses (RuntimeClass)."
+    )
+
+
+def test_an_absent_service_account_is_refused_where_the_dump_has_accounts(scale_up):
+    account = namespaced("ServiceAccount", "default")
+    answer = scale_up(1, account, serviceAccountName="builder")
+    [complaint] = answer.changed.complaints
+    assert 'serviceaccount "builder" not found' in complaint.message
+
+
+def test_the_dump_itself_is_not_admitted_again(make, snapshot):
+    pod = make.pod(node_name="a", serviceAccountName="builder", hostNetwork=True)
+    objects = [make.node("a"), pod, namespaced("ServiceAccount", "default"), POLICY, BINDING]
+    assert what_if(snapshot(*objects), ClusterChange()).difference.is_empty
