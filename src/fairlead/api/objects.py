@@ -17,8 +17,10 @@ ResourceList = dict[str, QuantityText]
 IntOrString = int | str
 
 
-class _View(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Common settings of all views."""
+class _View(
+    msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True, gc=False
+):
+    """Common settings of all views; views hold JSON, which has no cycles to collect."""
 
 
 class OwnerReference(_View, frozen=True):

@@ -6,13 +6,16 @@ option respond quickly.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from cyclopts import App, Argument, CycloptsError, MissingArgumentError
 
@@ -111,7 +114,22 @@ def main() -> None:
     """Run the command line of this process and exit with its code."""
     _open_closed_streams()
     collect_rarely()
-    sys.exit(run(sys.argv[1:]))
+    _leave(run(sys.argv[1:]))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without freeing its objects one by one, which takes seconds for millions.
+
+    Exit handlers run, and files are flushed. A process with other threads ends as usual, because
+    Python waits for them.
+    """
+    if threading.active_count() > 1:
+        sys.exit(code)
+    atexit._run_exitfuncs()  # noqa: SLF001 - the only way to run them before os._exit
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # closed, by its reader or by `run`
+            stream.flush()
+    os._exit(code)
 
 
 def _open_closed_streams() -> None:
