@@ -7,66 +7,133 @@ versions.
 The objects are returned in the order in which a new client would list them, whatever the order of
 the input: kind by kind, pods last, each by namespace and name.
 
+An object is a JSON value, or a `DumpedObject`: a text with its view, which needs no change. The
+text of the latter is decoded when the storage first reads it, which it never does for most objects
+of a dump.
+
 upstream: client-go lists every kind in the order of its keys
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.api.codec import without_nulls
+import msgspec
+
+from fairlead.api.codec import decode, without_nulls
 from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject
 from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.defaulting.simulation import with_defaults
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import KINDS, NAMESPACE, POD, PRIORITY_CLASS, Kind, kind_of
 from fairlead.apiserver.registry.admission_control import AdmissionControl
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys
-from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.storage.storage import Key, Storage
 from fairlead.apiserver.validation.meta.field import duplicate
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.apiserver.validation.validator import validated_stored
 
 DEFAULT_NAMESPACE: Final = "default"
+_decode: Final = msgspec.json.Decoder(type=Json).decode
 _RANK: Final = {kind.resource: rank for rank, kind in enumerate(KINDS)}
 
-Loaded = tuple[Kind, Json]
+
+class DumpedObject(msgspec.Struct, frozen=True, gc=False):
+    """An object of a dump in stored form (`StoredForm`): its view, and the text it comes from."""
+
+    kind: Kind
+    view: ApiObject
+    text: msgspec.Raw | memoryview
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+        meta = self.view.metadata
+        return meta.namespace, meta.name
+
+    @property
+    def version(self) -> int | None:
+        """The resourceVersion."""
+        return int(self.view.metadata.resource_version)
+
+    @property
+    def value(self) -> Json:
+        """The object as JSON, decoded anew."""
+        obj = _decode(self.text)
+        obj["metadata"].pop("managedFields", None)
+        return with_defaults(self.kind, without_nulls(obj))
+
+
+@dataclass(slots=True)
+class _LoadedJson:
+    """An object as `as_stored` made it."""
+
+    kind: Kind
+    value: Json
+
+    @property
+    def key(self) -> Key:
+        meta = self.value["metadata"]
+        return meta.get("namespace", ""), meta["name"]
+
+    @property
+    def version(self) -> int | None:
+        """The resourceVersion, None if it is absent or not a number."""
+        text = self.value["metadata"].get("resourceVersion", "")
+        return parse_int64(text) if text.isdecimal() else None
+
+    @property
+    def view(self) -> ApiObject:
+        return decode(self.value)
+
+
+Loaded = DumpedObject | _LoadedJson
 
 
 def load(
     storage: Storage,
-    manifests: Iterable[Mapping[str, Any]],
+    manifests: Iterable[Mapping[str, Any] | DumpedObject],
     now: int,
     *,
     ids: IdSource,
     admission: AdmissionControl,
-) -> list[Json]:
-    """Fill `storage` with `manifests` and the system priority classes; return them in order.
+) -> list[ApiObject]:
+    """Fill `storage` with `manifests` and the system priority classes; return views in order.
 
     Raises ApiError that names the object: malformed, duplicate, or refused by `admission`. After an
     error the store must not be used any more.
     """
-    loaded = [as_stored(manifest, now, ids) for manifest in manifests]
-    present = {obj["metadata"]["name"] for kind, obj in loaded if kind is PRIORITY_CLASS}
+    loaded = [
+        manifest if isinstance(manifest, DumpedObject) else _loaded(manifest, now, ids)
+        for manifest in manifests
+    ]
+    present = {entry.key[1] for entry in loaded if entry.kind is PRIORITY_CLASS}
     for name, manifest in SYSTEM_CLASSES.items():
         if name not in present and storage.find(PRIORITY_CLASS, "", name) is None:
-            loaded.append(as_stored(manifest, now, ids))
+            loaded.append(_loaded(manifest, now, ids))
     loaded.sort(key=_arrival)
     _refuse_duplicates(storage, loaded)
-    loaded, newest = _versioned(loaded, storage.version)
-    others = [entry for entry in loaded if entry[0] is not POD]
-    storage.restore(others, newest)
-    for kind, obj in others:
-        admission.admit(Operation.LOAD, kind, obj)
-    pods = [(POD, admission.admit(Operation.LOAD, POD, obj)) for kind, obj in loaded if kind is POD]
-    storage.restore(pods, newest)
-    return [obj for _, obj in (*others, *pods)]
+    newest = _give_versions(loaded, storage.version)
+    others = [entry for entry in loaded if entry.kind is not POD]
+    pods = [entry for entry in loaded if entry.kind is POD]
+    storage.restore_deferred(others, newest)
+    _admit(admission, others)  # refuses or accepts; only pods are changed
+    _admit(admission, pods)
+    storage.restore_deferred(pods, newest)
+    return [entry.view for entry in (*others, *pods)]
 
 
-def as_stored(manifest: Mapping[str, Any], now: int, ids: IdSource) -> Loaded:
+def _loaded(manifest: Mapping[str, Any], now: int, ids: IdSource) -> Loaded:
+    return _LoadedJson(*as_stored(manifest, now, ids))
+
+
+def as_stored(manifest: Mapping[str, Any], now: int, ids: IdSource) -> tuple[Kind, Json]:
     """`manifest` as a server would have stored it, without its version. Raises ApiError."""
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
@@ -95,40 +162,37 @@ def located(kind: Kind, obj: Json) -> Json:
 
 
 def _arrival(entry: Loaded) -> tuple[Any, ...]:
-    kind, obj = entry
-    meta = obj["metadata"]
-    rank = _RANK.get(kind.resource, len(_RANK))
-    return kind is POD, rank, kind.resource, meta.get("namespace", ""), meta["name"]
+    kind = entry.kind
+    return kind is POD, _RANK.get(kind.resource, len(_RANK)), kind.resource, entry.key
 
 
-def _refuse_duplicates(storage: Storage, loaded: list[Loaded]) -> None:
+def _refuse_duplicates(storage: Storage, loaded: Iterable[Loaded]) -> None:
     """Refuse objects with equal names, which are neighbours because `loaded` is sorted."""
-    before: tuple[Any, ...] = ()
-    for kind, obj in loaded:
-        meta = obj["metadata"]
-        namespace, name = meta.get("namespace", ""), meta["name"]
-        key = (kind.resource, namespace, name)
-        if key == before or storage.find(kind, namespace, name):
-            raise invalid(kind, namespace, name, (duplicate("metadata.name", name),))
-        before = key
+    before: tuple[str, Key] | None = None
+    for entry in loaded:
+        kind, key = entry.kind, entry.key
+        if (kind.resource, key) == before or storage.find(kind, *key):
+            raise invalid(kind, *key, (duplicate("metadata.name", key[1]),))
+        before = kind.resource, key
 
 
-def _versioned(loaded: list[Loaded], version: int) -> tuple[list[Loaded], int]:
-    """`loaded` with a version for each object, and the newest version."""
-    kept = [_own_version(obj) for _, obj in loaded]
-    newest = max((own for own in kept if own is not None), default=0)
+def _give_versions(loaded: Iterable[Loaded], version: int) -> int:
+    """Give objects without a version one that follows all others; return the newest version."""
+    kept = [(entry, entry.version) for entry in loaded]
+    newest = max((own for _, own in kept if own is not None), default=0)
     newest = max(newest, version)
-    versioned = []
-    for (kind, obj), own in zip(loaded, kept, strict=True):
-        if own is None:
+    for entry, own in kept:
+        if own is None and isinstance(entry, _LoadedJson):
             newest += 1
-            meta = {**obj["metadata"], "resourceVersion": str(newest)}
-            versioned.append((kind, {**obj, "metadata": meta}))
-        else:
-            versioned.append((kind, obj))
-    return versioned, newest
+            meta = {**entry.value["metadata"], "resourceVersion": str(newest)}
+            entry.value = {**entry.value, "metadata": meta}
+    return newest
 
 
-def _own_version(obj: Json) -> int | None:
-    text = obj["metadata"].get("resourceVersion", "")
-    return parse_int64(text) if text.isdecimal() else None
+def _admit(admission: AdmissionControl, loaded: Iterable[Loaded]) -> None:
+    """Admit the objects; those in stored form need no admission."""
+    for entry in loaded:
+        if isinstance(entry, _LoadedJson):
+            admitted = admission.admit(Operation.LOAD, entry.kind, entry.value)
+            if entry.kind is POD:
+                entry.value = admitted

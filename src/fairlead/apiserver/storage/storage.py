@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -82,6 +82,25 @@ def _as_it_is(_: Kind, obj: Json) -> Json:
 def value_of(stored: StoredObject) -> Json:
     """The decoded value of a stored object."""
     return _decode(stored) if isinstance(stored, bytes) else stored
+
+
+class Deferred(Protocol):
+    """An object whose JSON value is made when it is needed."""
+
+    @property
+    def kind(self) -> Kind:
+        """Its kind."""
+        ...
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+        ...
+
+    @property
+    def value(self) -> Json:
+        """The object."""
+        ...
 
 
 class Storage:
@@ -211,6 +230,10 @@ class Storage:
     def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
         """Like `restore`, for objects as JSON texts."""
         self.restore(((kind, msgspec.json.decode(text)) for kind, _, text in texts), version)
+
+    def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:
+        """Like `restore`, for objects whose values may be made later."""
+        self.restore(((one.kind, one.value) for one in objects), version)
 
     def resume(self, changes: Iterable[StoredChange]) -> None:
         """Load the log of an earlier storage; the newest change comes last.

@@ -162,7 +162,7 @@ def _apply(collected: _Steps) -> None:
 
 def _merged(existing: Manifest, manifest: Manifest) -> Manifest:
     """`existing` after the merge."""
-    return replace(existing, value=merge_patch(existing.value, manifest.value))
+    return replace(existing, content=merge_patch(existing.value, manifest.value))
 
 
 def _rank(manifest: Manifest) -> int:

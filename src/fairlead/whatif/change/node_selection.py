@@ -69,7 +69,7 @@ def _fraction(source: str, text: str) -> Decimal:
 
 def _region_and_zone(node: Manifest) -> tuple[str, str]:
     """Region and zone of `node`, "" if it has none; beta labels take precedence, as upstream."""
-    labels = node.value["metadata"].get("labels")
+    labels = node.labels
     if not isinstance(labels, dict):
         return ("", "")  # invalid labels are refused later, when the node is loaded
     region = labels.get(BETA_REGION, labels.get(REGION, ""))

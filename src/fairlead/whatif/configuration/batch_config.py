@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from fairlead.api.objects import Node, Pod
 from fairlead.engine.batch.compose import compose
 from fairlead.engine.batch.configuration_file import (
     RECOMMENDED,
@@ -95,9 +96,10 @@ def batch_config(
     if options.plugins:
         raise InputError(OPTION, "needs a --batch-config that names it")
     ours = tuple(name for name in SCHEDULER_NAMES if name not in profiles)
-    values: list[Mapping[str, Any]] = [manifest.value for manifest in initial]
-    values += [c.manifest for s in steps for c in s.commands if isinstance(c, CreateObject)]
-    if not any(_scheduler_name(value) in ours for value in values):
+    created = [c.manifest for s in steps for c in s.commands if isinstance(c, CreateObject)]
+    names = {_scheduler_name_of(manifest) for manifest in initial}
+    names.update(map(_scheduler_name, created))
+    if names.isdisjoint(ours):
         return None
     return replace(shipped_configuration(RECOMMENDED), ownership=Ownership(ours))
 
@@ -116,6 +118,12 @@ def _refuse_two_schedulers(source: str, config: BatchConfig, profiles: Iterable[
         if name in profiles and name in SCHEDULER_NAMES:
             problem = f"{name} is also a profile of the scheduler configuration"
             raise InputError(source, problem, field="schedulerNames")
+
+
+def _scheduler_name_of(manifest: Manifest) -> str:
+    if isinstance(manifest.view, Pod):
+        return manifest.view.spec.scheduler_name
+    return "" if isinstance(manifest.view, Node) else _scheduler_name(manifest.value)
 
 
 def _scheduler_name(value: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -18,6 +19,7 @@ import msgspec
 
 from fairlead.api.text import yaml_documents
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.listing import Bytes, Listing, split
 
 STDIN: Final = "stdin"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -26,10 +28,20 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One value of one file; `source` is the file as the user named it."""
+    """One value of one file; `source` is the file as the user named it.
+
+    A `listing` is the same value, not yet decoded but for its head, which `value` is then; `text`
+    is the file.
+    """
 
     source: str
     value: Any
+    listing: Listing | None = None
+    text: Bytes = b""
+
+    def parsed(self) -> Iterator[Document]:
+        """The documents of `text`, decoded. Raises InputError."""
+        return _parse(self.source, bytes(self.text), json_by_name=True)
 
 
 def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
@@ -41,6 +53,40 @@ def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
         data = (stdin or sys.stdin.buffer).read()
         return list(_parse(STDIN, data, json_by_name=False))
     return [document for file in _files(path) for document in _read_file(file)]
+
+
+def read_listings(path: str, stdin: BinaryIO | None = None) -> list[Document]:
+    """The documents at `path`; JSON listings are split into their items only. Raises InputError.
+
+    `stdin` replaces the process's standard input.
+    """
+    if path == "-":
+        data = (stdin or sys.stdin.buffer).read()
+        return list(_split(STDIN, data, json_by_name=False))
+    found: list[Document] = []
+    for file in _files(path):
+        found += _split(str(file), _mapped(file), json_by_name=file.suffix == ".json")
+    return found
+
+
+def _mapped(path: Path) -> Bytes:
+    """The content of `path`, mapped into memory if the file system can. Raises InputError."""
+    try:
+        with path.open("rb") as file:
+            return mmap(file.fileno(), 0, access=ACCESS_READ)
+    except (OSError, ValueError):  # such as a pipe, or an empty file
+        return read_bytes(path)
+
+
+def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document]:
+    try:
+        listing = split(data)
+    except UnicodeDecodeError:
+        listing = None  # refused below
+    if listing is not None:
+        yield Document(source, listing.head, listing, data)
+    else:
+        yield from _parse(source, bytes(data), json_by_name=json_by_name)
 
 
 def read_one(path: str) -> Document:

@@ -1,45 +1,47 @@
-"""Sums up the resources of the nodes of a store, and the pods that a workload lacks."""
+"""Sums up allocatable and requested resources over the nodes of a cluster."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-
-from fairlead.api.codec import decode_as
-from fairlead.api.objects import Node, Pod
-from fairlead.api.pods.facts import is_terminal, is_terminating
-from fairlead.api.pods.requests import pod_requests
-from fairlead.api.quantity import milli_value, whole_value
-from fairlead.apiserver.kind import NODE, POD, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET
-from fairlead.apiserver.registry.store import Store
+from collections.abc import Iterable
+from collections.abc import Mapping
+from fairlead.api.objects import Node
+from fairlead.api.pods.facts import is_terminating
+from fairlead.api.quantity import milli_value
+from fairlead.api.quantity import whole_value
+from fairlead.apiserver.kind import REPLICA_SET
+from fairlead.apiserver.kind import REPLICATION_CONTROLLER
+from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.nodelifecycle.profile import ZONE
-from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, ResourceAllocation
+from fairlead.whatif.outcome.run_outcome import NodeEnd
+from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.run_outcome import ResourceAllocation
+from collections import Counter
+from fairlead.engine.state.cluster import Cluster
 
 PODS = "pods"
 _REPLICATED = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 _FIRST = ("cpu", "memory", "ephemeral-storage")
 
 
-def requested_in(store: Store) -> dict[str, int]:
+def requested_in(cluster: Cluster) -> dict[str, int]:
     """The requests of all pods on nodes by resource (cpu in milli, everything else in units)."""
-    views = (decode_as(Pod, obj) for obj in store.storage.unsorted(POD))
-    return _sum(
-        {**pod_requests(pod, existing=True), PODS: 1}
-        for pod in views
-        if pod.spec.node_name and not is_terminal(pod)
-    )
+    shapes = Counter(pod.shape for pod in cluster.pods.values() if pod.pod.spec.node_name)
+    total: dict[str, int] = {PODS: shapes.total()}
+    for shape, count in shapes.items():
+        for column, amount in shape.load:
+            name = cluster.table.resources.names[column]
+            total[name] = total.get(name, 0) + amount * count
+    return total
 
 
-def nodes_at_end(store: Store, pods: Iterable[PodEnd]) -> tuple[NodeEnd, ...]:
-    """The nodes in `store` sorted by name, each with its `pods`."""
+def nodes_at_end(nodes: Mapping[str, Node], pods: Iterable[PodEnd]) -> tuple[NodeEnd, ...]:
+    """The `nodes` sorted by name, each with its `pods`."""
     pods_by_node: dict[str, list[PodEnd]] = defaultdict(list)
     for pod in pods:
         if pod.is_placed:
             pods_by_node[pod.node].append(pod)
-    return tuple(
-        _node_end(decode_as(Node, obj), pods_by_node[obj["metadata"]["name"]])
-        for obj in store.list(NODE)
-    )
+    return tuple(_node_end(nodes[name], pods_by_node[name]) for name in sorted(nodes))
 
 
 def allocations(

@@ -12,8 +12,13 @@ as a rollout, the steps begin when it is over, and the outcome is counted from t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+<<<<<<< HEAD
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+=======
+from collections.abc import Callable
+from dataclasses import dataclass, field
+>>>>>>> d4b0acc6 (Load dumped objects as views of their texts)
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +34,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.command import CreateObject, Issued
 from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import Reporter
-from fairlead.engine.core.stimulus import CommandFailed, FailureReason, Stimulus
+from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectsLoaded, Stimulus
 from fairlead.engine.engine import Engine
 from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.scheduling.controller import Scheduler
@@ -68,28 +73,40 @@ CommandLog = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """The outcome of a run, and all objects at its end.
+    """The outcome of a run, and the store at its end.
 
     `metrics` are the scheduler's in the Prometheus text format, b"" if they were not requested.
     """
 
     outcome: RunOutcome
-    objects: list[Json]
+    store: Store
     metrics: bytes
 
+    @property
+    def objects(self) -> list[Json]:
+        """All objects at the end, kind by kind."""
+        return [obj for kind in self.store.storage.kinds() for obj in self.store.list(kind)]
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class _RecordedEngine:
-    """The engine; recorders observe each stimulus before the engine handles it."""
+    """The engine; recorders observe each stimulus before the engine handles it.
+
+    `requested_before` are the requests of all pods on nodes when the cluster was loaded.
+    """
 
     engine: Engine
     recorder: Recorder
     gangs: GangRecorder
+    requested_before: dict[str, int] = field(default_factory=dict)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
         self.recorder.observe(stimulus, now)
         self.gangs.observe(stimulus, now)
-        return self._recorded(self.engine.handle(stimulus, now))
+        issued = self.engine.handle(stimulus, now)
+        if isinstance(stimulus, ObjectsLoaded):
+            self.requested_before = requested_in(self.engine.cluster)
+        return self._recorded(issued)
 
     def next_deadline(self) -> Instant | None:
         return self.engine.next_deadline()
@@ -153,8 +170,9 @@ class _Run:
         self._batch = None if experiment.batch is None else engine.find(Batch)
         if self._metrics is not None:
             self._metrics.waiting = self._scheduler.queue
+        self._engine = _RecordedEngine(engine, self._recorder, self._jobs.gangs)
         self._world = SimulatedWorld(
-            _RecordedEngine(engine, self._recorder, self._jobs.gangs),
+            self._engine,
             start=self._start,
             seed=experiment.seed,
             events_max=0,
@@ -173,8 +191,11 @@ class _Run:
         is_scripted = any(step.after for step in self._experiment.steps)
         progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
         self._load()
+<<<<<<< HEAD
         requested_before = requested_in(self._world.store)
         begin = self._start + (self._experiment.steps_begin or 0)
+=======
+>>>>>>> d4b0acc6 (Load dumped objects as views of their texts)
 
         def on_progress(now: Instant) -> None:
             progress.reach(self._done, to_seconds(now - self._start))
@@ -184,12 +205,12 @@ class _Run:
             self._world.at(begin + step.after, partial(self._act, step))
         self._settle(begin, on_progress)
         exposition = b"" if self._metrics is None else self._metrics.exposition()
-        return FinishedRun(self._outcome(requested_before), self._objects(), exposition)
+        return FinishedRun(self._outcome(), self._world.store, exposition)
 
     def _load(self) -> None:
         manifests = self._experiment.initial
         try:
-            self._world.load(manifest.value for manifest in manifests)
+            self._world.load(manifest.content for manifest in manifests)
         except ApiError as refused:
             raise as_input_error(self._experiment.source, manifests, refused) from None
 
@@ -255,14 +276,18 @@ class _Run:
         status = served.framework.run_pre_enqueue(queued.info)
         return "" if status is None else status.message
 
-    def _outcome(self, requested_before: dict[str, int]) -> RunOutcome:
+    def _outcome(self) -> RunOutcome:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()
         recorder.explain_waiting(self._why_waiting)
         open_ended = self._experiment.duration is None and settled
+<<<<<<< HEAD
         rest = rest_of(recorder.workloads.transitions, self._start, QUIET, settled=settled)
         since = self._start + self._counted_from(rest)
         until = max(world.last_change if open_ended else world.now, since)
         nodes = nodes_at_end(world.store, recorder.all_pods())
+=======
+        nodes = nodes_at_end(recorder.outage.nodes, recorder.all_pods())
+>>>>>>> d4b0acc6 (Load dumped objects as views of their texts)
         names = {node.name for node in nodes}
         # A pod whose node was deleted does not run, even before pod GC deletes it.
         pods = {
@@ -287,7 +312,7 @@ class _Run:
             ),
             recurrences=tuple(one for one in recorder.recurrences if one.at >= since),
             nodes=nodes,
-            allocations=allocations(nodes, requested_before),
+            allocations=allocations(nodes, self._engine.requested_before),
             priority_names=dict(recorder.priority_names),
             samples=tuple(_samples_from(recorder.samples, since)),
             choices_among_equals=recorder.choices,
@@ -301,6 +326,7 @@ class _Run:
             touched=frozenset(recorder.touched),
             rest=rest,
         )
+<<<<<<< HEAD
 
     def _counted_from(self, rest: Rest) -> DurationNs:
         """The delay after the start from which the outcome is counted."""
@@ -339,3 +365,5 @@ def _samples_from(samples: Iterable[PodCountSample], since: Instant) -> Iterator
             later.append(one)
     yield from earlier.values()
     yield from later
+=======
+>>>>>>> d4b0acc6 (Load dumped objects as views of their texts)

@@ -14,7 +14,7 @@ from fairlead.api.objects import ObjectMeta, Pod
 from fairlead.engine.kubelet.annotation import annotation_problems
 from fairlead.engine.kubelet.usage import usage_problem
 
-_OURS: Final = "fairlead.dev/"
+OURS: Final = "fairlead.dev/"
 FIELD: Final = f"metadata.annotations[{KUBELET}]"
 
 
@@ -46,7 +46,7 @@ def _pod_problems(value: Any) -> Iterator[str]:
     ours = {
         key: text
         for key, text in annotations.items()
-        if key.startswith(_OURS) and isinstance(text, str)
+        if key.startswith(OURS) and isinstance(text, str)
     }
     if ours:
         pod = Pod(metadata=ObjectMeta(name="", annotations=ours))

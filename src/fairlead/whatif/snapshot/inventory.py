@@ -104,7 +104,7 @@ class Inventory:
         chosen = [
             manifest.ref.name
             for manifest in nodes.values()
-            if selector_matches(selector, _labels(manifest))
+            if selector_matches(selector, manifest.labels)
         ]
         if not chosen:
             hint = _COMMA_HINT if "," in text else ""
@@ -158,8 +158,3 @@ class Inventory:
         if len(objects) > _NAMED_MAX:
             return f"; {hint}there are {len(objects):,} {kind.plural}"
         return f"; {hint}known: {', '.join(known)}"
-
-
-def _labels(manifest: Manifest) -> dict[str, str]:
-    metadata = manifest.value.get("metadata", {})
-    return dict(metadata.get("labels", {}))

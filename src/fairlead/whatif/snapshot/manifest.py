@@ -2,6 +2,7 @@
 
 Lists are expanded, nulls and managedFields removed, old apiVersions replaced and missing namespaces
 filled in. Unusable objects are refused here with file and name; kinds unknown to Fairlead are kept.
+Most objects of a dump need none of that: they remain texts with typed views (`DumpDecoder`).
 """
 
 from __future__ import annotations
@@ -10,17 +11,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from fairlead.api.codec import VIEWS, display_name
 from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject
 from fairlead.apiserver.kind import NODE, Kind, kind_of
+from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError, one_line
+from fairlead.whatif.input.listing import Listing
+from fairlead.whatif.snapshot.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.fairlead_annotation import (
     FIELD,
     node_annotation_problem,
     pod_annotation_problem,
 )
+from fairlead.whatif.snapshot.newest_timestamp import timestamps
 
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -41,12 +49,42 @@ _RENAMED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """An object and its file; `value` is JSON without nulls."""
+    """An object and its file; `content` is JSON without nulls, or a text with its view.
+
+    `newest` is the newest timestamp of an object with a text, "" for others.
+    """
 
     source: str
     kind: Kind
     ref: ObjectRef
-    value: Json
+    content: Json | DumpedObject
+    newest: str = ""
+
+    @property
+    def value(self) -> Json:
+        """The object as JSON without nulls; decoded anew from a text."""
+        content = self.content
+        return content if isinstance(content, dict) else content.value
+
+    @property
+    def view(self) -> ApiObject | None:
+        """The typed view of an object in stored form; None for others."""
+        content = self.content
+        return None if isinstance(content, dict) else content.view
+
+    @property
+    def labels(self) -> Any:
+        """The labels, as they are in the file if the object is not in stored form."""
+        if self.view is not None:
+            return self.view.metadata.labels
+        return self.value["metadata"].get("labels", {})
+
+    @property
+    def timestamps(self) -> Iterable[str]:
+        """The timestamps of what happened to the object; of a text only the newest."""
+        if self.newest:
+            return (self.newest,)
+        return dict.fromkeys(timestamps(self.kind, self.value))
 
     @property
     def title(self) -> str:
@@ -68,13 +106,11 @@ def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE)
 
     Raises InputError, also for an object that appears twice.
     """
-    found = [
-        _manifest(source, value, namespace)
-        for document in documents
-        for source, value in _opened(document.source, document.value)
-    ]
+    found = [one for document in documents for one in _manifests(document, namespace)]
     refuse_duplicates(found)
     for manifest in found:
+        if manifest.view is not None:
+            continue  # has no annotations of ours
         if manifest.kind is NODE and (problem := node_annotation_problem(manifest.value)):
             raise manifest.refuse(problem, field=FIELD)
         if problem := pod_annotation_problem(manifest.value):
@@ -90,6 +126,35 @@ def refuse_duplicates(found: Iterable[Manifest]) -> None:
         if first is not manifest:
             where = f" (first in {first.source})" if first.source != manifest.source else ""
             raise manifest.refuse(f"appears twice{where}", field="metadata.name")
+
+
+def _manifests(document: Document, namespace: str) -> list[Manifest]:
+    source = document.source
+    if document.listing is None:
+        values = _opened(source, document.value)
+        return [_manifest(source, value, namespace) for source, value in values]
+    try:
+        return _listed(source, document.listing, namespace)
+    except msgspec.DecodeError:  # an item is not JSON, so the listing is none
+        return [one for whole in document.parsed() for one in _manifests(whole, namespace)]
+
+
+def _listed(source: str, listing: Listing, namespace: str) -> list[Manifest]:
+    """The objects in `listing`. Raises msgspec.DecodeError for an item that is not JSON."""
+    defaults, decoder = _item_defaults(listing.head), DumpDecoder()
+    found: list[Manifest] = []
+    for text in listing.items:
+        decoded = decoder.decode(text)
+        if decoded is not None:
+            dumped, newest = decoded
+            meta = dumped.view.metadata
+            ref = ObjectRef(dumped.kind.kind, meta.namespace, meta.name, meta.uid)
+            found.append(Manifest(source, dumped.kind, ref, dumped, newest))
+            continue
+        item = msgspec.json.decode(text)
+        value = {**defaults, **item} if isinstance(item, dict) else item
+        found += [_manifest(where, one, namespace) for where, one in _opened(source, value)]
+    return found
 
 
 def _opened(source: str, value: Any) -> Iterator[tuple[str, Any]]:

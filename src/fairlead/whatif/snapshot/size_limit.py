@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from fairlead.api.objects import Node, Pod
 from fairlead.whatif.snapshot.manifest import Manifest
 
 PODS_PER_WORKLOAD_MAX: Final = 1_000_000
@@ -18,6 +19,8 @@ def refuse_excess(found: Iterable[Manifest]) -> None:
     found = tuple(found)
     _refuse_deep_queues({one.ref.name: one for one in found if one.ref.kind == "Queue"})
     for manifest in found:
+        if isinstance(manifest.view, Pod | Node):
+            continue
         spec = manifest.value.get("spec")
         if not isinstance(spec, dict):
             continue

@@ -7,51 +7,29 @@ annotation of their List, because a simulation can end long after the last chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import msgspec
 
-from fairlead.api.codec import decode
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
-from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
+from fairlead.api.timestamp import format_micro_time, parse_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.input.document import STDIN, Document, read
+from fairlead.whatif.input.document import STDIN, Document, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.newest_timestamp import plausible_instant
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 
 DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
 
 TAKEN_AT: Final = "fairlead.dev/taken-at"
-
-# Plausible times of a dump: earlier ones are Go's zero time and the like, and later ones leave no
-# room for simulated time before instants overflow.
-_EARLIEST: Final[Instant] = 0
-_LATEST: Final[Instant] = parse_timestamp("2250-01-01T00:00:00Z")
-_TIME_KEYS: Final = frozenset(
-    {
-        "acquireTime",
-        "completionTime",
-        "finishedAt",
-        "lastHeartbeatTime",
-        "lastProbeTime",
-        "lastScheduleTime",
-        "lastSuccessfulTime",
-        "lastTransitionTime",
-        "lastUpdateTime",
-        "renewTime",
-        "startTime",
-        "startedAt",
-    }
-)
-_LEASE: Final = "leases.coordination.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +44,7 @@ class Snapshot:
 def read_snapshot(path: str, stdin: BinaryIO | None = None) -> Snapshot:
     """The snapshot at `path` (a file, a directory, `-` for standard input). Raises InputError."""
     source = STDIN if path == "-" else path
-    documents = read(path, stdin)
+    documents = read_listings(path, stdin)
     found = manifests(documents)
     if not any(manifest.kind is NODE for manifest in found):
         raise InputError(source, "contains no Node; a cluster needs at least one")
@@ -82,15 +60,14 @@ def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
 
 
 def load_objects(snapshot: Snapshot, store: Store) -> list[ApiObject]:
-    """Load the snapshot into `store`; return its objects as the API server stores them.
+    """Load the snapshot into `store`; return views of its objects as the API server stores them.
 
     Raises InputError for objects that the store refuses.
     """
     try:
-        objects = store.load((each.value for each in snapshot.manifests), snapshot.taken_at)
+        return store.load((each.content for each in snapshot.manifests), snapshot.taken_at)
     except ApiError as refused:
         raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
-    return [decode(obj) for obj in objects]
 
 
 def start_of_time(documents: Iterable[Document], found: Iterable[Manifest]) -> Instant:
@@ -104,7 +81,7 @@ def _taken_at(document: Document) -> Instant | None:
     match document.value:
         case {"kind": "List", "metadata": {"annotations": {"fairlead.dev/taken-at": str(text)}}}:
             try:
-                return _instant(text)
+                return plausible_instant(text)
             except ValueError as cause:
                 field = f"metadata.annotations[{TAKEN_AT}]"
                 raise InputError(document.source, str(cause), field=field) from None
@@ -118,47 +95,11 @@ def newest_instant(found: Iterable[Manifest]) -> Instant | None:
     """
     newest: Instant | None = None
     for manifest in found:
-        for text in dict.fromkeys(_timestamps(manifest)):
+        for text in manifest.timestamps:
             try:
-                instant = _instant(text)
+                instant = plausible_instant(text)
             except ValueError as cause:
                 raise manifest.refuse(str(cause)) from None
             if instant is not None and (newest is None or instant > newest):
                 newest = instant
     return newest
-
-
-def _instant(text: str) -> Instant | None:
-    """The instant of `text`; None for implausibly early times. Raises ValueError."""
-    instant = parse_timestamp(text)
-    if instant > _LATEST:
-        raise ValueError(f"{text!r} is later than {format_timestamp(_LATEST)}")
-    return instant if instant >= _EARLIEST else None
-
-
-def _timestamps(manifest: Manifest) -> Iterator[str]:
-    """Every timestamp in `manifest` of something that happened.
-
-    deletionTimestamp is excluded: it is in the future by the grace period.
-    """
-    value = manifest.value
-    created = value["metadata"].get("creationTimestamp")
-    if isinstance(created, str):
-        yield created
-    yield from _times_below(value.get("status"))
-    if manifest.kind.resource == _LEASE:
-        yield from _times_below(value.get("spec"))
-
-
-def _times_below(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(item, str):
-                if key in _TIME_KEYS:
-                    yield item
-            elif isinstance(item, dict | list):
-                yield from _times_below(item)
-    elif isinstance(value, list):
-        for item in value:
-            if isinstance(item, dict):
-                yield from _times_below(item)

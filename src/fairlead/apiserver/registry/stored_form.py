@@ -1,0 +1,245 @@
+"""StoredForm: whether a typed view shows that loading would leave its object as it is.
+
+Loading a dump (`snapshot_load`) completes and validates JSON values: defaults, label keys, priority,
+tolerations. Almost every object of a dump comes from an API server that has done all that. The view
+decoded straight from the text of such an object is the view that loading would produce, so its JSON
+value need not be built until it is read.
+
+The answer is True only if `snapshot_load.as_stored` and the admission plugins that act on loading
+would neither refuse the object nor change its view. In doubt it is False, and the object is loaded
+as JSON. A property test compares both ways.
+
+The pods of a workload have equal specs except for a few fields of their own. So the answer for the
+shared fields is kept by their encoded content, and equal parts of views become one object, which
+saves memory and lets later stages recognize them by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from fairlead.api.objects import (
+    Affinity,
+    ApiObject,
+    Container,
+    DaemonSet,
+    Deployment,
+    Node,
+    ObjectMeta,
+    Pod,
+    PodAffinity,
+    PodSpec,
+    ReplicaSet,
+    StatefulSet,
+    Toleration,
+    Volume,
+)
+from fairlead.api.text.integer import parse_int64
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.admission.plugins.default_toleration_seconds import NO_EXECUTE, TOLERATED
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.validation.core.pod.affinity import check_affinity
+from fairlead.apiserver.validation.core.pod.spec import check_scheduled_pod
+from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
+from fairlead.apiserver.validation.meta.object_meta import check_labels, name_rule
+from fairlead.apiserver.validation.validator import stored_problems
+
+Part = TypeVar("Part")
+
+_ENCODE: Final = msgspec.msgpack.Encoder().encode
+# The fields of a spec that most pods of a workload share, and that validation or defaults read.
+_SHARED: Final = (
+    "containers",
+    "init_containers",
+    "node_selector",
+    "overhead",
+    "tolerations",
+    "topology_spread_constraints",
+)
+
+
+class StoredForm:
+    """Answers for the objects of one dump."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        # By encoded content; None for parts that loading would change or refuse.
+        self._specs: dict[bytes, tuple[Any, ...] | None] = {}
+        self._affinities: dict[bytes, Affinity | None] = {}
+        self._labels: dict[bytes, dict[str, str] | None] = {}
+
+    def has(self, kind: Kind, view: ApiObject) -> bool:
+        """Whether `view`, decoded from an object of `kind`, is in stored form.
+
+        Equal parts of views are replaced by one object, so nobody else may hold `view` yet.
+        """
+        match view:
+            case Pod():
+                return self._has_metadata(kind, view.metadata) and self._has_pod(view)
+            case Node():
+                status = view.status
+                is_complete = bool(status.allocatable) or not status.capacity
+            case StatefulSet():
+                is_complete = view.spec.pod_management_policy != ""
+            case Deployment() | ReplicaSet() | DaemonSet():
+                is_complete = True
+            case _:
+                return False
+        return (
+            is_complete
+            and self._has_metadata(kind, view.metadata)
+            and not any(stored_problems(kind, {}, view))
+        )
+
+    def _has_metadata(self, kind: Kind, meta: ObjectMeta) -> bool:
+        """Whether the metadata is valid, and has what the server sets."""
+        if not (meta.name and meta.uid and meta.creation_timestamp):
+            return False
+        if kind.namespaced != bool(meta.namespace) or not _is_version(meta.resource_version):
+            return False
+        if name_rule(kind)(meta.name) or (meta.namespace and dns_label_problems(meta.namespace)):
+            return False
+        if not all(owner.uid for owner in meta.owner_references):
+            return False
+        labels = _interned(self._labels, meta.labels, _valid_labels)
+        if labels is None:
+            return False
+        force_setattr(meta, "labels", labels)
+        return _is_time(meta.creation_timestamp) and _is_time(meta.deletion_timestamp)
+
+    def _has_pod(self, pod: Pod) -> bool:
+        spec, status = pod.spec, pod.status
+        if not status.phase or not _is_time(status.start_time):
+            return False
+        if spec.node_name and dns_subdomain_problems(spec.node_name):
+            return False
+        if any(map(_holds_json, spec.volumes)):
+            return False
+        if spec.affinity is not None:
+            affinity = _interned(self._affinities, spec.affinity, _valid_affinity)
+            if affinity is None:
+                return False
+            force_setattr(spec, "affinity", affinity)
+        return self._has_shared(pod)
+
+    def _has_shared(self, pod: Pod) -> bool:
+        """Whether the fields that other pods may share are complete and valid."""
+        spec = pod.spec
+        key = _ENCODE(
+            (
+                spec.containers,
+                spec.init_containers,
+                spec.node_selector,
+                spec.overhead,
+                spec.tolerations,
+                spec.topology_spread_constraints,
+                spec.resources,
+                spec.scheduling_gates,
+                spec.host_network,
+                spec.restart_policy,
+                spec.scheduler_name,
+                spec.priority,
+                spec.priority_class_name,
+                spec.preemption_policy,
+                spec.termination_grace_period_seconds,
+                spec.active_deadline_seconds,
+            )
+        )
+        known = self._specs.get(key)
+        if known is None:
+            if key in self._specs or not _is_complete(spec) or any(check_scheduled_pod(pod)):
+                self._specs[key] = None
+                return False
+            known = self._specs[key] = tuple(getattr(spec, field) for field in _SHARED)
+            return True
+        for field, part in zip(_SHARED, known, strict=True):
+            force_setattr(spec, field, part)
+        return True
+
+
+def _interned(
+    known: dict[bytes, Part | None], part: Part, is_valid: Callable[[Part], bool]
+) -> Part | None:
+    """The first part with the content of `part`; None if it is not valid."""
+    key = _ENCODE(part)
+    if key not in known:
+        known[key] = part if is_valid(part) else None
+    return known[key]
+
+
+def _valid_labels(labels: dict[str, str]) -> bool:
+    return not any(check_labels("", labels))
+
+
+def _valid_affinity(affinity: Affinity) -> bool:
+    """Whether an affinity is valid, and has no label keys to be merged into its selectors."""
+    pods = (affinity.pod_affinity, affinity.pod_anti_affinity)
+    return not any(check_affinity("", affinity)) and not any(map(_has_label_keys, pods))
+
+
+def _has_label_keys(affinity: PodAffinity | None) -> bool:
+    if affinity is None:
+        return False
+    required = affinity.required_during_scheduling_ignored_during_execution
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    terms = (*required, *(weighted.pod_affinity_term for weighted in preferred))
+    return any(term.match_label_keys or term.mismatch_label_keys for term in terms)
+
+
+def _holds_json(volume: Volume) -> bool:
+    """Whether the view of a volume contains JSON, in which there may be nulls."""
+    return (
+        volume.ephemeral is not None
+        or volume.azure_file is not None
+        or volume.vsphere_volume is not None
+    )
+
+
+def _is_complete(spec: PodSpec) -> bool:
+    """Whether defaults, label keys and admission would add nothing to `spec`."""
+    grace_s = spec.termination_grace_period_seconds
+    return (
+        grace_s is not None
+        and grace_s >= 0
+        and "" not in (spec.restart_policy, spec.scheduler_name)
+        and spec.resources is None
+        and not (spec.priority_class_name and spec.priority is None)
+        and all(_tolerates(spec.tolerations, key) for key in TOLERATED)
+        and not any(one.match_label_keys for one in spec.topology_spread_constraints)
+        and all(
+            _is_complete_container(one, is_on_host=spec.host_network)
+            for one in (*spec.containers, *spec.init_containers)
+        )
+    )
+
+
+def _tolerates(tolerations: Iterable[Toleration], key: str) -> bool:
+    return any(one.key in (key, "") and one.effect in (NO_EXECUTE, "") for one in tolerations)
+
+
+def _is_complete_container(container: Container, *, is_on_host: bool) -> bool:
+    resources = container.resources
+    return (
+        not resources.claims  # JSON, which may contain nulls
+        and resources.limits.keys() <= resources.requests.keys()
+        and "" not in resources.requests.values()
+        and all(port.protocol for port in container.ports)
+        and not (is_on_host and any(not port.host_port for port in container.ports))
+    )
+
+
+def _is_version(text: str) -> bool:
+    """Whether an object with this resourceVersion keeps it."""
+    return text.isdecimal() and parse_int64(text) is not None
+
+
+def _is_time(text: str) -> bool:
+    """Whether `text` is a timestamp, or absent."""
+    try:
+        return not text or parse_timestamp(text) is not None
+    except ValueError:
+        return False

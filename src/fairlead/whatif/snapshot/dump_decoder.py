@@ -1,0 +1,150 @@
+"""DumpDecoder: decodes the texts of dumped objects straight into typed views.
+
+That takes a tenth of the time of building JSON values, checking them and converting them. It is
+possible for the common kinds if the object is in stored form (`StoredForm`); other objects are
+decoded as JSON.
+
+The timestamps of the status are in no view, so the status is decoded a second time for them.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.objects import (
+    ApiObject,
+    DaemonSet,
+    Deployment,
+    Node,
+    NodeSpec,
+    NodeStatus,
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    PodStatus,
+    ReplicaSet,
+    StatefulSet,
+    WorkloadSpec,
+)
+from fairlead.apiserver.kind import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    NODE,
+    POD,
+    REPLICA_SET,
+    STATEFUL_SET,
+)
+from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.apiserver.registry.stored_form import StoredForm
+from fairlead.whatif.snapshot.fairlead_annotation import OURS
+from fairlead.whatif.snapshot.newest_timestamp import NewestTimestamp
+
+Text = msgspec.Raw | memoryview
+
+
+class _Item(msgspec.Struct, tag_field="kind", rename="camel", gc=False):
+    """An item of a listing; its status is decoded later."""
+
+    metadata: ObjectMeta
+    status: msgspec.Raw
+
+
+class _Pod(_Item, tag="Pod", rename="camel", gc=False):
+    api_version: Literal["v1"]
+    spec: PodSpec
+
+
+class _Node(_Item, tag="Node", rename="camel", gc=False):
+    api_version: Literal["v1"]
+    spec: NodeSpec
+
+
+class _Workload(_Item, rename="camel", gc=False):
+    api_version: Literal["apps/v1"]
+    spec: WorkloadSpec
+
+
+class _Deployment(_Workload, tag="Deployment", gc=False):
+    pass
+
+
+class _ReplicaSet(_Workload, tag="ReplicaSet", gc=False):
+    pass
+
+
+class _StatefulSet(_Workload, tag="StatefulSet", gc=False):
+    pass
+
+
+class _DaemonSet(_Workload, tag="DaemonSet", gc=False):
+    pass
+
+
+_WORKLOADS: Final = {
+    _Deployment: (DEPLOYMENT, Deployment),
+    _ReplicaSet: (REPLICA_SET, ReplicaSet),
+    _StatefulSet: (STATEFUL_SET, StatefulSet),
+    _DaemonSet: (DAEMON_SET, DaemonSet),
+}
+
+_decode_item: Final = msgspec.json.Decoder(
+    _Pod | _Node | _Deployment | _ReplicaSet | _StatefulSet | _DaemonSet
+).decode
+_decode_pod_status: Final = msgspec.json.Decoder(PodStatus).decode
+_decode_node_status: Final = msgspec.json.Decoder(NodeStatus).decode
+_decode_json: Final = msgspec.json.Decoder(Json).decode
+
+
+class DumpDecoder:
+    """Decodes the objects of one dump."""
+
+    def __init__(self) -> None:
+        """Start without objects."""
+        self._form = StoredForm()
+        self._newest = NewestTimestamp()
+
+    def decode(self, text: Text) -> tuple[DumpedObject, str] | None:
+        """The object `text` and its newest timestamp; None if it has to be decoded as JSON.
+
+        Raises msgspec.DecodeError for a text that is not JSON.
+        """
+        try:
+            item = _decode_item(text)
+            found = self._dumped(item, text)
+            if found is None or _has_own_annotations(found.view):
+                return None
+            if not self._form.has(found.kind, found.view):
+                return None
+            newest = self._newest.of(item.metadata.creation_timestamp, item.status)
+        except msgspec.ValidationError:
+            return None
+        return (found, newest) if newest else None
+
+    def _dumped(
+        self, item: _Pod | _Node | _Deployment | _ReplicaSet | _StatefulSet | _DaemonSet, text: Text
+    ) -> DumpedObject | None:
+        if isinstance(item, _Pod):
+            status = _decode_pod_status(item.status)
+            pod = Pod(metadata=item.metadata, spec=item.spec, status=status)
+            return DumpedObject(POD, pod, text)
+        if isinstance(item, _Node):
+            on_node = _decode_node_status(item.status)
+            node = Node(metadata=item.metadata, spec=item.spec, status=on_node)
+            return DumpedObject(NODE, node, text)
+        if b"null" in bytes(text):
+            return None  # in the template, which is JSON in the view
+        kind, view = _WORKLOADS[type(item)]
+        workload = view(metadata=item.metadata, spec=item.spec, status=_decode_json(item.status))
+        return DumpedObject(kind, workload, text)
+
+
+def _has_own_annotations(view: ApiObject) -> bool:
+    """Whether an object has annotations that control its kubelet, which are checked as JSON."""
+    if any(key.startswith(OURS) for key in view.metadata.annotations):
+        return True
+    if isinstance(view, Pod | Node):
+        return False
+    return OURS in str(view.spec.template.get("metadata"))

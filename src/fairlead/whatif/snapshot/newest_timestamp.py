@@ -1,0 +1,157 @@
+"""The newest timestamp of an object: when something last happened to it, as far as it tells.
+
+deletionTimestamp is left out: it is in the future by the grace period. An object is searched as
+JSON, or typed (`NewestTimestamp`), which finds the same in the kinds that have typed statuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.apiserver.kind import Kind
+from fairlead.engine.core.instant import Instant
+
+# Plausible times of a dump: earlier ones are Go's zero time and the like, and later ones leave no
+# room for simulated time before instants overflow.
+EARLIEST: Final[Instant] = 0
+LATEST: Final[Instant] = parse_timestamp("2250-01-01T00:00:00Z")
+_TIME_KEYS: Final = frozenset(
+    {
+        "acquireTime",
+        "completionTime",
+        "finishedAt",
+        "lastHeartbeatTime",
+        "lastProbeTime",
+        "lastScheduleTime",
+        "lastSuccessfulTime",
+        "lastTransitionTime",
+        "lastUpdateTime",
+        "renewTime",
+        "startTime",
+        "startedAt",
+    }
+)
+_LEASE: Final = "leases.coordination.k8s.io"
+_LENGTH: Final = len("2026-01-01T00:00:00Z")
+
+
+def plausible_instant(text: str) -> Instant | None:
+    """The instant of `text`; None for implausibly early times. Raises ValueError."""
+    instant = parse_timestamp(text)
+    if instant > LATEST:
+        raise ValueError(f"{text!r} is later than {format_timestamp(LATEST)}")
+    return instant if instant >= EARLIEST else None
+
+
+def timestamps(kind: Kind, value: Any) -> Iterator[str]:
+    """Every timestamp in `value`, an object as JSON, of something that happened."""
+    created = value["metadata"].get("creationTimestamp")
+    if isinstance(created, str):
+        yield created
+    yield from _times_below(value.get("status"))
+    if kind.resource == _LEASE:
+        yield from _times_below(value.get("spec"))
+
+
+def _times_below(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, str):
+                if key in _TIME_KEYS:
+                    yield item
+            elif isinstance(item, dict | list):
+                yield from _times_below(item)
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict):
+                yield from _times_below(item)
+
+
+class _Condition(msgspec.Struct, rename="camel", gc=False):
+    last_heartbeat_time: str | None = None
+    last_probe_time: str | None = None
+    last_transition_time: str | None = None
+    last_update_time: str | None = None
+
+
+class _Interval(msgspec.Struct, rename="camel", gc=False):
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class _ContainerState(msgspec.Struct, gc=False):
+    running: _Interval | None = None
+    terminated: _Interval | None = None
+
+
+class _ContainerStatus(msgspec.Struct, rename="camel", gc=False):
+    state: _ContainerState | None = None
+    last_state: _ContainerState | None = None
+
+
+class _Status(msgspec.Struct, rename="camel", gc=False):
+    """The timestamps in the status of a pod, a node or a workload."""
+
+    start_time: str | None = None
+    conditions: list[_Condition] | None = None
+    container_statuses: list[_ContainerStatus] | None = None
+    init_container_statuses: list[_ContainerStatus] | None = None
+    ephemeral_container_statuses: list[_ContainerStatus] | None = None
+
+
+_decode_status: Final = msgspec.json.Decoder(_Status).decode
+
+
+class NewestTimestamp:
+    """Finds the newest timestamp of a pod, node or workload without building its JSON value."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._plausible: set[str] = set()
+
+    def of(self, created: str, status: msgspec.Raw) -> str:
+        """The newest of `created` and the timestamps in `status`.
+
+        Texts of the usual form (`2026-01-01T00:00:00Z`) are ordered like their instants. If one has
+        another form, or is not plausible, the result is "", and the object must be searched as
+        JSON. Raises msgspec.ValidationError for a status of another form.
+        """
+        times = list(filter(None, self._times(_decode_status(status))))
+        times.append(created)
+        if not self._plausible.issuperset(times):
+            if not all(map(_is_usual, times)):
+                return ""
+            self._plausible.update(times)
+        return max(times)
+
+    def _times(self, status: _Status) -> Iterator[str | None]:
+        yield status.start_time
+        for condition in status.conditions or ():
+            yield condition.last_heartbeat_time
+            yield condition.last_probe_time
+            yield condition.last_transition_time
+            yield condition.last_update_time
+        for containers in (
+            status.container_statuses,
+            status.init_container_statuses,
+            status.ephemeral_container_statuses,
+        ):
+            for container in containers or ():
+                for state in (container.state, container.last_state):
+                    for interval in (state.running, state.terminated) if state else ():
+                        if interval is not None:
+                            yield interval.started_at
+                            yield interval.finished_at
+
+
+def _is_usual(text: str) -> bool:
+    """Whether `text` is a plausible timestamp in UTC and whole seconds."""
+    try:
+        is_plausible = plausible_instant(text) is not None
+    except ValueError:
+        return False
+    return is_plausible and len(text) == _LENGTH and text.endswith("Z")
