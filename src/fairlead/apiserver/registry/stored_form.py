@@ -1,9 +1,9 @@
 """StoredForm: whether a typed view shows that loading would leave its object as it is.
 
-Loading a dump (`snapshot_load`) completes and validates JSON values: defaults, label keys, priority,
-tolerations. Almost every object of a dump comes from an API server that has done all that. The view
-decoded straight from the text of such an object is the view that loading would produce, so its JSON
-value need not be built until it is read.
+Loading a dump (`snapshot_load`) completes and validates JSON values: defaults, label keys,
+priority, tolerations. Almost every object of a dump comes from an API server that has done all
+that. The view decoded straight from the text of such an object is the view that loading would
+produce, so its JSON value need not be built until it is read.
 
 The answer is True only if `snapshot_load.as_stored` and the admission plugins that act on loading
 would neither refuse the object nor change its view. In doubt it is False, and the object is loaded
@@ -34,6 +34,7 @@ from fairlead.api.objects import (
     PodAffinity,
     PodSpec,
     ReplicaSet,
+    ResourceList,
     StatefulSet,
     Toleration,
     Volume,
@@ -75,18 +76,22 @@ class StoredForm:
     def has(self, kind: Kind, view: ApiObject) -> bool:
         """Whether `view`, decoded from an object of `kind`, is in stored form.
 
-        Equal parts of views are replaced by one object, so nobody else may hold `view` yet.
+        Equal parts of views are replaced by one object, so nobody else may hold `view` yet. Raises
+        OverflowError for integers that do not fit into 64 bits.
         """
         match view:
             case Pod():
                 return self._has_metadata(kind, view.metadata) and self._has_pod(view)
             case Node():
                 status = view.status
-                is_complete = bool(status.allocatable) or not status.capacity
-            case StatefulSet():
+                is_complete = (
+                    (bool(status.allocatable) or not status.capacity)
+                    and _are_texts(status.allocatable)
+                    and _are_texts(status.capacity)
+                )
+            case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
+                _ENCODE(view)  # refuses integers that are too long to be stored
                 is_complete = view.spec.pod_management_policy != ""
-            case Deployment() | ReplicaSet() | DaemonSet():
-                is_complete = True
             case _:
                 return False
         return (
@@ -227,9 +232,16 @@ def _is_complete_container(container: Container, *, is_on_host: bool) -> bool:
         not resources.claims  # JSON, which may contain nulls
         and resources.limits.keys() <= resources.requests.keys()
         and "" not in resources.requests.values()
+        and _are_texts(resources.requests)
+        and _are_texts(resources.limits)
         and all(port.protocol for port in container.ports)
         and not (is_on_host and any(not port.host_port for port in container.ports))
     )
+
+
+def _are_texts(amounts: ResourceList) -> bool:
+    """Whether all amounts are texts; a number may be too long to be stored."""
+    return all(isinstance(amount, str) for amount in amounts.values())
 
 
 def _is_version(text: str) -> bool:

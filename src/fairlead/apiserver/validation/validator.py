@@ -9,39 +9,29 @@ upstream: apiserver/pkg/registry/rest/{create,update}.go
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
-from typing import Protocol
-from fairlead.api.codec import DecodeError
-from fairlead.api.codec import decode
-from fairlead.api.codec import decode_stored
+from typing import Any, Protocol
+
+from fairlead.api.codec import DecodeError, decode, decode_stored
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
 from fairlead.api.quantity import QuantityError
 from fairlead.apiserver.defaulting.simulation import with_defaults
-from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.error import Cause
-from fairlead.apiserver.error import invalid
-from fairlead.apiserver.kind import POD
-from fairlead.apiserver.kind import PRIORITY_CLASS
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.validation import rules
-from fairlead.apiserver.validation import simulation
-from fairlead.apiserver.validation.core.pod.status import CHECKED_FIELDS
-from fairlead.apiserver.validation.core.pod.status import check_pod_status
-from fairlead.apiserver.validation.meta.field import Causes
-from fairlead.apiserver.validation.meta.field import bounded
-from fairlead.apiserver.validation.meta.object_meta import check_generate_name
-from fairlead.apiserver.validation.meta.object_meta import check_generation
-from fairlead.apiserver.validation.meta.object_meta import check_metadata
-from fairlead.apiserver.validation.meta.object_meta import check_metadata_update
-from fairlead.apiserver.validation.meta.object_meta import check_owner_ids
-from fairlead.apiserver.validation.meta.object_meta import check_rest
-from fairlead.apiserver.validation.meta.object_meta import times_as_new
+from fairlead.apiserver.error import ApiError, Cause, invalid
+from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
+from fairlead.apiserver.validation import rules, simulation
+from fairlead.apiserver.validation.core.pod.status import CHECKED_FIELDS, check_pod_status
+from fairlead.apiserver.validation.meta.field import Causes, bounded
+from fairlead.apiserver.validation.meta.object_meta import (
+    check_generate_name,
+    check_generation,
+    check_metadata,
+    check_metadata_update,
+    check_owner_ids,
+    check_rest,
+    times_as_new,
+)
 from fairlead.apiserver.validation.status import check_status
 
 Decoder = Callable[[Json], ApiObject]

@@ -21,8 +21,8 @@ which cannot occur in a JSON string. If each piece is a JSON object, and the tex
 and after the last piece is a listing without items, then the text as a whole is that listing with
 the pieces as items. The reader of the pieces checks the former, `split` the latter.
 
-The text is searched in blocks, and the pieces are views of the mapped file, so that no copy of it is
-held in memory.
+The text is searched in blocks, and the pieces are views of the mapped file, so that no copy of it
+is held in memory.
 """
 
 from __future__ import annotations
@@ -71,8 +71,11 @@ def split(data: Bytes, on_bytes: Callable[[int], None] = _ignore) -> Listing | N
     if end < begin:
         return None
     head = _decoded(data[: first.start(1)] + data[end:])
-    if not isinstance(head, dict) or head.get("items") != []:
-        return None
+    match head:
+        case {"kind": str(kind), "items": []} if kind.endswith("List"):
+            pass
+        case _:
+            return None
     whole = memoryview(data)
     items = []
     for separator in _separators(data, blanks, on_bytes):

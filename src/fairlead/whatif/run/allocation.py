@@ -1,23 +1,18 @@
-"""Sums up allocatable and requested resources over the nodes of a cluster."""
+"""Sums up the resources of the nodes of a cluster, and the pods that a workload lacks."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
-from collections.abc import Mapping
-from fairlead.api.objects import Node
-from fairlead.api.pods.facts import is_terminating
-from fairlead.api.quantity import milli_value
-from fairlead.api.quantity import whole_value
-from fairlead.apiserver.kind import REPLICA_SET
-from fairlead.apiserver.kind import REPLICATION_CONTROLLER
-from fairlead.apiserver.kind import STATEFUL_SET
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.apiserver.kind import REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET
+from fairlead.apiserver.registry.store import Store
 from fairlead.engine.nodelifecycle.profile import ZONE
-from fairlead.whatif.outcome.run_outcome import NodeEnd
-from fairlead.whatif.outcome.run_outcome import PodEnd
-from fairlead.whatif.outcome.run_outcome import ResourceAllocation
-from collections import Counter
 from fairlead.engine.state.cluster import Cluster
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, ResourceAllocation
 
 PODS = "pods"
 _REPLICATED = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
@@ -62,7 +57,7 @@ def allocations(
     )
 
 
-def missing_pods(store: Store, workload: str) -> int:
+def missing_pods(store: Store, pods: Iterable[Pod], workload: str) -> int:
     """How many of its replicas `workload` ("ReplicaSet ns/name") lacks; 0 for other objects."""
     kind_name, _, key = workload.partition(" ")
     namespace, _, name = key.partition("/")
@@ -71,7 +66,6 @@ def missing_pods(store: Store, workload: str) -> int:
     if owner is None:
         return 0
     uid = owner["metadata"]["uid"]
-    pods = (decode_as(Pod, obj) for obj in store.storage.unsorted(POD))
     existing = sum(
         not is_terminal(pod)
         and not is_terminating(pod)

@@ -12,13 +12,8 @@ as a rollout, the steps begin when it is over, and the outcome is counted from t
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-=======
-from collections.abc import Callable
-from dataclasses import dataclass, field
->>>>>>> d4b0acc6 (Load dumped objects as views of their texts)
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -191,11 +186,7 @@ class _Run:
         is_scripted = any(step.after for step in self._experiment.steps)
         progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
         self._load()
-<<<<<<< HEAD
-        requested_before = requested_in(self._world.store)
         begin = self._start + (self._experiment.steps_begin or 0)
-=======
->>>>>>> d4b0acc6 (Load dumped objects as views of their texts)
 
         def on_progress(now: Instant) -> None:
             progress.reach(self._done, to_seconds(now - self._start))
@@ -280,14 +271,10 @@ class _Run:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()
         recorder.explain_waiting(self._why_waiting)
         open_ended = self._experiment.duration is None and settled
-<<<<<<< HEAD
         rest = rest_of(recorder.workloads.transitions, self._start, QUIET, settled=settled)
         since = self._start + self._counted_from(rest)
         until = max(world.last_change if open_ended else world.now, since)
-        nodes = nodes_at_end(world.store, recorder.all_pods())
-=======
         nodes = nodes_at_end(recorder.outage.nodes, recorder.all_pods())
->>>>>>> d4b0acc6 (Load dumped objects as views of their texts)
         names = {node.name for node in nodes}
         # A pod whose node was deleted does not run, even before pod GC deletes it.
         pods = {
@@ -307,7 +294,9 @@ class _Run:
             undrained=undrained,
             skipped=tuple(self._skipped),
             complaints=tuple(
-                Complaint(subject, message, missing_pods(world.store, subject))
+                Complaint(
+                    subject, message, missing_pods(world.store, recorder.existing_pods(), subject)
+                )
                 for subject, message in recorder.complaints.items()
             ),
             recurrences=tuple(one for one in recorder.recurrences if one.at >= since),
@@ -326,7 +315,6 @@ class _Run:
             touched=frozenset(recorder.touched),
             rest=rest,
         )
-<<<<<<< HEAD
 
     def _counted_from(self, rest: Rest) -> DurationNs:
         """The delay after the start from which the outcome is counted."""
@@ -341,17 +329,13 @@ class _Run:
     def _admission_notes(self) -> Iterator[str]:
         """What admission left out; kinds may be missing only from a dump of a server."""
         unchecked = self._world.admission.unchecked
-        is_dump = any("uid" in one.value["metadata"] for one in self._experiment.initial)
+        is_dump = any(one.ref.uid for one in self._experiment.initial)
         if unchecked.plugins and is_dump:
             lacking = ", ".join(f"{one} ({plugin})" for one, plugin in unchecked.plugins.items())
             yield f"Not in the dump, so nothing was refused because of them: {lacking}."
         if unchecked.webhooks:
             names = ", ".join(f"{name} ({count})" for name, count in unchecked.webhooks.items())
             yield f"Admission webhooks are not called; these would have been, so often: {names}."
-
-    def _objects(self) -> list[Json]:
-        store = self._world.store
-        return [obj for kind in store.storage.kinds() for obj in store.list(kind)]
 
 
 def _samples_from(samples: Iterable[PodCountSample], since: Instant) -> Iterator[PodCountSample]:
@@ -365,5 +349,3 @@ def _samples_from(samples: Iterable[PodCountSample], since: Instant) -> Iterator
             later.append(one)
     yield from earlier.values()
     yield from later
-=======
->>>>>>> d4b0acc6 (Load dumped objects as views of their texts)

@@ -36,6 +36,7 @@ from fairlead.apiserver.kind import (
     POD,
     REPLICA_SET,
     STATEFUL_SET,
+    Kind,
 )
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.registry.stored_form import StoredForm
@@ -83,7 +84,8 @@ class _DaemonSet(_Workload, tag="DaemonSet", gc=False):
     pass
 
 
-_WORKLOADS: Final = {
+_WorkloadView = type[Deployment] | type[ReplicaSet] | type[StatefulSet] | type[DaemonSet]
+_WORKLOADS: Final[dict[type[_Workload], tuple[Kind, _WorkloadView]]] = {
     _Deployment: (DEPLOYMENT, Deployment),
     _ReplicaSet: (REPLICA_SET, ReplicaSet),
     _StatefulSet: (STATEFUL_SET, StatefulSet),
@@ -119,7 +121,7 @@ class DumpDecoder:
             if not self._form.has(found.kind, found.view):
                 return None
             newest = self._newest.of(item.metadata.creation_timestamp, item.status)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, OverflowError):  # of another form, or with a long integer
             return None
         return (found, newest) if newest else None
 
@@ -145,6 +147,6 @@ def _has_own_annotations(view: ApiObject) -> bool:
     """Whether an object has annotations that control its kubelet, which are checked as JSON."""
     if any(key.startswith(OURS) for key in view.metadata.annotations):
         return True
-    if isinstance(view, Pod | Node):
+    if not isinstance(view, Deployment | ReplicaSet | StatefulSet | DaemonSet):
         return False
     return OURS in str(view.spec.template.get("metadata"))

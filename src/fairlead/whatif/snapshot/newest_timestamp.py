@@ -120,7 +120,7 @@ class NewestTimestamp:
         another form, or is not plausible, the result is "", and the object must be searched as
         JSON. Raises msgspec.ValidationError for a status of another form.
         """
-        times = list(filter(None, self._times(_decode_status(status))))
+        times = [time for time in _times(_decode_status(status)) if time is not None]
         times.append(created)
         if not self._plausible.issuperset(times):
             if not all(map(_is_usual, times)):
@@ -128,24 +128,25 @@ class NewestTimestamp:
             self._plausible.update(times)
         return max(times)
 
-    def _times(self, status: _Status) -> Iterator[str | None]:
-        yield status.start_time
-        for condition in status.conditions or ():
-            yield condition.last_heartbeat_time
-            yield condition.last_probe_time
-            yield condition.last_transition_time
-            yield condition.last_update_time
-        for containers in (
-            status.container_statuses,
-            status.init_container_statuses,
-            status.ephemeral_container_statuses,
-        ):
-            for container in containers or ():
-                for state in (container.state, container.last_state):
-                    for interval in (state.running, state.terminated) if state else ():
-                        if interval is not None:
-                            yield interval.started_at
-                            yield interval.finished_at
+
+def _times(status: _Status) -> Iterator[str | None]:
+    yield status.start_time
+    for condition in status.conditions or ():
+        yield condition.last_heartbeat_time
+        yield condition.last_probe_time
+        yield condition.last_transition_time
+        yield condition.last_update_time
+    for containers in (
+        status.container_statuses,
+        status.init_container_statuses,
+        status.ephemeral_container_statuses,
+    ):
+        for container in containers or ():
+            for state in (container.state, container.last_state):
+                for interval in (state.running, state.terminated) if state else ():
+                    if interval is not None:
+                        yield interval.started_at
+                        yield interval.finished_at
 
 
 def _is_usual(text: str) -> bool:

@@ -7,7 +7,7 @@ annotation of their List, because a simulation can end long after the last chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
@@ -59,7 +59,7 @@ def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
     return msgspec.json.encode(whole) + b"\n"
 
 
-def load_objects(snapshot: Snapshot, store: Store) -> list[ApiObject]:
+def load_objects(snapshot: Snapshot, store: Store) -> Sequence[ApiObject]:
     """Load the snapshot into `store`; return views of its objects as the API server stores them.
 
     Raises InputError for objects that the store refuses.

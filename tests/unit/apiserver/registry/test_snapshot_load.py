@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.objects import Unstructured
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS, find_kind
 from fairlead.apiserver.registry.api_server import API_SERVER
@@ -13,10 +14,13 @@ def node(name, **meta):
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, **meta}}
 
 
+def _kind(view):
+    return view.kind if isinstance(view, Unstructured) else type(view).__name__
+
+
 def described(objects):
     return [
-        "/".join(filter(None, (o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"])))
-        for o in objects
+        "/".join(filter(None, (_kind(o), o.metadata.namespace, o.metadata.name))) for o in objects
     ]
 
 
