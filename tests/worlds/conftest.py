@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from itertools import count
-
 import pytest
-
 from fairlead.api.codec import decode
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.registry.store import Store
-from fairlead.conformance.nodelifecycle.node_world import NodeWorld, instant
+from fairlead.conformance.nodelifecycle.node_world import NodeWorld
+from fairlead.conformance.nodelifecycle.node_world import instant
 from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.worlds.driver import Driver
 from fairlead.worlds.local.world import LocalWorld
-from fairlead.worlds.simulation.world import SimulatedWorld, command_line
+from fairlead.worlds.simulation.world import SimulatedWorld
+from fairlead.worlds.simulation.world import command_line
+from typing import ClassVar
+from fairlead.conformance.timelines.timeline_world import TimelineWorld
 
 START = parse_timestamp("2030-01-01T00:00:00Z")
 
@@ -111,7 +113,7 @@ class Local:
         self.driver.run(START + seconds(after_s))
 
 
-class Replayed:
+class NodeTimeline:
     """NodeWorld, which replays recorded node timelines."""
 
     start = instant(0)
@@ -131,7 +133,30 @@ class Replayed:
         self.world.run(round(after_s * 1000))
 
 
-@pytest.fixture(params=[Simulated, Local, Replayed], ids=lambda one: one.__name__.lower())
+class Timeline:
+    """TimelineWorld, which replays recorded timelines of the scheduler."""
+
+    start = instant(0)
+    config: ClassVar = {"kubelet_start_ms": 60_000, "kubelet_stop_ms": 0}
+
+    def __init__(self, engine, objects=()):
+        self.engine = Listening(engine)
+        self.world = TimelineWorld(self.config, {}, self.engine)
+        self.store = self.world.store
+        for one in objects:
+            self.store.put_as_is(one, START)
+        self.world.begin()
+
+    def at(self, after_s, act):
+        self.world.at(round(after_s * 1000), lambda now: act(self.store, now))
+
+    def run(self, after_s):
+        self.world.run(round(after_s * 1000))
+
+
+@pytest.fixture(
+    params=[Simulated, Local, NodeTimeline, Timeline], ids=lambda one: one.__name__.lower()
+)
 def any_world(request):
     """Makes a world with an engine in it; every world keeps the contract."""
     return request.param

@@ -99,7 +99,7 @@ def decide_timeline(scenario: Json) -> Json:
     )
     for operation in scenario["initial"]:
         world.operate(operation)
-    world.begin(scenario["config"]["start_ms"])
+    world.begin()
     for operation in operations(scenario):
         world.at(operation["t_ms"], partial(world.operate, operation))
     world.run(scenario["duration_ms"])

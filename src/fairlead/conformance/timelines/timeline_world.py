@@ -1,32 +1,39 @@
-"""The scripted world of the recorded timelines: API rules, kubelets and latencies, in milliseconds.
+"""TimelineWorld: the scripted world of the recorded timelines, in whole milliseconds.
 
-Objects are JSON values under the simplest rules that the recorder's world had: nothing is
-validated, a merge patch touches spec and status alike, a pod created on a node runs at once, a
-bound one after `kubelet_start_ms`, a deleted one is removed after its grace period plus
-`kubelet_stop_ms`. Requests of the scheduler are applied after the latency of their kind, and what
-they change is emitted before they are answered.
+The scheduler's requests go through the store's rules, after the latency of their kind. The script
+and the kubelets write past these rules, as the recorder's did: a pod created on a node runs at
+once, a bound one after `kubelet_start_ms`, and a deleted one is removed after its grace period plus
+`kubelet_stop_ms`.
+
+At one instant everything that an event causes, scheduling cycles included, is over before the next
+event happens. Requests come before the script. What the scheduler waited for (the end of a cycle
+that takes time) comes after both.
 """
 
 from __future__ import annotations
 
-import heapq
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.codec import decode
 from fairlead.api.json import Json
-from fairlead.api.objects import Pod
+from fairlead.api.objects import ApiObject, Pod
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.apiserver.kind import POD, Kind, find_kind
+from fairlead.apiserver.patch.merge_patch import merge_patch
+from fairlead.apiserver.registry.deletion import Deletion
+from fairlead.apiserver.registry.id_source import IdSource
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.conformance.timelines.write_log import Writes
 from fairlead.engine.core.command import (
     Bind,
     Command,
-    Condition,
     DeleteObject,
     Issued,
-    ObjectRef,
     PatchStatus,
     RecordEvent,
 )
@@ -37,30 +44,30 @@ from fairlead.engine.core.stimulus import (
     FailureReason,
     ObjectChanged,
     ObjectDeleted,
+    ObjectsLoaded,
     Stimulus,
 )
-from fairlead.worlds.driver import CommandSource
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.worlds.driver import CommandSource, Driver
+from fairlead.worlds.perform import Outcome, perform
 
-Act = Callable[[], None]
+Act = Callable[[Instant], None]
 
 NS_PER_MS: Final = 1_000_000
 EPOCH: Final[Instant] = parse_timestamp("2030-01-01T00:00:00Z")
 _GRACE_DEFAULT_S: Final = 30
-_API_VERSIONS: Final = {
-    "nodes": ("v1", "Node"),
-    "pods": ("v1", "Pod"),
-    "namespaces": ("v1", "Namespace"),
-    "services": ("v1", "Service"),
-    "persistentvolumes": ("v1", "PersistentVolume"),
-    "persistentvolumeclaims": ("v1", "PersistentVolumeClaim"),
-    "storageclasses": ("storage.k8s.io/v1", "StorageClass"),
-    "poddisruptionbudgets": ("policy/v1", "PodDisruptionBudget"),
+_CODES: Final = {
+    FailureReason.NOT_FOUND: 404,
+    FailureReason.CONFLICT: 409,
+    FailureReason.INTERNAL_ERROR: 500,
 }
-_REASONS: Final = {
-    404: FailureReason.NOT_FOUND,
-    409: FailureReason.CONFLICT,
-    500: FailureReason.INTERNAL_ERROR,
-}
+_REASONS: Final = {code: reason for reason, code in _CODES.items()}
+_OTHER_UID: Final = (
+    'Operation cannot be fulfilled on pods/binding "{name}": Precondition failed: '
+    "UID in precondition: {wanted}, UID in object meta: {found}"
+)
+_INTERNAL: Final = "Internal error occurred: injected failure"
+_CONFLICT: Final = 'Operation cannot be fulfilled on pods "{key}": injected conflict'
 
 
 def instant(t_ms: float) -> Instant:
@@ -73,9 +80,25 @@ def to_ms(now: Instant) -> int:
     return (now - EPOCH) // NS_PER_MS
 
 
+class _NumberedIds(IdSource):
+    """Uids with a serial number, as the recorder's."""
+
+    def __init__(self) -> None:
+        self._created = 0
+
+    def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
+        """Name and serial number."""
+        self._created += 1
+        return f"uid-{name}-{self._created}"
+
+    def new_suffix(self) -> str:
+        """No recorded object has a generated name."""
+        raise NotImplementedError
+
+
 @dataclass(slots=True)
 class _Fault:
-    """The next `count` matching calls fail with HTTP `code`."""
+    """The next `count` calls of type `call` (for the pod `key`, if any) fail with HTTP `code`."""
 
     call: str
     key: str
@@ -84,85 +107,239 @@ class _Fault:
 
 
 @dataclass(slots=True)
+class _WholeMilliseconds:
+    """`engine`, whose deadlines are rounded up to whole milliseconds."""
+
+    engine: CommandSource
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
+        return self.engine.handle(stimulus, now)
+
+    def next_deadline(self) -> Instant | None:
+        due = self.engine.next_deadline()
+        return None if due is None else due + (EPOCH - due) % NS_PER_MS
+
+    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+        return self.engine.handle_deadline(now)
+
+    def is_late(self, now: Instant) -> bool:
+        """Return True if a deadline was before `now`."""
+        due = self.engine.next_deadline()
+        return due is not None and due < now
+
+
 class TimelineWorld:
-    """Drive with `run`; `writes` fills up as the recorder's list does."""
+    """Drive with `operate` (the initial objects), `begin` and `run`; `writes` is the result.
 
-    config: Json
-    terminate_ms: Json
-    controller: CommandSource
-    writes: Writes = field(default_factory=Writes)
-    noop_ops: list[Json] = field(default_factory=list)
-    objects: dict[tuple[str, str], Json] = field(default_factory=dict)
-    _agenda: list[tuple[int, int, Act]] = field(default_factory=list)
-    _requests: list[tuple[int, int, Act]] = field(default_factory=list)
-    _sequence: int = 0
-    _created: int = 0
-    _faults: list[_Fault] = field(default_factory=list)
-    _stimuli: list[Stimulus] = field(default_factory=list)
-    _now_ms: int = 0
+    `config` has the start and the latencies of kubelets and requests, `terminate_ms` the time that
+    some pods take to end. `noop_ops` are the operations of the script that found no object.
+    """
 
-    # --- time ------------------------------------------------------------------------------
+    def __init__(self, config: Json, terminate_ms: Json, engine: CommandSource) -> None:
+        """Start without objects, at the `start_ms` of `config`."""
+        self.store = Store(_NumberedIds(), admission=())
+        self.writes = Writes()
+        self.noop_ops: list[Json] = []
+        self._config = config
+        self._terminate_ms = terminate_ms
+        self._engine = _WholeMilliseconds(engine)
+        self._driver = Driver(self._engine, self, now=instant(config.get("start_ms", 0)))
+        self._script: TimerQueue[Act] = TimerQueue()
+        self._requests: TimerQueue[Act] = TimerQueue()
+        self._due: deque[Act] = deque()
+        self._pending: list[Stimulus] = []
+        self._faults: list[_Fault] = []
+        self.store.subscribe(self._see)
 
     def at(self, t_ms: int, act: Act) -> None:
-        """Let `act` happen at `t_ms`; in order of insertion within one instant."""
-        self._sequence += 1
-        heapq.heappush(self._agenda, (t_ms, self._sequence, act))
+        """Schedule `act` at `t_ms`; acts of one instant happen in order of insertion."""
+        self._script.add(instant(t_ms), act)
 
-    def run(self, until_ms: int) -> None:
-        """Let time pass up to and including `until_ms`.
-
-        At one instant whatever a request or an operation causes, turns of pods included, is over
-        before the next happens; requests come before operations; and what the scheduler waited
-        for (the end of a cycle that takes time) comes after both.
-        """
-        while (due := self._next_ms()) is not None and due <= until_ms:
-            self._now_ms = max(self._now_ms, due)
-            wanted = self.controller.next_deadline()
-            if wanted is not None and wanted < self._now:
-                self._perform_all(self.controller.handle_deadline(self._now))
-            elif self._requests and self._requests[0][0] <= self._now_ms:
-                heapq.heappop(self._requests)[2]()
-            elif self._agenda and self._agenda[0][0] <= self._now_ms:
-                heapq.heappop(self._agenda)[2]()
-            else:
-                self._perform_all(self.controller.handle_deadline(self._now))
-            self._settle()
-
-    def begin(self, start_ms: int) -> None:
-        """Everything so far existed before the scheduler's start.
+    def begin(self) -> None:
+        """Load the objects created so far into the engine, as one stimulus.
 
         Unbound pods are queued in order of namespace and name.
         """
-        self._now_ms = start_ms
-        self._stimuli.sort(key=_queueing_order)
-        self._settle()
+        newest = {
+            (type(one.object), one.object.key): one.object
+            for one in self._pending
+            if isinstance(one, ObjectChanged)
+        }
+        self._pending = [ObjectsLoaded(sorted(newest.values(), key=_queueing_order))]
 
-    @property
-    def _now(self) -> Instant:
-        return instant(self._now_ms)
+    def run(self, until_ms: int) -> None:
+        """Let everything happen that is due up to and including `until_ms`."""
+        self._driver.run(instant(until_ms))
 
-    def _next_ms(self) -> int | None:
-        due = self.controller.next_deadline()
-        times = [heap[0][0] for heap in (self._agenda, self._requests) if heap]
-        if due is not None:
-            times.append(max(self._now_ms, -((EPOCH - due) // NS_PER_MS)))
-        return min(times, default=None)
+    # --- World -----------------------------------------------------------------------------
 
-    def _settle(self) -> None:
-        while self._stimuli:
-            self._perform_all(self.controller.handle(self._stimuli.pop(0), self._now))
+    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+        """Apply a request, at once or after its latency; `poll` returns its outcome."""
+        command = issued.command
+        if isinstance(command, RecordEvent):
+            self.writes.event(to_ms(now), command)
+            return None
+        delay = self._latency_ms(command) * NS_PER_MS
+        if delay:
+            self._requests.add(now + delay, partial(self._apply, command))
+        else:
+            self._apply(command, now)
+        return None
+
+    def poll(self, now: Instant) -> list[Stimulus]:
+        """Return what was not reported yet, else what the next due event causes."""
+        while not self._pending and not self._engine.is_late(now) and self._is_due(now):
+            self._due.popleft()(now)
+        pending, self._pending = self._pending, []
+        return pending
+
+    def next_event(self) -> Instant | None:
+        """When the next request or line of the script is due."""
+        if self._due:
+            return self._driver.now
+        dues = (self._requests.next_due(), self._script.next_due())
+        return min((due for due in dues if due is not None), default=None)
+
+    def _is_due(self, now: Instant) -> bool:
+        requests = self._requests.pop_due(now)
+        self._due.extendleft(reversed(requests))
+        if not self._due:
+            self._due.extend(self._script.pop_due(now))
+        return bool(self._due)
+
+    def _see(self, change: StoredChange) -> None:
+        view, is_pod, now_ms = decode(change.object), change.kind is POD, to_ms(self._driver.now)
+        if change.type is ChangeType.DELETED:
+            if is_pod:
+                self.writes.removed(now_ms, view.key)
+            self._pending.append(ObjectDeleted(view))
+            return
+        if is_pod:
+            self.writes.pod_changed(now_ms, change.previous, change.object)
+        self._pending.append(ObjectChanged(view))
+
+    # --- the scheduler's requests ----------------------------------------------------------
+
+    def _latency_ms(self, command: Command) -> int:
+        match command:
+            case Bind():
+                name = "bind_ms"
+            case PatchStatus(why=""):
+                name = "patch_ms"
+            case _:
+                name = "preempt_call_ms"
+        found: int = self._config.get(name, 0)
+        return found
+
+    def _apply(self, command: Command, now: Instant) -> None:
+        match command:
+            case Bind():
+                outcome = self._bind(command, now)
+            case DeleteObject(target=target) if target.kind == POD.kind:
+                outcome = self._delete_victim(command, now)
+            case _:
+                outcome = perform(self.store, command, now)
+        self._pending.append(outcome)
+
+    def _bind(self, bind: Bind, now: Instant) -> Outcome:
+        key = bind.pod.key
+        outcome: Outcome | None = self._fault("bind", key, bind) or self._other_pod(bind)
+        outcome = outcome or perform(self.store, bind, now)
+        if isinstance(outcome, CommandFailed):
+            code = _CODES[outcome.reason]
+            self.writes.bind_error(to_ms(now), key, bind.node, code, outcome.message)
+            return outcome
+        self.writes.bind(to_ms(now), key, bind.node)
+        uid = self.store.get(POD, bind.pod.namespace, bind.pod.name)["metadata"]["uid"]
+        starts = to_ms(now) + self._config["kubelet_start_ms"]
+        self.at(starts, partial(self._start, bind.pod.namespace, bind.pod.name, uid))
+        return outcome
+
+    def _other_pod(self, bind: Bind) -> CommandFailed | None:
+        """The refusal of a binding for an earlier pod of this name, in the recorder's words."""
+        pod = self.store.find(POD, bind.pod.namespace, bind.pod.name)
+        if pod is None or pod["metadata"]["uid"] == bind.pod.uid:
+            return None
+        message = _OTHER_UID.format(
+            name=bind.pod.name, wanted=bind.pod.uid, found=pod["metadata"]["uid"]
+        )
+        return CommandFailed(bind, FailureReason.CONFLICT, message)
+
+    def _delete_victim(self, delete: DeleteObject, now: Instant) -> Outcome:
+        target = delete.target
+        failure = self._fault("delete", target.key, delete)
+        if failure is not None:
+            self.writes.delete_error(to_ms(now), target.key, failure.message)
+            return failure
+        pod = self.store.find(POD, target.namespace, target.name)
+        if pod is None or (target.uid and pod["metadata"]["uid"] != target.uid):
+            return perform(self.store, delete, now)
+        is_terminating = bool(pod["metadata"].get("deletionTimestamp"))
+        node = pod["spec"].get("nodeName", "")
+        self.writes.delete(to_ms(now), target.key, node, already_terminating=is_terminating)
+        self._delete_pod(pod, delete.grace_period_s, None, now)
+        return CommandSucceeded(delete)
+
+    def _fault(self, call: str, key: str, command: Command) -> CommandFailed | None:
+        """The failure that the script injects into this request, if any."""
+        for fault in self._faults:
+            if fault.call == call and fault.key in ("", key) and fault.count:
+                fault.count -= 1
+                message = _CONFLICT.format(key=key) if fault.code == 409 else _INTERNAL
+                return CommandFailed(command, _REASONS[fault.code], message)
+        return None
+
+    # --- kubelets --------------------------------------------------------------------------
+
+    def _delete_pod(
+        self, pod: Json, grace_s: int | None, terminate_ms: int | None, now: Instant
+    ) -> None:
+        """Delete `pod` gracefully; its kubelet removes it later. A second call has no effect."""
+        meta = pod["metadata"]
+        if meta.get("deletionTimestamp") and grace_s != 0:
+            return
+        deletion = Deletion(grace_period_s=grace_s)
+        marked = self.store.delete(POD, meta["namespace"], meta["name"], now, deletion)
+        if self._pod(meta["namespace"], meta["name"], meta["uid"]) is None:
+            return
+        grace_s = marked["metadata"]["deletionGracePeriodSeconds"]
+        after = self._terminate_ms.get(f"{meta['namespace']}/{meta['name']}")
+        if after is None:
+            after = grace_s * 1000 + self._config["kubelet_stop_ms"]
+        after = after if terminate_ms is None else terminate_ms
+        remove = partial(self._remove, meta["namespace"], meta["name"], meta["uid"])
+        self.at(to_ms(now) + after, remove)
+
+    def _remove(self, namespace: str, name: str, uid: str, now: Instant) -> None:
+        del now
+        if self._pod(namespace, name, uid) is not None:
+            self.store.storage.remove(POD, namespace, name)
+
+    def _start(self, namespace: str, name: str, uid: str, now: Instant) -> None:
+        pod = self._pod(namespace, name, uid)
+        if pod is None or pod["metadata"].get("deletionTimestamp"):
+            return
+        if pod["status"]["phase"] != "Pending":
+            return
+        status = {**pod["status"], "phase": "Running", "startTime": format_timestamp(now)}
+        self.writes.running(to_ms(now), f"{namespace}/{name}")
+        self.store.storage.put(POD, {**pod, "status": status})
+
+    def _pod(self, namespace: str, name: str, uid: str) -> Json | None:
+        pod = self.store.find(POD, namespace, name)
+        return pod if pod is not None and pod["metadata"]["uid"] == uid else None
 
     # --- operations of the script ----------------------------------------------------------
 
-    def operate(self, operation: Json) -> None:
-        """One operation of `initial` or `script`."""
+    def operate(self, operation: Json, now: Instant = EPOCH) -> None:
+        """Do one operation of `initial` or `script`. Raises ValueError if it is unknown."""
         match operation["op"]:
             case "create":
-                done = self._create(operation["kind"], operation["obj"])
+                done = self._create(_kind(operation["kind"]), operation["obj"], now)
             case "patch":
                 done = self._patch(operation["kind"], operation["key"], operation["patch"])
             case "delete":
-                done = self._delete_by_script(operation)
+                done = self._delete(operation, now)
             case "finish":
                 done = self._patch("pods", operation["key"], {"status": {"phase": "Succeeded"}})
             case "fail_next":
@@ -175,265 +352,71 @@ class TimelineWorld:
         if not done:
             self.noop_ops.append(operation)
 
-    def _create(self, kind: str, obj: Json) -> bool:
-        key = _key(obj["metadata"])
-        if (kind, key) in self.objects:
+    def _create(self, kind: Kind, obj: Json, now: Instant) -> bool:
+        meta = obj["metadata"]
+        namespace, name = meta.get("namespace", ""), meta["name"]
+        if self.store.find(kind, namespace, name) is not None:
             return False
-        self._created += 1
-        uid = f"uid-{obj['metadata']['name']}-{self._created}"
-        api_version, kind_name = _API_VERSIONS[kind]
-        metadata = {"uid": uid, **obj["metadata"]}
-        stored = {"apiVersion": api_version, "kind": kind_name, **obj, "metadata": metadata}
-        if kind == "pods":
-            stored = self._defaulted(stored)
-        self._put(kind, key, stored)
+        metadata = {"uid": self.store.ids.new_uid(kind, namespace, name), **meta}
+        new = {"apiVersion": kind.api_version, "kind": kind.kind, **obj, "metadata": metadata}
+        self.store.storage.put(kind, _with_pod_defaults(new, now) if kind is POD else new)
         return True
 
-    def _defaulted(self, pod: Json) -> Json:
-        spec = {"schedulerName": "default-scheduler", "priority": 0, **pod["spec"]}
-        status = dict(pod.get("status", {}))
-        if spec.get("nodeName"):
-            status = {"phase": "Running", "startTime": self._timestamp(), **status}
-        elif spec.get("schedulingGates"):
-            gated = Condition("PodScheduled", "False", "SchedulingGated", "")
-            status = {"phase": "Pending", **status, "conditions": [_as_json(gated)]}
-        else:
-            status = {"phase": "Pending", **status}
-        return {**pod, "spec": spec, "status": status}
-
-    def _timestamp(self) -> str:
-        return format_timestamp(self._now)
-
-    def _patch(self, kind: str, key: str, patch: Json) -> bool:
-        stored = self.objects.get((kind, key))
+    def _patch(self, resource: str, key: str, patch: Json) -> bool:
+        kind = _kind(resource)
+        stored = self.store.find(kind, *_split(key))
         if stored is None:
             return False
-        self._put(kind, key, _merged(stored, patch))
+        self.store.storage.put(kind, merge_patch(stored, patch))
         return True
 
-    def _delete_by_script(self, operation: Json) -> bool:
-        kind, key = operation["kind"], operation["key"]
-        stored = self.objects.get((kind, key))
+    def _delete(self, operation: Json, now: Instant) -> bool:
+        kind, (namespace, name) = _kind(operation["kind"]), _split(operation["key"])
+        stored = self.store.find(kind, namespace, name)
         if stored is None:
             return False
-        if kind != "pods":
-            self._remove(kind, key)
-            return True
-        self._delete_pod(stored, operation.get("grace_s"), operation.get("terminate_ms"))
+        if kind is POD:
+            terminate_ms = operation.get("terminate_ms")
+            self._delete_pod(stored, operation.get("grace_s"), terminate_ms, now)
+        else:
+            self.store.storage.remove(kind, namespace, name)
         return True
 
-    # --- objects ---------------------------------------------------------------------------
 
-    def _put(self, kind: str, key: str, obj: Json) -> None:
-        before = self.objects.get((kind, key))
-        self.objects[kind, key] = obj
-        if kind == "pods":
-            self.writes.pod_changed(self._now_ms, before, obj)
-        self._stimuli.append(ObjectChanged(decode(obj)))
-
-    def _remove(self, kind: str, key: str) -> None:
-        gone = self.objects.pop((kind, key))
-        if kind == "pods":
-            self.writes.removed(self._now_ms, key)
-        self._stimuli.append(ObjectDeleted(decode(gone)))
-
-    def _delete_pod(self, pod: Json, grace_s: int | None, terminate_ms: int | None) -> None:
-        """Graceful deletion; a second one changes nothing."""
-        key, metadata = _key(pod["metadata"]), pod["metadata"]
-        grace = pod["spec"].get("terminationGracePeriodSeconds", _GRACE_DEFAULT_S)
-        grace = grace if grace_s is None else grace_s
-        finished = pod["status"]["phase"] in ("Succeeded", "Failed")
-        if not pod["spec"].get("nodeName") or finished or grace == 0:
-            self._remove("pods", key)
-            return
-        if metadata.get("deletionTimestamp"):
-            return
-        marked = {
-            **metadata,
-            "deletionTimestamp": format_timestamp(instant(self._now_ms + grace * 1000)),
-            "deletionGracePeriodSeconds": grace,
-        }
-        self._put("pods", key, {**pod, "metadata": marked})
-        after = self.terminate_ms.get(key, grace * 1000 + self.config["kubelet_stop_ms"])
-        after = after if terminate_ms is None else terminate_ms
-        uid = metadata["uid"]
-        self.at(self._now_ms + after, partial(self._kubelet_removes, key, uid))
-
-    def _kubelet_removes(self, key: str, uid: str) -> None:
-        if self._pod(key, uid) is not None:
-            self._remove("pods", key)
-
-    def _kubelet_starts(self, key: str, uid: str) -> None:
-        pod = self._pod(key, uid)
-        if pod is None or pod["metadata"].get("deletionTimestamp"):
-            return
-        if pod["status"]["phase"] != "Pending":
-            return
-        status = {**pod["status"], "phase": "Running", "startTime": self._timestamp()}
-        self.writes.running(self._now_ms, key)
-        self._put("pods", key, {**pod, "status": status})
-
-    def _pod(self, key: str, uid: str) -> Json | None:
-        pod = self.objects.get(("pods", key))
-        return pod if pod is not None and pod["metadata"]["uid"] == uid else None
-
-    # --- the scheduler's requests ----------------------------------------------------------
-
-    def _perform_all(self, issued: Sequence[Issued]) -> None:
-        for command in (one.command for one in issued):
-            if isinstance(command, RecordEvent):
-                self.writes.event(self._now_ms, command)
-                continue
-            delay = self._latency(command)
-            if delay:
-                self._sequence += 1
-                act: Act = partial(self._perform, command)
-                request = (self._now_ms + delay, self._sequence, act)
-                heapq.heappush(self._requests, request)
-            else:
-                self._perform(command)
-
-    def _latency(self, command: Command) -> int:
-        match command:
-            case Bind():
-                name = "bind_ms"
-            case PatchStatus(why=""):
-                name = "patch_ms"
-            case _:
-                name = "preempt_call_ms"
-        found: int = self.config.get(name, 0)
-        return found
-
-    def _perform(self, command: Command) -> None:
-        match command:
-            case Bind():
-                failure = self._bind(command)
-            case PatchStatus(target=target):
-                failure = self._patch_status(command, target)
-            case DeleteObject(target=target):
-                failure = self._delete_victim(target)
-            case _:
-                raise TypeError(type(command).__name__)
-        if failure is None:
-            self._stimuli.append(CommandSucceeded(command))
-        else:
-            code, message = failure
-            self._stimuli.append(CommandFailed(command, _REASONS[code], message))
-
-    def _fault(self, call: str, key: str) -> int | None:
-        for fault in self._faults:
-            if fault.call == call and fault.key in ("", key) and fault.count:
-                fault.count -= 1
-                return fault.code
-        return None
-
-    def _bind(self, bind: Bind) -> tuple[int, str] | None:
-        key = bind.pod.key
-        failure = self._bind_failure(bind)
-        if failure is not None:
-            self.writes.bind_error(self._now_ms, key, bind.node, *failure)
-            return failure
-        pod = self.objects["pods", key]
-        self.writes.bind(self._now_ms, key, bind.node)
-        scheduled = Condition("PodScheduled", "True")
-        status = {k: v for k, v in pod["status"].items() if k != "nominatedNodeName"}
-        status["conditions"] = _with_condition(status.get("conditions", []), scheduled)
-        spec = {**pod["spec"], "nodeName": bind.node}
-        self._put("pods", key, {**pod, "spec": spec, "status": status})
-        uid = pod["metadata"]["uid"]
-        starts_ms = self._now_ms + self.config["kubelet_start_ms"]
-        self.at(starts_ms, partial(self._kubelet_starts, key, uid))
-        return None
-
-    def _bind_failure(self, bind: Bind) -> tuple[int, str] | None:
-        """The API's refusals, in the recorder's words."""
-        key, name = bind.pod.key, bind.pod.name
-        code = self._fault("bind", key)
-        if code == 500:
-            return 500, "Internal error occurred: injected failure"
-        conflict = f'Operation cannot be fulfilled on pods "{key}": injected conflict'
-        if code == 409:
-            return 409, conflict
-        pod = self.objects.get(("pods", key))
-        if pod is None:
-            return 404, f'pods "{name}" not found'
-        prefix = f'Operation cannot be fulfilled on pods/binding "{name}": '
-        uid = pod["metadata"]["uid"]
-        if uid != bind.pod.uid:
-            return 409, (
-                f"{prefix}Precondition failed: UID in precondition: {bind.pod.uid}, "
-                f"UID in object meta: {uid}"
-            )
-        if pod["metadata"].get("deletionTimestamp"):
-            return 409, f"{prefix}pod {name} is being deleted, cannot be assigned to a host"
-        if pod["spec"].get("nodeName"):
-            node = pod["spec"]["nodeName"]
-            return 409, f'{prefix}pod {name} is already assigned to node "{node}"'
-        return None
-
-    def _patch_status(self, patch: PatchStatus, target: ObjectRef) -> tuple[int, str] | None:
-        pod = self._pod(target.key, target.uid)
-        if pod is None:
-            return 404, f'pods "{target.name}" not found'
-        status = _merged(pod["status"], dict(patch.fields))
-        for condition in patch.conditions:
-            conditions = status.get("conditions", [])
-            status = {**status, "conditions": _with_condition(conditions, condition)}
-        self._put("pods", target.key, {**pod, "status": status})
-        return None
-
-    def _delete_victim(self, target: ObjectRef) -> tuple[int, str] | None:
-        code = self._fault("delete", target.key)
-        if code is not None:
-            message = "Internal error occurred: injected failure"
-            self.writes.delete_error(self._now_ms, target.key, message)
-            return code, message
-        pod = self._pod(target.key, target.uid)
-        if pod is None:
-            return 404, f'pods "{target.name}" not found'
-        terminating = bool(pod["metadata"].get("deletionTimestamp"))
-        node = pod["spec"].get("nodeName", "")
-        self.writes.delete(self._now_ms, target.key, node, already_terminating=terminating)
-        self._delete_pod(pod, None, None)
-        return None
+def _with_pod_defaults(pod: Json, now: Instant) -> Json:
+    spec = {
+        "schedulerName": "default-scheduler",
+        "priority": 0,
+        "terminationGracePeriodSeconds": _GRACE_DEFAULT_S,
+        **pod["spec"],
+    }
+    status: Json = {"phase": "Pending"}
+    if spec.get("nodeName"):
+        status = {"phase": "Running", "startTime": format_timestamp(now)}
+    status |= pod.get("status", {})
+    if spec.get("schedulingGates") and not spec.get("nodeName"):
+        gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
+        status["conditions"] = [gated]
+    return {**pod, "spec": spec, "status": status}
 
 
-def _queueing_order(stimulus: Stimulus) -> tuple[bool, str]:
-    assert isinstance(stimulus, ObjectChanged)
-    found = stimulus.object
-    if isinstance(found, Pod) and not found.spec.node_name:
-        return True, found.key
-    return False, ""
+def _kind(resource: str) -> Kind:
+    found = find_kind(resource)
+    assert found is not None, resource
+    return found
 
 
-def _key(metadata: Json) -> str:
-    namespace = metadata.get("namespace", "")
-    return f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
+def _split(key: str) -> tuple[str, str]:
+    """Namespace (or "") and name."""
+    namespace, _, name = key.rpartition("/")
+    return namespace, name
 
 
-def _merged(value: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(value) if isinstance(value, dict) else {}
-    for key, item in patch.items():
-        if item is None:
-            result.pop(key, None)
-        else:
-            result[key] = _merged(result.get(key), item)
-    return result
-
-
-def _as_json(condition: Condition) -> Json:
-    fields = ("type", "status", "reason", "message")
-    return {name: getattr(condition, name) for name in fields if getattr(condition, name)}
-
-
-def _with_condition(conditions: list[Json], condition: Condition) -> list[Json]:
-    others = [found for found in conditions if found["type"] != condition.type]
-    return [*others, _as_json(condition)]
+def _queueing_order(one: ApiObject) -> tuple[bool, str]:
+    is_queued = isinstance(one, Pod) and not one.spec.node_name
+    return is_queued, one.key if is_queued else ""
 
 
 def operations(scenario: Json) -> Iterator[Json]:
-    """`script`, in order of time."""
+    """Yield the operations of `script` in order of time."""
     yield from sorted(scenario["script"], key=lambda operation: operation["t_ms"])
