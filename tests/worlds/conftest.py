@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import ClassVar
+
 import pytest
+
 from fairlead.api.codec import decode
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.registry.store import Store
-from fairlead.conformance.nodelifecycle.node_world import NodeWorld
-from fairlead.conformance.nodelifecycle.node_world import instant
+from fairlead.bench.bare_world import NOW, BareWorld
+from fairlead.conformance.nodelifecycle.node_world import NodeWorld, instant
+from fairlead.conformance.timelines.timeline_world import TimelineWorld
 from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.worlds.driver import Driver
 from fairlead.worlds.local.world import LocalWorld
-from fairlead.worlds.simulation.world import SimulatedWorld
-from fairlead.worlds.simulation.world import command_line
-from typing import ClassVar
-from fairlead.conformance.timelines.timeline_world import TimelineWorld
+from fairlead.worlds.simulation.world import SimulatedWorld, command_line
 
 START = parse_timestamp("2030-01-01T00:00:00Z")
 
@@ -154,10 +155,32 @@ class Timeline:
         self.world.run(round(after_s * 1000))
 
 
-@pytest.fixture(
-    params=[Simulated, Local, NodeTimeline, Timeline], ids=lambda one: one.__name__.lower()
-)
+class Bare:
+    """BareWorld, which has no store and one instant: everything is due at once."""
+
+    start = NOW - seconds(100)
+
+    def __init__(self, engine, objects=()):
+        self.engine = Listening(engine)
+        self.world = BareWorld(self.engine)
+        self.world.enqueue([ObjectsLoaded([decode(one) for one in objects])])
+
+    def run(self, after_s):
+        del after_s
+        self.world.run()
+
+
+WITH_STORE = [Simulated, Local, NodeTimeline, Timeline]
+
+
+@pytest.fixture(params=WITH_STORE, ids=lambda one: one.__name__.lower())
 def any_world(request):
+    """Makes a world with an engine and a store in it."""
+    return request.param
+
+
+@pytest.fixture(params=[*WITH_STORE, Bare], ids=lambda one: one.__name__.lower())
+def any_driven_world(request):
     """Makes a world with an engine in it; every world keeps the contract."""
     return request.param
 

@@ -74,8 +74,8 @@ def short(stimulus):
             return f"{one.metadata.name} deleted"
 
 
-def test_what_exists_comes_first_and_at_once(any_world):
-    world = make(any_world)
+def test_what_exists_comes_first_and_at_once(any_driven_world):
+    world = make(any_driven_world)
     world.run(0)
     (first, _), *others = world.engine.received
     assert isinstance(first, ObjectsLoaded)
@@ -83,10 +83,16 @@ def test_what_exists_comes_first_and_at_once(any_world):
     assert others == []
 
 
-def test_an_effect_is_told_before_its_outcome(any_world):
-    world = make(any_world, (1, Bind(REF, "n")))
+def test_an_effect_is_told_before_its_outcome(any_driven_world):
+    world = make(any_driven_world, (1, Bind(REF, "n")))
     world.run(2)
     assert told(world) == ["p changed", "Bind succeeded"]
+    assert world.engine.received[1][0].object.spec.node_name == "n"
+
+
+def test_what_was_told_is_stored(any_world):
+    world = make(any_world, (1, Bind(REF, "n")))
+    world.run(2)
     assert world.store.get(POD, "default", "p")["spec"]["nodeName"] == "n"
 
 
@@ -120,14 +126,20 @@ def test_a_refusal_is_an_outcome(any_world, command, reason):
     assert failure.message
 
 
+def test_a_command_without_an_object_is_refused(any_driven_world):
+    world = make(any_driven_world, (1, Bind(ObjectRef("Pod", "default", "x"), "n")))
+    world.run(2)
+    assert told(world) == [f"Bind failed: {FailureReason.NOT_FOUND}"]
+
+
 def test_a_second_binding_is_a_conflict(any_world):
     world = make(any_world, (1, Bind(REF, "n")), (2, Bind(REF, "m")))
     world.run(3)
     assert told(world)[-1] == "Bind failed: Conflict"
 
 
-def test_a_deletion_is_told_before_its_outcome(any_world):
-    world = make(any_world, (1, DeleteObject(REF, 0)))
+def test_a_deletion_is_told_before_its_outcome(any_driven_world):
+    world = make(any_driven_world, (1, DeleteObject(REF, 0)))
     world.run(2)
     assert told(world)[-2:] == ["p deleted", "DeleteObject succeeded"]
 
@@ -160,10 +172,11 @@ def test_at_one_instant_the_world_comes_before_deadlines(any_world):
     assert first.object.metadata.labels == {"seen": "yes"}
 
 
-def test_every_command_has_its_issuer(any_world):
-    one, other = Scripted(any_world.start, (1, Bind(REF, "n"))), Scripted(any_world.start)
+def test_every_command_has_its_issuer(any_driven_world):
+    start = any_driven_world.start
+    one, other = Scripted(start, (1, Bind(REF, "n"))), Scripted(start)
     other.issuer = KUBELET
-    other.script = [(any_world.start + seconds(2), [PatchStatus(REF, {"phase": "Running"})])]
-    world = any_world(Engine(Cluster(), [one, other]), (NODE, PENDING))
+    other.script = [(start + seconds(2), [PatchStatus(REF, {"phase": "Running"})])]
+    world = any_driven_world(Engine(Cluster(), [one, other]), (NODE, PENDING))
     world.run(3)
     assert [issued.issuer for issued, _ in world.engine.issued] == [SCHEDULER, KUBELET]

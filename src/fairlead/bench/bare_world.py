@@ -14,7 +14,6 @@ import msgspec
 from fairlead.api.objects import Pod
 from fairlead.engine.core.command import (
     Bind,
-    Command,
     DeleteObject,
     Issued,
     PatchStatus,
@@ -27,58 +26,49 @@ from fairlead.engine.core.stimulus import (
     FailureReason,
     ObjectChanged,
     ObjectDeleted,
+    ObjectsLoaded,
     Stimulus,
 )
-from fairlead.engine.engine import Engine
+from fairlead.worlds.driver import CommandSource, Driver
 
 # The instant at which the whole benchmark happens; its value does not matter.
 NOW: Instant = seconds(1_800_000_000)
 
 
 class BareWorld:
-    """Drives `engine`; `bound` counts successful bindings."""
+    """Runs `engine` at one instant; `bound` counts successful bindings."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Start with an engine without objects."""
-        self._engine = engine
+    def __init__(self, engine: CommandSource) -> None:
+        """Start without objects."""
+        self._driver = Driver(engine, self, now=NOW)
         self._pods: dict[str, Pod] = {}
-        self._stimuli: deque[Stimulus] = deque()
+        self._enqueued: deque[Stimulus] = deque()
+        self._pending: list[Stimulus] = []
         self.bound = 0
 
-    def tell(self, stimuli: Iterable[Stimulus]) -> None:
-        """Deliver `stimuli` in order, and perform all commands that follow from each."""
-        for stimulus in stimuli:
-            if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
-                self._pods[stimulus.object.key] = stimulus.object
-            elif isinstance(stimulus, ObjectDeleted) and isinstance(stimulus.object, Pod):
-                self._pods.pop(stimulus.object.key, None)
-            self._stimuli.append(stimulus)
-            self._settle()
+    def enqueue(self, stimuli: Iterable[Stimulus]) -> None:
+        """Deliver `stimuli` at the next `run`, before any cycle.
+
+        Each is delivered after all consequences of the one before have settled.
+        """
+        self._enqueued.extend(stimuli)
 
     def run(self, cycles_max: int | None = None) -> int:
         """Run at most `cycles_max` cycles, until nothing is due; return how many ran."""
-        cycles = 0
-        while cycles_max is None or cycles < cycles_max:
-            due = self._engine.next_deadline()
-            if due is None or due > NOW:
-                break
-            self._perform_all(self._engine.handle_deadline(NOW))
-            self._settle()
-            cycles += 1
-        return cycles
+        settled: list[Instant] = []  # the first entry is before any cycle
+        stop_when = None if cycles_max is None else lambda: len(settled) > cycles_max
+        self._driver.run(NOW, on_progress=settled.append, stop_when=stop_when)
+        return len(settled) - 1
 
-    def _settle(self) -> None:
-        while self._stimuli:
-            self._perform_all(self._engine.handle(self._stimuli.popleft(), NOW))
+    # --- World -----------------------------------------------------------------------------
 
-    def _perform_all(self, issued: Iterable[Issued]) -> None:
-        for one in issued:
-            self._perform(one.command)
-
-    def _perform(self, command: Command) -> None:
+    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+        """Change the pods; `poll` returns the change and the outcome."""
+        del now
+        command = issued.command
         match command:
             case RecordEvent():
-                return
+                return None
             case Bind(pod=target):
                 pod = self._pods.get(target.key)
                 if pod is not None:
@@ -91,16 +81,43 @@ class BareWorld:
             case DeleteObject(target=target):
                 pod = self._pods.pop(target.key, None)
                 if pod is not None:
-                    self._stimuli.append(ObjectDeleted(pod))
+                    self._pending.append(ObjectDeleted(pod))
             case _:
                 raise NotImplementedError(type(command).__name__)
         known = pod is not None
         gone = CommandFailed(command, FailureReason.NOT_FOUND, "not found")
-        self._stimuli.append(CommandSucceeded(command) if known else gone)
+        self._pending.append(CommandSucceeded(command) if known else gone)
+        return None
+
+    def poll(self, now: Instant) -> list[Stimulus]:
+        """Return what was not reported yet, else the next enqueued stimulus."""
+        del now
+        if not self._pending and self._enqueued:
+            stimulus = self._enqueued.popleft()
+            self._observe(stimulus)
+            return [stimulus]
+        pending, self._pending = self._pending, []
+        return pending
+
+    def next_event(self) -> Instant | None:
+        """Return None: nothing happens here but what the engine does."""
+        return None
+
+    def _observe(self, stimulus: Stimulus) -> None:
+        """Keep the pods that `stimulus` reports."""
+        match stimulus:
+            case ObjectsLoaded(objects):
+                self._pods |= {one.key: one for one in objects if isinstance(one, Pod)}
+            case ObjectChanged(Pod() as pod):
+                self._pods[pod.key] = pod
+            case ObjectDeleted(Pod() as pod):
+                self._pods.pop(pod.key, None)
+            case _:
+                pass
 
     def _put(self, pod: Pod) -> None:
         self._pods[pod.key] = pod
-        self._stimuli.append(ObjectChanged(pod))
+        self._pending.append(ObjectChanged(pod))
 
 
 def _bound(pod: Pod, node: str) -> Pod:

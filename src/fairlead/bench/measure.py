@@ -16,8 +16,8 @@ def measure(workload: Workload) -> Measurement:
     """Run `workload` once in this process. Raises IncompleteRunError."""
     setting = workload.build()
     world = BareWorld(workload.engine())
-    world.tell([ObjectsLoaded(setting.objects)])
-    world.tell(ObjectChanged(pod) for pod in setting.initial)
+    world.enqueue([ObjectsLoaded(setting.objects)])
+    world.enqueue(ObjectChanged(pod) for pod in setting.initial)
     world.run()
     gc.collect()
     before = world.bound
@@ -33,11 +33,11 @@ def measure(workload: Workload) -> Measurement:
 
 
 def _run_measured(world: BareWorld, setting: Setting, disturb_every: int | None) -> None:
-    world.tell(ObjectChanged(pod) for pod in setting.measured)
+    world.enqueue(ObjectChanged(pod) for pod in setting.measured)
     if setting.disturb is None or disturb_every is None:
         world.run()
         return
     for i in range(len(setting.measured) // disturb_every):
-        world.tell(setting.disturb(i))
+        world.enqueue(setting.disturb(i))
         world.run(disturb_every)
     world.run()

@@ -115,15 +115,18 @@ class Driver:
                 on_progress(self.now)
             if stop_when is not None and stop_when():
                 return
-            due = self.next_due()
+            deadline, event = self._engine.next_deadline(), self._world.next_event()
+            due = _earlier(deadline, event)
             if due is None or due > until:
                 self.now = max(self.now, until)
                 return
             if due > self.now:
                 self.now, self._steps = due, 0
-            else:
-                self._step(None)
-                self._do_what_is_due()
+                continue
+            # One unit of the engine's due work; the world's due events come with the next poll.
+            self._step(None)
+            if deadline is not None and deadline <= self.now:
+                self._commands.extend(self._engine.handle_deadline(self.now))
 
     def pass_time(self, until: Instant) -> None:
         """Advance the time to `until`, or to the next due event if that is earlier.
@@ -145,10 +148,7 @@ class Driver:
         return not self._is_busy()
 
     def _next_due(self) -> Instant | None:
-        ours, theirs = self._engine.next_deadline(), self._world.next_event()
-        if ours is None or theirs is None:
-            return theirs if ours is None else ours
-        return min(ours, theirs)
+        return _earlier(self._engine.next_deadline(), self._world.next_event())
 
     def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
         """Work until no stimulus and no command is left; return False if paused before that."""
@@ -175,14 +175,15 @@ class Driver:
         if outcome is not None:
             self._stimuli.append(outcome)
 
-    def _do_what_is_due(self) -> None:
-        """Do one unit of the engine's due work; the world's due events come with the next poll."""
-        deadline = self._engine.next_deadline()
-        if deadline is not None and deadline <= self.now:
-            self._commands.extend(self._engine.handle_deadline(self.now))
-
     def _step(self, cause: Stimulus | None) -> None:
         self._steps += 1
         self._history.append(cause)
         if self._steps > self._steps_max:
             raise LivelockError(self.now, self._steps, tuple(self._history))
+
+
+def _earlier(one: Instant | None, other: Instant | None) -> Instant | None:
+    """Return the earlier of two instants, of which None is the latest."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

@@ -11,7 +11,8 @@ from fairlead.bench.workload import Setting, Workload
 from fairlead.bench.workloads import WORKLOADS
 from fairlead.engine.compose import build_scheduler_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import CreateObject, Issued
+from fairlead.engine.core.issuer import SCHEDULER
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.testing.builders import make_node, make_pod
@@ -34,8 +35,8 @@ def where(engine):
 
 def test_pods_are_bound(engine, world):
     """Whatever there is room for; the rest waits, and time stands still."""
-    world.tell([ObjectsLoaded([make_node("n", pods=3)])])
-    world.tell(ObjectChanged(make_pod(f"p{i}")) for i in range(5))
+    world.enqueue([ObjectsLoaded([make_node("n", pods=3)])])
+    world.enqueue(ObjectChanged(make_pod(f"p{i}")) for i in range(5))
     assert world.run() == 5
     assert world.bound == 3
     assert sorted(where(engine).values()) == ["", "", "n", "n", "n"]
@@ -44,27 +45,27 @@ def test_pods_are_bound(engine, world):
 
 def test_a_preemptor_gets_its_room(engine, world):
     """Victims are marked, deleted and gone; the preemptor is nominated and bound."""
-    world.tell([ObjectsLoaded([make_node("n")])])
-    world.tell([ObjectChanged(make_pod("v", node="n", requests={"cpu": "4"}))])
-    world.tell([ObjectChanged(make_pod("p", priority=9, requests={"cpu": "4"}))])
+    world.enqueue([ObjectsLoaded([make_node("n")])])
+    world.enqueue([ObjectChanged(make_pod("v", node="n", requests={"cpu": "4"}))])
+    world.enqueue([ObjectChanged(make_pod("p", priority=9, requests={"cpu": "4"}))])
     world.run()
     assert (where(engine), world.bound) == ({"default/p": "n"}, 1)
 
 
 def test_a_deleted_pod_makes_room(engine, world):
     """As an informer would tell."""
-    world.tell([ObjectsLoaded([make_node("n", pods=1)])])
-    world.tell([ObjectChanged(make_pod("a")), ObjectChanged(make_pod("b"))])
+    world.enqueue([ObjectsLoaded([make_node("n", pods=1)])])
+    world.enqueue([ObjectChanged(make_pod("a")), ObjectChanged(make_pod("b"))])
     world.run()
-    world.tell([ObjectDeleted(make_pod("a"))])
+    world.enqueue([ObjectDeleted(make_pod("a"))])
     world.run()
     assert where(engine) == {"default/b": "n"}
 
 
 def test_cycles_can_be_counted_out(world):
     """A workload may be disturbed after some of them."""
-    world.tell([ObjectsLoaded([make_node("n")])])
-    world.tell(ObjectChanged(make_pod(f"p{i}")) for i in range(5))
+    world.enqueue([ObjectsLoaded([make_node("n")])])
+    world.enqueue(ObjectChanged(make_pod(f"p{i}")) for i in range(5))
     assert (world.run(2), world.bound) == (2, 2)
     assert (world.run(), world.bound) == (3, 5)
 
@@ -72,7 +73,7 @@ def test_cycles_can_be_counted_out(world):
 def test_a_command_that_no_scheduler_gives_is_refused(world):
     """Rather than passed over."""
     with pytest.raises(NotImplementedError):
-        world._perform(CreateObject({}))
+        world.perform(Issued(CreateObject({}), SCHEDULER), 0)
 
 
 def workload(measured, disturb=None):

@@ -26,15 +26,16 @@ def measured():
     scheduler = Scheduler(SchedulerConfig(meter=meter), cluster, metrics, TieBreak(0), 0)
     metrics.waiting = scheduler.queue
     world = BareWorld(Engine(cluster, [scheduler]))
-    world.tell([ObjectsLoaded([*nodes(1)])])
+    world.enqueue([ObjectsLoaded([*nodes(1)])])
     low = requests("900m", "500Mi", terminationGracePeriodSeconds=0)
     high = requests("3", "500Mi", priority=10)
     huge = requests("9", "500Mi", priority=20)
     gated = requests("1", "1Mi", schedulingGates=[{"name": "example.com/wait"}])
     for spec, prefix, count in ((low, "low", 4), (high, "high", 1), (huge, "huge", 1)):
-        world.tell(ObjectChanged(pod) for pod in pods(prefix, count, spec=spec))
+        world.enqueue(ObjectChanged(pod) for pod in pods(prefix, count, spec=spec))
         world.run()
-    world.tell(ObjectChanged(pod) for pod in pods("gated", 1, spec=gated))
+    world.enqueue(ObjectChanged(pod) for pod in pods("gated", 1, spec=gated))
+    world.run()
     text = metrics.exposition().decode()
     return {
         (sample.name, *sorted(sample.labels.items())): sample.value
