@@ -9,6 +9,7 @@ from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.change.cluster_change import ClusterChange, steps_of_change
+from fairlead.whatif.change.descheduled_pod import deschedule
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
@@ -17,7 +18,12 @@ from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.outcome.difference import Difference, difference
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
+from fairlead.whatif.run.experiment import (
+    HORIZON_DEFAULT,
+    Experiment,
+    with_batch,
+    with_topology_labels,
+)
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -39,6 +45,10 @@ class Conditions:
 
 
 DEFAULT_CONDITIONS: Final = Conditions()
+PODS_STAY: Final = (
+    "Running pods stay where they are: a scheduler decides only about pods that wait. With "
+    "--reschedule all, or --reschedule and a label selector, both runs place running pods anew."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +93,13 @@ def what_if(
     change is made once it is. `command_log` receives the commands of the run with the change.
     """
     progress = progress or NoProgress()
+    initial = snapshot.manifests
+    if change.reschedule:
+        initial = deschedule(initial, change.reschedule, change.namespace)
     without = Experiment(
         title=snapshot.source,
         source=snapshot.source,
-        initial=snapshot.manifests,
+        initial=initial,
         start=snapshot.taken_at,
         horizon=conditions.horizon,
         seed=conditions.seed,
@@ -96,6 +109,7 @@ def what_if(
         releases=conditions.releases,
         steps_begin=None,
     )
+    without = with_topology_labels(without)
     changed = replace(
         without,
         steps=tuple(steps_of_change(change, snapshot, conditions.seed)),
@@ -110,6 +124,9 @@ def what_if(
     before = run_experiment(without, "without the change", progress).outcome
     changed = replace(changed, steps_begin=before.rest.after or 0)
     after = run_experiment(changed, "with the change", progress, command_log).outcome
+    found = difference(before, after)
+    if found.is_empty and change.changes_scheduler and not change.reschedule and after.placed():
+        after = replace(after, notes=(*after.notes, PODS_STAY))
     return WhatIfAnswer(
         source=snapshot.source,
         change=change,
@@ -117,5 +134,5 @@ def what_if(
         releases=conditions.releases,
         without=before,
         changed=after,
-        difference=difference(before, after),
+        difference=found,
     )

@@ -40,7 +40,8 @@ class ClusterChange:
     """What to change, as the user wrote it; `namespace` "" means every namespace.
 
     With `max_unavailable` the drain is rolling: at most so many nodes at a time, and they return.
-    `lasts` is how long drained nodes and failed nodes stay down, as a duration.
+    `lasts` is how long drained nodes and failed nodes stay down, as a duration. `reschedule` takes
+    running pods off their nodes before both runs (`all` or a label selector).
     """
 
     apply: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ class ClusterChange:
     config: str | None = None
     plugin: tuple[str, ...] = ()
     new_batch_config: str | None = None
+    reschedule: str = ""
     namespace: str = ""
 
     @property
@@ -72,8 +74,14 @@ class ClusterChange:
             "--config": (self.config,) if self.config else (),
             "--plugin": self.plugin,
             "--new-batch-config": (self.new_batch_config,) if self.new_batch_config else (),
+            "--reschedule": (self.reschedule,) if self.reschedule else (),
         }
         return [*_worded(parts), *self.failures.words, *_worded(after)]
+
+    @property
+    def changes_scheduler(self) -> bool:
+        """Whether the run with the change has another scheduler or batch configuration."""
+        return bool(self.config or self.plugin or self.new_batch_config)
 
     @property
     def title(self) -> str:

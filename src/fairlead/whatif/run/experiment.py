@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from fairlead.apiserver.kind import NODE
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.profile import REGION, ZONE
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch_config import (
@@ -63,3 +65,41 @@ def with_batch(
         return replace(experiment, batch=None, scheduler=with_job_schedulers(experiment.scheduler))
     config = batch_config(options, experiment.scheduler, experiment.initial, steps)
     return replace(experiment, batch=config)
+
+
+def with_topology_labels(experiment: Experiment) -> Experiment:
+    """`experiment` whose nodes carry the zone and region labels that its version reads.
+
+    Kubernetes 1.16 reads failure-domain.beta.kubernetes.io/zone only; without it, all nodes of a
+    current cluster would be in one zone without a name.
+    """
+    profile = experiment.node_lifecycle.profile
+    read = {ZONE: profile.zone_labels, REGION: profile.region_labels}
+    initial = tuple(_with_labels(manifest, read) for manifest in experiment.initial)
+    pairs = zip(initial, experiment.initial, strict=True)
+    count = sum(new is not old for new, old in pairs)
+    if not count:
+        return experiment
+    names = " and ".join(labels[0] for labels in read.values())
+    note = (
+        f"Kubernetes {profile.version} knows zones and regions by {names}; derived from today's "
+        f"labels for {count:,} {'node' if count == 1 else 'nodes'}."
+    )
+    return replace(experiment, initial=initial, notes=(*experiment.notes, note))
+
+
+def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Manifest:
+    """`manifest` with the labels to be read, each from today's label, if it is a node's."""
+    if manifest.kind is not NODE:
+        return manifest
+    labels = manifest.labels or {}
+    derived = {
+        known[0]: labels[today]
+        for today, known in read.items()
+        if today in labels and not any(one in labels for one in known)
+    }
+    if not derived:
+        return manifest
+    value = manifest.value
+    meta = {**value["metadata"], "labels": {**labels, **derived}}
+    return replace(manifest, content={**value, "metadata": meta})

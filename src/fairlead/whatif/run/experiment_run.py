@@ -42,7 +42,7 @@ from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 from fairlead.whatif.run.allocation import allocations, missing_pods, nodes_at_end, requested_in
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.gang_recorder import GangRecorder
-from fairlead.whatif.run.job_recorder import JobRecorder
+from fairlead.whatif.run.job_recorder import JobRecorder, missing_queue, missing_queue_notes
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.outage_recorder import OutageRecorder
 from fairlead.whatif.run.progress import NoProgress, Progress
@@ -256,9 +256,15 @@ class _Run:
         return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
 
     def _why_waiting(self, pod: Pod) -> str:
-        """The message of the PreEnqueue plugin that gates `pod`, else its PodScheduled message."""
+        """Why a pod waits that the scheduler has not tried.
+
+        The message of the PreEnqueue plugin that gates it, or of its condition PodScheduled, or the
+        batch scheduler's queue that does not exist.
+        """
         queued = self._scheduler.queue.find(pod.key)
         if queued is None:
+            if self._batch is not None and (queue := missing_queue(self._batch, pod)):
+                return f'queue "{queue}" does not exist'
             scheduled = condition(pod, "PodScheduled")
             return "" if scheduled is None else scheduled.message
         if not queued.gated_by:
@@ -310,7 +316,7 @@ class _Run:
                 recorder.outage, since, pods, recorder.preempted, recorder.breaches
             ),
             drains=tuple(recorder.drains.progress(undrained)),
-            notes=(*self._experiment.notes, *self._admission_notes()),
+            notes=(*self._experiment.notes, *self._notes()),
             workloads=self._readiness(since, until),
             touched=frozenset(recorder.touched),
             rest=rest,
@@ -326,8 +332,10 @@ class _Run:
         wanted = wanted_pods(self._world.store, pods, recorder.touched(since))
         return dict(recorder.readiness(pods, wanted, since, until))
 
-    def _admission_notes(self) -> Iterator[str]:
-        """What admission left out; kinds may be missing only from a dump of a server."""
+    def _notes(self) -> Iterator[str]:
+        """What the run lacked; kinds may be missing only from a dump of a server."""
+        if self._batch is not None:
+            yield from missing_queue_notes(self._batch)
         unchecked = self._world.admission.unchecked
         is_dump = any(one.ref.uid for one in self._experiment.initial)
         if unchecked.plugins and is_dump:

@@ -6,18 +6,26 @@ the batch scheduler's own explanation when the run is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.api.objects import Pod
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.batch.explanation.explanation import survey
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.task import TaskStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodPreempting, QueueStood, Record, Reporter
 from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.run.gang_recorder import GangRecorder
 
+_QUEUE: Final = (
+    '{"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"Queue","metadata":{"name":"%s"},'
+    '"spec":{"weight":1}}'
+)
 EXPLAINED_MAX: Final = 100
 """How many waiting groups are explained: each explanation costs a trial session."""
 
@@ -46,6 +54,34 @@ class JobRecorder:
             return JobsOutcome(gangs=gangs)
         found = survey(batch.composition, cluster, now, EXPLAINED_MAX)
         return JobsOutcome(_newest(self.samples), found.waiting, tuple(self.samples), gangs)
+
+
+def missing_queue(batch: Batch, pod: Pod) -> str:
+    """The queue that `pod` waits for although it does not exist; "" if there is none such."""
+    task = batch.jobs.tasks.get(pod.metadata.uid or pod.key)
+    return task.job.queue if task is not None and _lacks_queue(batch, task.job) else ""
+
+
+def missing_queue_notes(batch: Batch) -> Iterator[str]:
+    """A sentence for each queue that jobs wait for although it does not exist."""
+    waiting = Counter(
+        job.queue
+        for job in batch.jobs.jobs.values()
+        if job.by_status[TaskStatus.PENDING] and _lacks_queue(batch, job)
+    )
+    for queue in sorted(waiting):
+        count = f"{waiting[queue]} {'job waits' if waiting[queue] == 1 else 'jobs wait'} for it"
+        yield (
+            f'Queue "{queue}" does not exist, and {count} for ever. Volcano creates the default '
+            "queue when it starts; for kube-batch create it, or try it with --apply: "
+            f"{_QUEUE % queue}"
+        )
+
+
+def _lacks_queue(batch: Batch, job: JobInfo) -> bool:
+    if batch.composition.policy.rules.has_default_queue and job.queue == batch.jobs.default_queue:
+        return False
+    return job.queue not in batch.jobs.queues
 
 
 def _newest(samples: Iterable[QueueStood]) -> tuple[QueueStood, ...]:

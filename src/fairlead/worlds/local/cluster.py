@@ -30,7 +30,7 @@ from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import Instant
-from fairlead.worlds.local.bootstrap.batch_definitions import job_kinds
+from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.control_plane import OBSERVED, ControlPlane
@@ -152,6 +152,7 @@ class LocalCluster:
         more = () if METRICS in options.without else MEASUREMENTS
         create_as_apiserver(self.store, (*standing, *more, *job_kinds()), now)
         self.server.reconcile(now)
+        create_as_apiserver(self.store, (DEFAULT_QUEUE,), now)
 
 
 def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[CertificateSigner, ...]:

@@ -59,3 +59,9 @@ def test_one_group_alone_has_short_names(cluster):
     definitions = cluster.list("crd", "")
     short = {d["spec"]["group"] for d in definitions if d["spec"]["names"].get("shortNames")}
     assert short == {"scheduling.volcano.sh"}
+
+
+def test_the_default_queue_exists_from_the_start(cluster):
+    [queue] = cluster.ask("GET", f"/apis/{VOLCANO}/queues")["items"]
+    assert queue["metadata"]["name"] == "default"
+    assert queue["spec"]["weight"] == 1

@@ -62,6 +62,15 @@ class ChangeOptions:
         repeatable("MODULE:CLASS", "A scheduler plugin for the run with the change."),
     ] = ()
     new_batch_config: NewBatchConfig = None
+    reschedule: Annotated[
+        str,
+        Parameter(
+            help="Take running pods off their nodes before both runs, to compare placements: all, "
+            "or a label selector (app=web).",
+            metavar="PODS",
+            show_default=False,
+        ),
+    ] = ""
     namespace: Annotated[
         str,
         Parameter(

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of the kinds a batch scheduler reads: PodGroups and Queues.
+"""What a batch scheduler installs: definitions of PodGroups and Queues, and the default Queue.
 
 Users need not install kube-batch or Volcano, because the batch scheduler is built in. The schemas
 allow any fields; the batch scheduler interprets those it knows.
@@ -20,6 +20,16 @@ _ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": Tr
 _SCHEMA: Final = {
     "type": "object",
     "properties": {"spec": _ANYTHING, "status": _ANYTHING},
+}
+
+
+# Volcano's scheduler creates it when it starts.
+# upstream: volcano pkg/scheduler/cache/cache.go:newDefaultQueue
+DEFAULT_QUEUE: Final = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1",
+    "kind": "Queue",
+    "metadata": {"name": "default"},
+    "spec": {"reclaimable": True, "weight": 1},
 }
 
 

@@ -1,0 +1,46 @@
+"""A batch scheduler without the queue that jobs wait for says which one is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.question import Conditions, what_if
+
+QUEUE = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1",
+    "kind": "Queue",
+    "metadata": {"name": "default"},
+    "spec": {"weight": 1},
+}
+
+
+@pytest.fixture
+def ask(make, snapshot):
+    """What the batch scheduler `source` does with a waiting pod, beside `objects`."""
+
+    def run(source, *objects):
+        pod = make.pod("train", schedulerName="volcano")
+        conditions = Conditions(batch=BatchOptions(source=source))
+        return what_if(snapshot(make.node("a"), pod, *objects), ClusterChange(), conditions)
+
+    return run
+
+
+@pytest.mark.parametrize("source", ["kube-batch", "kube-batch-upstream", "volcano"])
+def test_the_missing_default_queue_is_named_with_a_remedy(ask, source):
+    outcome = ask(source).changed
+    assert [pod.reason for pod in outcome.pending()] == ['queue "default" does not exist']
+    [note] = outcome.notes
+    assert note.startswith('Queue "default" does not exist, and 1 job waits for it for ever.')
+    assert '"kind":"Queue","metadata":{"name":"default"}' in note
+
+
+@pytest.mark.parametrize(
+    ("source", "objects"), [("volcano", (QUEUE,)), ("fairlead", ())], ids=["exists", "built in"]
+)
+def test_nothing_is_said_where_the_queue_exists(ask, source, objects):
+    outcome = ask(source, *objects).changed
+    assert [pod.node for pod in outcome.placed()] == ["a"]
+    assert outcome.notes == ()
