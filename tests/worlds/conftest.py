@@ -99,7 +99,7 @@ class Local:
         self.store = Store(ids, admission=admission.plugins)
         loaded = self.store.load(objects, START)
         self.world = LocalWorld(self.store)
-        self.world.enqueue(ObjectsLoaded([decode(one) for one in loaded]))
+        self.world.enqueue(ObjectsLoaded(loaded))
         self.driver = Driver(self.engine, self.world, now=START)
         self.acts = []
 

@@ -65,6 +65,7 @@ from fairlead.apiserver.negotiation.status import failure
 from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Headers, Request, Response
 
 # Answers a path outside the resources (discovery, health); None leaves it to the next document.
@@ -76,11 +77,6 @@ NOT_FOUND: Final = Response(
     "text/plain; charset=utf-8",
     (("X-Content-Type-Options", "nosniff"),),
 )
-# upstream: APILifecycleDeprecated of the types, apiserver/pkg/endpoints/deprecation
-_DEPRECATED: Final[Mapping[str, str]] = {
-    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
-}
 _COLLECTION_VERBS: Final = ("list", "watch", "deletecollection")
 _OWN_NAME: Final = "kube-apiserver"
 _WATCH_STATUS: Final = 200
@@ -284,7 +280,7 @@ def _with_tracked_status(old: Json, new: Json, now: int) -> Json:
 
 def _warn_of_deprecation(scope: RequestScope) -> None:
     custom = scope.kind.custom
-    warning = custom.deprecation if custom else _DEPRECATED.get(scope.kind.resource)
+    warning = custom.deprecation if custom else strategy_of(scope.kind).deprecation
     if warning:
         scope.warnings.append(warning)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.strategy import CUSTOM, DEFAULT, ResourceStrategy
+from fairlead.apiserver.validation.meta.kind_rules import KindRules
 from fairlead.apiserver.validation.validator import Validator
 
 
@@ -38,3 +39,7 @@ class Registry:
     def strategy(self, kind: Kind) -> ResourceStrategy:
         """The strategy of a kind; the default one if it has none of its own."""
         return self.strategies.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)
+
+    def rules(self, kind: Kind) -> KindRules:
+        """The validation rules of a kind."""
+        return self.strategy(kind).rules_of(kind)

@@ -8,6 +8,7 @@ that scheduling reads are set.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
@@ -27,11 +28,12 @@ from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.strategies import apps, discovery, scheduling
 from fairlead.apiserver.registry.strategies.apiextensions import mark_definition
 from fairlead.apiserver.registry.strategies.core import namespace, pod
-from fairlead.apiserver.registry.strategy import GarbageCollection, ResourceStrategy
+from fairlead.apiserver.registry.strategies.table import STRATEGIES
+from fairlead.apiserver.registry.strategy import DEFAULT, GarbageCollection, ResourceStrategy
 from fairlead.apiserver.validation.validator import SimulationValidator, defaulted
 
 _ORPHANING: Final = ResourceStrategy(garbage_collection=GarbageCollection.ORPHAN_DEPENDENTS)
-_STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+_BEHAVIOR: Final[Mapping[str, ResourceStrategy]] = {
     CUSTOM_RESOURCE_DEFINITION.resource: ResourceStrategy(
         begin_deletion=mark_definition, repeat_deletion=mark_definition
     ),
@@ -49,8 +51,25 @@ _STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
         begin_deletion=pod.begin_deletion,
         holds_deleted=pod.holds_deleted,
     ),
-    PRIORITY_CLASS.resource: scheduling.STRATEGIES[PRIORITY_CLASS.resource],
+    PRIORITY_CLASS.resource: STRATEGIES[PRIORITY_CLASS.resource],
     REPLICATION_CONTROLLER.resource: _ORPHANING,
+}
+# Kinds whose updates are compared with the old object.
+_COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
+
+
+def _strategy(resource: str) -> ResourceStrategy:
+    """The strategy of a kind: the rules of names, and what the simulation needs besides."""
+    rules = STRATEGIES[resource].rules
+    update = rules.update if resource in _COMPARED else None
+    behavior = _BEHAVIOR.get(resource, DEFAULT)
+    return replace(behavior, rules=replace(rules, update=update))
+
+
+_STRATEGIES: Final = {
+    resource: _strategy(resource)
+    for resource in STRATEGIES
+    if resource not in scheduling.BATCH_STRATEGIES  # custom resources only on an API server
 }
 
 

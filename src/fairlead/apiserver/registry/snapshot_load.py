@@ -33,6 +33,7 @@ from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import KINDS, NAMESPACE, POD, PRIORITY_CLASS, Kind, kind_of
 from fairlead.apiserver.registry.admission_control import AdmissionControl
 from fairlead.apiserver.registry.id_source import IdSource
+from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys
 from fairlead.apiserver.storage.storage import Key, Storage
 from fairlead.apiserver.validation.meta.field import duplicate
@@ -102,6 +103,7 @@ def load(
     now: int,
     *,
     ids: IdSource,
+    registry: Registry,
     admission: AdmissionControl,
 ) -> list[ApiObject]:
     """Fill `storage` with `manifests` and the system priority classes; return views in order.
@@ -110,13 +112,15 @@ def load(
     error the store must not be used any more.
     """
     loaded = [
-        manifest if isinstance(manifest, DumpedObject) else _loaded(manifest, now, ids)
+        manifest
+        if isinstance(manifest, DumpedObject)
+        else _LoadedJson(*as_stored(manifest, now, ids, registry))
         for manifest in manifests
     ]
     present = {entry.key[1] for entry in loaded if entry.kind is PRIORITY_CLASS}
     for name, manifest in SYSTEM_CLASSES.items():
         if name not in present and storage.find(PRIORITY_CLASS, "", name) is None:
-            loaded.append(_loaded(manifest, now, ids))
+            loaded.append(_LoadedJson(*as_stored(manifest, now, ids, registry)))
     loaded.sort(key=_arrival)
     _refuse_duplicates(storage, loaded)
     newest = _give_versions(loaded, storage.version)
@@ -129,15 +133,14 @@ def load(
     return [entry.view for entry in (*others, *pods)]
 
 
-def _loaded(manifest: Mapping[str, Any], now: int, ids: IdSource) -> Loaded:
-    return _LoadedJson(*as_stored(manifest, now, ids))
-
-
-def as_stored(manifest: Mapping[str, Any], now: int, ids: IdSource) -> tuple[Kind, Json]:
+def as_stored(
+    manifest: Mapping[str, Any], now: int, ids: IdSource, registry: Registry
+) -> tuple[Kind, Json]:
     """`manifest` as a server would have stored it, without its version. Raises ApiError."""
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
-    obj = validated_stored(kind, located(kind, obj))
+    rules = registry.rules(kind)
+    obj = validated_stored(kind, rules, located(kind, obj))
     if kind is POD:
         obj = with_label_keys(obj)
     meta = obj["metadata"]

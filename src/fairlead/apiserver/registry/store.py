@@ -146,7 +146,7 @@ class Store:
         obj = self.registry.default(kind, obj)
         if "name" not in obj.get("metadata", {}):
             _begin_create(strategy, obj, preparation)
-            self.registry.validator.validate(kind, obj)
+            self.registry.validator.validate(kind, self.registry.rules(kind), obj)
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
         if _is_version(meta.get("resourceVersion", "")):
@@ -158,7 +158,7 @@ class Store:
         sent = attributes.obj
         # 4. Validate what the client and the plugins made of it.
         _begin_create(strategy, sent, preparation)
-        self.registry.validator.validate(kind, sent)
+        self.registry.validator.validate(kind, self.registry.rules(kind), sent)
         # 5. Set the server's fields: uid, timestamps, status, and what the strategy adds.
         existing = self.storage.find(kind, namespace, name)
         new = prepared_for_create(
@@ -221,7 +221,7 @@ class Store:
         sent = prepared_for_update(kind, strategy, old, new)
         version, new = self.version, _updated(strategy, old, sent, preparation)
         # 5. Validate, warn, and run the validating plugins.
-        self.registry.validator.validate_update(kind, old, new)
+        self.registry.validator.validate_update(kind, self.registry.rules(kind), old, new)
         _warn(strategy, old, new, write)
         yield from self.admission.validate(attributes.with_object(new))
         if self.version != version and _updated(strategy, old, sent, preparation) != new:
@@ -255,7 +255,9 @@ class Store:
         new = write.tracked(old, self.registry.default(kind, new))
         new = prepared_for_status_update(strategy, old, new)
         # 4. Validate, and run all plugins.
-        self.registry.validator.validate_status_update(kind, old, new, subresource)
+        self.registry.validator.validate_status_update(
+            kind, self.registry.rules(kind), old, new, subresource
+        )
         new = yield from self.admission.admit.steps(
             Operation.UPDATE, kind, new, old=old, subresource=subresource, write=write
         )
@@ -402,7 +404,12 @@ class Store:
         Raises ApiError that names the object.
         """
         return snapshot_load.load(
-            self.storage, manifests, now, ids=self.ids, admission=self.admission
+            self.storage,
+            manifests,
+            now,
+            ids=self.ids,
+            registry=self.registry,
+            admission=self.admission,
         )
 
     def put_as_is(self, manifest: Mapping[str, Any], now: int) -> Json:
@@ -410,7 +417,7 @@ class Store:
 
         Status, uid and priority are the manifest's. Raises ApiError when it is malformed.
         """
-        kind, obj = snapshot_load.as_stored(manifest, now, self.ids)
+        kind, obj = snapshot_load.as_stored(manifest, now, self.ids, self.registry)
         return self.storage.put(kind, obj)
 
     def patch_as_is(

@@ -43,10 +43,11 @@ from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.plugins.default_toleration_seconds import NO_EXECUTE, TOLERATED
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_pod
 from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
-from fairlead.apiserver.validation.meta.object_meta import check_labels, name_rule
+from fairlead.apiserver.validation.meta.object_meta import check_labels
 from fairlead.apiserver.validation.validator import stored_problems
 
 Part = TypeVar("Part")
@@ -97,7 +98,7 @@ class StoredForm:
         return (
             is_complete
             and self._has_metadata(kind, view.metadata)
-            and not any(stored_problems(kind, {}, view))
+            and not any(stored_problems(SIMULATION.rules(kind), {}, view))
         )
 
     def _has_metadata(self, kind: Kind, meta: ObjectMeta) -> bool:
@@ -106,7 +107,9 @@ class StoredForm:
             return False
         if kind.namespaced != bool(meta.namespace) or not _is_version(meta.resource_version):
             return False
-        if name_rule(kind)(meta.name) or (meta.namespace and dns_label_problems(meta.namespace)):
+        if SIMULATION.rules(kind).name(meta.name):
+            return False
+        if meta.namespace and dns_label_problems(meta.namespace):
             return False
         if not all(owner.uid for owner in meta.owner_references):
             return False

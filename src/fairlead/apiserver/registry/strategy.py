@@ -17,8 +17,11 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.json_equality import json_equal
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.selectable_field import FieldReader
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules
 
 FieldPath = tuple[str, ...]
 
@@ -26,6 +29,7 @@ FieldPath = tuple[str, ...]
 # upstream: PrepareForUpdate of the status strategies
 OWNED_METADATA: Final = ("annotations", "finalizers", "labels", "managedFields", "ownerReferences")
 ONLY_MANAGED_FIELDS: Final = ("managedFields",)
+NO_RULES: Final = KindRules()
 _NOT_SPEC: Final = ("apiVersion", "kind", "metadata", "status")
 
 
@@ -119,6 +123,12 @@ class ResourceStrategy:
     # Fields of status that only the server sets.
     server_status: tuple[str, ...] = ()
 
+    # --- validation --------------------------------------------------------------------------
+
+    rules: KindRules = NO_RULES
+    # The rules of versions that have others, by apiVersion.
+    rules_in_version: Mapping[str, KindRules] = field(default_factory=dict)
+
     # --- delete ------------------------------------------------------------------------------
 
     # upstream: rest/delete.go:DefaultGarbageCollectionPolicy
@@ -143,6 +153,8 @@ class ResourceStrategy:
 
     # --- what clients see --------------------------------------------------------------------
 
+    # The warning of every request. upstream: APILifecycleDeprecated of the type
+    deprecation: str = ""
     # (old or None, new) to warnings. upstream: WarningsOnCreate, WarningsOnUpdate
     warnings: Callable[[Json | None, Json], Iterable[str]] | None = None
     # Fields that field selectors may name, in addition to metadata.name and metadata.namespace.
@@ -160,11 +172,19 @@ class ResourceStrategy:
     # Where etcd stores the objects, which some refusals quote; "" for under the plural.
     storage_prefix: str = ""
 
+    def rules_of(self, kind: Kind) -> KindRules:
+        """The rules of the version in which a request sees the objects."""
+        return self.rules_in_version.get(kind.api_version, self.rules)
+
 
 # A kind without rules of its own.
 DEFAULT: Final = ResourceStrategy()
 # Any custom resource.
 # upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go:NewStrategy
 CUSTOM: Final = ResourceStrategy(
-    allow_unconditional_update=False, metadata_with_status=ONLY_MANAGED_FIELDS
+    allow_unconditional_update=False,
+    metadata_with_status=ONLY_MANAGED_FIELDS,
+    rules=KindRules(
+        name=dns_subdomain_problems, accepts_any_finalizer=True, metadata_validations=0
+    ),
 )

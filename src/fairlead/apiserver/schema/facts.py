@@ -18,6 +18,11 @@ upstream's defaults.go and validation.go.
     zero                 an absent number counts as 0
     format               the format of a string, see `validation.meta.format`
     maxLength, maxItems  maximum length of a string or a list
+    immutable            an update may not change it; ="..." is the detail of the error, `forbids`
+                         means that the error leaves out the value, `shape` is the internal type as
+                         which the value is printed, `called` is what upstream calls the field
+
+Immutable fields are rows of the kind itself and may be paths, such as `spec.selector`.
 
 upstream: staging/src/k8s.io/api/*/*/types.go, pkg/apis/*/*/defaults.go,
 pkg/apis/*/validation/validation.go
@@ -27,7 +32,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -36,6 +41,9 @@ import msgspec
 
 _WORD: Final = re.compile(r'(\+?[A-Za-z]+)(?:=("(?:[^"\\]|\\.)*"|\S+))?')
 _LISTS: Final = ("+enum", "enum")
+_TEXTS: Final = ("format", "shape", "called")
+_OF_IMMUTABLE: Final = frozenset(("immutable", "forbids", "shape", "called"))
+_IMMUTABLE: Final = "field is immutable"
 _KEYWORDS: Final = ("enum", "minimum", "maximum", "maxLength", "maxItems")
 
 
@@ -65,15 +73,30 @@ class FieldFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ImmutableField:
+    """An immutable field and how a change of it is refused; see `immutable` above."""
+
+    path: str
+    words: str
+    forbids: bool
+    shape: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class TypeFacts:
-    """The facts about a type: its fields, the defaults to fill in, the defaults to publish."""
+    """The facts about a type: its fields, the defaults to fill in, the defaults to publish.
 
-    fields: dict[str, FieldFacts]
-    defaults: dict[str, Any]
-    published_defaults: dict[str, Any]
+    `immutable` lists its immutable fields in upstream's order.
+    """
+
+    fields: dict[str, FieldFacts] = field(default_factory=dict)
+    defaults: dict[str, Any] = field(default_factory=dict)
+    published_defaults: dict[str, Any] = field(default_factory=dict)
+    immutable: list[ImmutableField] = field(default_factory=list)
 
 
-_UNKNOWN: Final = TypeFacts({}, {}, {})
+_UNKNOWN: Final = TypeFacts()
 
 
 def facts_of(type_name: str) -> TypeFacts:
@@ -107,7 +130,7 @@ def _all_facts() -> Mapping[str, TypeFacts]:
                 name, _, rest = line.strip().partition(" ")
                 _add(facts, name, dict(_words(rest)))
             elif line and not line.startswith("#"):
-                facts = made[line] = TypeFacts({}, {}, {})
+                facts = made[line] = TypeFacts()
     return made
 
 
@@ -116,7 +139,7 @@ def _words(text: str) -> Iterator[tuple[str, Any]]:
     for word, value in _WORD.findall(text):
         if word in _LISTS:
             yield word, tuple(value.split(","))
-        elif word == "format":
+        elif word in _TEXTS:
             yield word, value
         else:
             yield word, msgspec.json.decode(value) if value else True
@@ -124,6 +147,19 @@ def _words(text: str) -> Iterator[tuple[str, Any]]:
 
 def _add(facts: TypeFacts, name: str, words: dict[str, Any]) -> None:
     """Add the row of field `name`."""
+    if "immutable" in words:
+        detail = words["immutable"]
+        facts.immutable.append(
+            ImmutableField(
+                path=name,
+                words=_IMMUTABLE if detail is True else detail,
+                forbids="forbids" in words,
+                shape=words.get("shape", ""),
+                name=words.get("called", name),
+            )
+        )
+        if words.keys() <= _OF_IMMUTABLE:
+            return
     stated = words.get("+default", words.get("default"))
     if stated is not None and "unfilled" not in words:
         facts.defaults[name] = stated

@@ -1,4 +1,4 @@
-"""Updates of statuses, kind by kind.
+"""Updates of statuses; each check compares the old object with the new one.
 
 upstream: Validate*StatusUpdate in pkg/apis/{core,apps,autoscaling,networking,policy}/validation
 """
@@ -6,12 +6,10 @@ upstream: Validate*StatusUpdate in pkg/apis/{core,apps,autoscaling,networking,po
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.validation.batch.job_status import check_job_status
-from fairlead.apiserver.validation.certificates import check_decided, check_signed
 from fairlead.apiserver.validation.core.resource import check_quantity
 from fairlead.apiserver.validation.core.resource_quota import check_limits
 from fairlead.apiserver.validation.meta.field import (
@@ -19,82 +17,21 @@ from fairlead.apiserver.validation.meta.field import (
     duplicate,
     forbidden,
     invalid,
-    non_negative,
     not_supported,
     repeated_indexes,
     required,
 )
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_qualified_name,
     check_subdomain,
     too_long,
 )
 from fairlead.apiserver.validation.meta.ip import check_ip, is_ip
-from fairlead.apiserver.validation.resource.resource_claim_status import check_claim_status
-
-CheckStatus = Callable[[Json, Json], Causes]
 
 REPLICAS: Final = "cannot be greater than status.replicas"
 READY: Final = "cannot be greater than readyReplicas"
 READY_STATUS: Final = "cannot be greater than status.readyReplicas"
-# Counts that may not be negative.
-_COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "replicationcontrollers": (
-        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas",
-        "observedGeneration",
-    ),
-    "replicasets.apps": (
-        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas",
-        "observedGeneration",
-    ),
-    "deployments.apps": (
-        "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
-        "unavailableReplicas", "collisionCount",
-    ),
-    "statefulsets.apps": (
-        "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
-        "observedGeneration", "collisionCount",
-    ),
-    "daemonsets.apps": (
-        "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
-        "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable",
-        "collisionCount",
-    ),
-    "horizontalpodautoscalers.autoscaling": ("currentReplicas", "desiredReplicas"),
-    "poddisruptionbudgets.policy": (
-        "disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods",
-    ),
-}  # fmt: skip
-# Counts that may not exceed another one: the part, the whole, and the explanation.
-_PARTS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
-    "replicationcontrollers": (
-        ("fullyLabeledReplicas", "replicas", REPLICAS),
-        ("readyReplicas", "replicas", REPLICAS),
-        ("availableReplicas", "replicas", REPLICAS),
-        ("availableReplicas", "readyReplicas", READY),
-    ),
-    "replicasets.apps": (
-        ("fullyLabeledReplicas", "replicas", REPLICAS),
-        ("readyReplicas", "replicas", REPLICAS),
-        ("availableReplicas", "replicas", REPLICAS),
-        ("availableReplicas", "readyReplicas", READY),
-    ),
-    "deployments.apps": (
-        ("updatedReplicas", "replicas", REPLICAS),
-        ("readyReplicas", "replicas", REPLICAS),
-        ("availableReplicas", "replicas", REPLICAS),
-        ("availableReplicas", "readyReplicas", READY),
-    ),
-    "statefulsets.apps": (
-        ("readyReplicas", "replicas", REPLICAS),
-        ("currentReplicas", "replicas", REPLICAS),
-        ("updatedReplicas", "replicas", REPLICAS),
-        ("availableReplicas", "replicas", REPLICAS),
-        ("availableReplicas", "readyReplicas", READY_STATUS),
-    ),
-}
-# Kinds with a collisionCount, which never decreases.
-_COLLIDING: Final = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
 _TRUTHS: Final = ("False", "True", "Unknown")
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON_FORM: Final = (
@@ -107,33 +44,74 @@ _REASON_BYTES_MAX: Final = 1024
 _MESSAGE_BYTES_MAX: Final = 32 * 1024
 
 
-def check_status(resource: str, old: Json, new: Json, part: str = "status") -> Causes:
-    """What is wrong with the status of `new`, which replaces `old`.
+def _check_counts(type_name: str, new: Json) -> Causes:
+    """The counts in a status of type `type_name`, such as `apps.v1.DeploymentStatus`."""
+    yield from check_fields("status", type_name, new.get("status") or {})
 
-    `part` is the subresource by way of which it is written.
-    """
+
+def check_replica_set_status(_: Json, new: Json) -> Causes:
+    """A ReplicaSet or a ReplicationController; their statuses have the same fields."""
+    yield from _check_counts("apps.v1.ReplicaSetStatus", new)
+    yield from _check_share(new, "fullyLabeledReplicas", "replicas", REPLICAS)
+    yield from _check_share(new, "readyReplicas", "replicas", REPLICAS)
+    yield from _check_share(new, "availableReplicas", "replicas", REPLICAS)
+    yield from _check_share(new, "availableReplicas", "readyReplicas", READY)
+
+
+def check_deployment_status(old: Json, new: Json) -> Causes:
+    """A Deployment."""
+    yield from _check_counts("apps.v1.DeploymentStatus", new)
+    yield from _check_share(new, "updatedReplicas", "replicas", REPLICAS)
+    yield from _check_share(new, "readyReplicas", "replicas", REPLICAS)
+    yield from _check_share(new, "availableReplicas", "replicas", REPLICAS)
+    yield from _check_share(new, "availableReplicas", "readyReplicas", READY)
+    yield from _check_collisions(old, new)
+
+
+def check_stateful_set_status(old: Json, new: Json) -> Causes:
+    """A StatefulSet."""
+    yield from _check_counts("apps.v1.StatefulSetStatus", new)
+    yield from _check_share(new, "readyReplicas", "replicas", REPLICAS)
+    yield from _check_share(new, "currentReplicas", "replicas", REPLICAS)
+    yield from _check_share(new, "updatedReplicas", "replicas", REPLICAS)
+    yield from _check_share(new, "availableReplicas", "replicas", REPLICAS)
+    yield from _check_share(new, "availableReplicas", "readyReplicas", READY_STATUS)
+    yield from _check_collisions(old, new)
+
+
+def check_daemon_set_status(old: Json, new: Json) -> Causes:
+    """A DaemonSet."""
+    yield from _check_counts("apps.v1.DaemonSetStatus", new)
+    yield from _check_collisions(old, new)
+
+
+def check_disruption_budget_status(_: Json, new: Json) -> Causes:
+    """A PodDisruptionBudget."""
+    conditions = (new.get("status") or {}).get("conditions") or ()
+    yield from _check_conditions("status.conditions", conditions)
+    yield from _check_counts("policy.v1.PodDisruptionBudgetStatus", new)
+
+
+def check_autoscaler_status(_: Json, new: Json) -> Causes:
+    """A HorizontalPodAutoscaler."""
+    yield from _check_counts("autoscaling.v2.HorizontalPodAutoscalerStatus", new)
+
+
+def _check_share(new: Json, name: str, total: str, why: str) -> Causes:
+    """A count that may not exceed another one."""
     status = new.get("status") or {}
-    if resource == "poddisruptionbudgets.policy":
-        yield from _check_conditions("status.conditions", status.get("conditions") or ())
-    for name in _COUNTS.get(resource, ()):
-        yield from non_negative(f"status.{name}", status.get(name) or 0)
-    for some, whole, why in _PARTS.get(resource, ()):
-        if (status.get(some) or 0) > (status.get(whole) or 0):
-            yield invalid(f"status.{some}", status.get(some) or 0, why)
-    if resource in _COLLIDING:
-        yield from _check_collisions(old.get("status") or {}, status)
-    check = _CHECKS.get(resource if part == "status" else f"{resource}/{part}")
-    if check is not None:
-        yield from check(old, new)
+    if (status.get(name) or 0) > (status.get(total) or 0):
+        yield invalid(f"status.{name}", status.get(name) or 0, why)
 
 
-def _check_collisions(before: Json, after: Json) -> Causes:
-    had, has = before.get("collisionCount"), after.get("collisionCount")
+def _check_collisions(old: Json, new: Json) -> Causes:
+    """The collisionCount, which never decreases."""
+    had, has = ((obj.get("status") or {}).get("collisionCount") for obj in (old, new))
     if had is not None and (has is None or has < had):
         yield invalid("status.collisionCount", has or 0, "cannot be decremented")
 
 
-def _check_service(_: Json, new: Json) -> Causes:
+def check_service_status(_: Json, new: Json) -> Causes:
     """Only a LoadBalancer Service has ingress addresses."""
     ingress = (new["status"].get("loadBalancer") or {}).get("ingress") or ()
     if ingress and new["spec"].get("type") != "LoadBalancer":
@@ -142,7 +120,8 @@ def _check_service(_: Json, new: Json) -> Causes:
     yield from _check_addresses("status.loadBalancer.ingress", ingress)
 
 
-def _check_ingress(_: Json, new: Json) -> Causes:
+def check_ingress_status(_: Json, new: Json) -> Causes:
+    """The addresses of an Ingress."""
     balanced = new["status"].get("loadBalancer") or {}
     yield from _check_addresses("status.loadBalancer.ingress", balanced.get("ingress") or ())
 
@@ -159,7 +138,8 @@ def _check_addresses(field: str, addresses: Iterable[Json]) -> Causes:
                 yield invalid(f"{field}[{index}].hostname", host, why)
 
 
-def _check_namespace(_: Json, new: Json) -> Causes:
+def check_namespace_status(_: Json, new: Json) -> Causes:
+    """The phase of a Namespace, which follows from its deletion timestamp."""
     phase = new["status"].get("phase") or ""
     is_ending = new["metadata"].get("deletionTimestamp") is not None
     only, when = ("Terminating", "not empty") if is_ending else ("Active", "empty")
@@ -168,17 +148,20 @@ def _check_namespace(_: Json, new: Json) -> Causes:
         yield invalid("status.Phase", phase, why)
 
 
-def _check_quota(_: Json, new: Json) -> Causes:
+def check_quota_status(_: Json, new: Json) -> Causes:
+    """The amounts of a ResourceQuota."""
     yield from check_limits("status.hard", new["status"].get("hard") or {})
     yield from check_limits("status.used", new["status"].get("used") or {})
 
 
-def _check_claim(_: Json, new: Json) -> Causes:
+def check_claim_status(_: Json, new: Json) -> Causes:
+    """The capacity of a PersistentVolumeClaim."""
     for name, text in (new["status"].get("capacity") or {}).items():
         yield from check_quantity(f"status.capacity[{name}]", name, text)
 
 
-def _check_node(_: Json, new: Json) -> Causes:
+def check_node_status(_: Json, new: Json) -> Causes:
+    """The addresses of a Node."""
     addresses = new["status"].get("addresses") or []
     for index in sorted(repeated_indexes(addresses)):
         address = addresses[index]
@@ -219,7 +202,7 @@ def _check_condition(at: str, condition: Json) -> Causes:
         yield too_long(f"{at}.message", _MESSAGE_BYTES_MAX)
 
 
-def _check_flow(_: Json, new: Json) -> Causes:
+def check_flow_status(_: Json, new: Json) -> Causes:
     """Conditions have unique types."""
     # upstream: pkg/apis/flowcontrol/validation/validation.go:ValidateFlowSchemaStatus
     seen: set[str] = set()
@@ -230,19 +213,3 @@ def _check_flow(_: Json, new: Json) -> Causes:
         seen.add(kind)
         if not kind:
             yield required(field, "must not be empty")
-
-
-_CHECKS: Final[Mapping[str, CheckStatus]] = {
-    "services": _check_service,
-    "ingresses.networking.k8s.io": _check_ingress,
-    "namespaces": _check_namespace,
-    "resourcequotas": _check_quota,
-    "persistentvolumeclaims": _check_claim,
-    "jobs.batch": check_job_status,
-    "flowschemas.flowcontrol.apiserver.k8s.io": _check_flow,
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _check_flow,
-    "nodes": _check_node,
-    "resourceclaims.resource.k8s.io": check_claim_status,
-    "certificatesigningrequests.certificates.k8s.io": check_signed,
-    "certificatesigningrequests.certificates.k8s.io/approval": check_decided,
-}

@@ -19,10 +19,13 @@ from fairlead.api.objects import ApiObject
 from fairlead.api.quantity import QuantityError
 from fairlead.apiserver.defaulting.simulation import with_defaults
 from fairlead.apiserver.error import ApiError, Cause, invalid
-from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
-from fairlead.apiserver.validation import rules, simulation
+from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.validation import simulation
 from fairlead.apiserver.validation.core.pod.status import CHECKED_FIELDS, check_pod_status
 from fairlead.apiserver.validation.meta.field import Causes, bounded
+from fairlead.apiserver.validation.meta.field_facts import check_immutable
+from fairlead.apiserver.validation.meta.kind_rules import KindRules
 from fairlead.apiserver.validation.meta.object_meta import (
     check_generate_name,
     check_generation,
@@ -30,9 +33,7 @@ from fairlead.apiserver.validation.meta.object_meta import (
     check_metadata_update,
     check_owner_ids,
     check_rest,
-    times_as_new,
 )
-from fairlead.apiserver.validation.status import check_status
 
 Decoder = Callable[[Json], ApiObject]
 
@@ -40,16 +41,16 @@ Decoder = Callable[[Json], ApiObject]
 class Validator(Protocol):
     """The checks of a store before a write; every method raises ApiError."""
 
-    def validate(self, kind: Kind, obj: Json) -> None:
+    def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
         """Refuse a new object, which has its defaults."""
         ...
 
-    def validate_update(self, kind: Kind, old: Json, new: Json) -> None:
+    def validate_update(self, kind: Kind, rules: KindRules, old: Json, new: Json) -> None:
         """Refuse `new`, which has its defaults and is to replace `old`."""
         ...
 
     def validate_status_update(
-        self, kind: Kind, old: Json, new: Json, subresource: str = "status"
+        self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
         """Refuse `new`, which is `old` with another status."""
         ...
@@ -62,50 +63,54 @@ class Validator(Protocol):
 class ApiValidator:
     """Applies every rule of an API server. Objects are in stored form, in which nulls may occur."""
 
-    def validate(self, kind: Kind, obj: Json) -> None:
+    def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
         """Refuse a new object, which has its defaults. Raises ApiError."""
         view = _decoded(kind, obj, decode_stored)
-        causes = [*bounded(_metadata_as_new(kind, obj, view))]
-        causes += bounded(rules.check_new(kind, obj, view))
+        causes = [*bounded(_metadata_as_new(kind, rules, obj, view))]
+        if rules.new is not None:
+            causes += bounded(rules.new(obj, view))
         _refuse(kind, obj, [*causes, *_custom(kind, obj, None)])
 
-    def validate_update(self, kind: Kind, old: Json, new: Json) -> None:
+    def validate_update(self, kind: Kind, rules: KindRules, old: Json, new: Json) -> None:
         """Refuse `new`, which has its defaults and is to replace `old`. Raises ApiError."""
         view = _decoded(kind, new, decode_stored)
-        fields = [*bounded(rules.check_changed(kind, new, view)), *_custom(kind, new, old)]
+        check = rules.changed or rules.new
+        fields = [*bounded(check(new, view) if check else ()), *_custom(kind, new, old)]
         if fields:
             # Loaded snapshots may lack what a new object needs; an update may leave that so.
             lacked = set(_lacking(_decoded(kind, old, decode_stored)))
             fields = [cause for cause in fields if cause not in lacked]
-        kept = list(check_metadata_update(kind, old, new))
-        meta = list(_metadata_as_new(kind, new, view)) * times_as_new(kind)
-        changed = list(rules.check_update(kind, old, new))
-        if rules.reports_update_first(kind):
+        kept = list(check_metadata_update(rules, old, new))
+        meta = list(_metadata_as_new(kind, rules, new, view)) * rules.metadata_validations
+        changed = list(_changes(kind, rules, old, new))
+        if rules.reports_update_first:
             _refuse(kind, new, [*kept, *changed, *meta, *fields])
-        again = fields if rules.reports_twice(kind) else ()
+        again = fields if rules.reports_changed_twice else ()
         _refuse(kind, new, [*kept, *meta, *fields, *again, *changed])
 
-    def validate_part(self, kind: Kind, old: Json, new: Json, causes: Causes) -> None:
+    def validate_part(
+        self, kind: Kind, rules: KindRules, old: Json, new: Json, causes: Causes
+    ) -> None:
         """Refuse `new`, which differs from `old` in one subresource; `causes` are about that.
 
         Raises ApiError.
         """
         view = _decoded(kind, new, decode_stored)
-        kept = check_metadata_update(kind, old, new)
-        as_new = chain(check_metadata(kind, view.metadata), simulation.check_stored(new, view))
+        kept = check_metadata_update(rules, old, new)
+        as_new = chain(check_metadata(rules, view.metadata), simulation.check_stored(new, view))
         _refuse(kind, new, chain(kept, as_new, causes))
 
     def validate_status_update(
-        self, kind: Kind, old: Json, new: Json, subresource: str = "status"
+        self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
         """Refuse `new`, which is `old` with another status and metadata. Raises ApiError."""
-        kept = check_metadata_update(kind, old, new)
+        kept = check_metadata_update(rules, old, new)
         if kind.custom is not None:
             _refuse(kind, new, chain(kept, kind.custom.causes(new, old)))
             return
         form = _status_form(kind, new, new.get("status", {}), decode_stored)
-        of_kind = check_status(kind.resource, old, new, subresource)
-        _refuse(kind, new, chain(kept, form, of_kind))
+        check = rules.subresources.get(subresource)
+        _refuse(kind, new, chain(kept, form, check(old, new) if check else ()))
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
         """Refuse `obj`, into whose status `fields` were merged. Raises ApiError."""
@@ -118,34 +123,34 @@ class SimulationValidator:
     Containers need neither names nor images, because dumps and scenarios may lack them.
     """
 
-    def validate(self, kind: Kind, obj: Json) -> None:
+    def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
         """Refuse a new object, which has its defaults. Raises ApiError."""
         view = _decoded(kind, obj, decode)
-        causes = [*bounded(_stored_metadata(kind, view))]
+        causes = [*bounded(_stored_metadata(rules, view))]
         causes += bounded(simulation.check_stored(obj, view))
         causes += [*bounded(simulation.check_new(view)), *_custom(kind, obj, None)]
         _refuse(kind, obj, causes)
 
-    def validate_update(self, kind: Kind, old: Json, new: Json) -> None:
+    def validate_update(self, kind: Kind, rules: KindRules, old: Json, new: Json) -> None:
         """Refuse `new`, which has its defaults and is to replace `old`. Raises ApiError."""
         view = _decoded(kind, new, decode)
-        meta = list(_stored_metadata(kind, view))
+        meta = list(_stored_metadata(rules, view))
         causes = [*bounded(simulation.check_stored(new, view)), *_custom(kind, new, old)]
         lacking = list(_lacking(view))
         if lacking:
             lacked = set(_lacking(_decoded(kind, old, decode)))
             causes += [cause for cause in lacking if cause not in lacked]
-        if rules.reports_twice(kind):
+        if rules.reports_changed_twice:
             causes *= 2
-        if kind in (POD, PRIORITY_CLASS):
-            causes += rules.check_update(kind, old, new)
+        if rules.update is not None:
+            causes += rules.update(old, new)
         _refuse(kind, new, [*meta, *causes])
 
     def validate_status_update(
-        self, kind: Kind, old: Json, new: Json, subresource: str = "status"
+        self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
         """Refuse `new`, which is `old` with another status. Raises ApiError."""
-        del old, subresource
+        del rules, old, subresource
         self.validate_status(kind, new, new.get("status", {}))
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
@@ -161,20 +166,20 @@ def defaulted(kind: Kind, obj: Json) -> Json:
     return _defaulted(kind, obj)[0]
 
 
-def validated_stored(kind: Kind, obj: Json) -> Json:
+def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
     """`obj`, JSON without nulls from a snapshot, with the defaults that simulations need.
 
     Refuses only what no controller could work with: it was accepted by some API server. Raises
     ApiError.
     """
     obj, view = _defaulted(kind, obj)
-    _refuse(kind, obj, stored_problems(kind, obj, view))
+    _refuse(kind, obj, stored_problems(rules, obj, view))
     return obj
 
 
-def stored_problems(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
+def stored_problems(rules: KindRules, obj: Json, view: ApiObject) -> Iterator[Cause]:
     """What is wrong with an object of a snapshot, which has its defaults, and its `view`."""
-    yield from _stored_metadata(kind, view)
+    yield from _stored_metadata(rules, view)
     yield from simulation.check_stored(obj, view)
 
 
@@ -188,17 +193,26 @@ def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
     return made, view if made is obj else _decoded(kind, made, decode)
 
 
-def _metadata_as_new(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
+def _metadata_as_new(kind: Kind, rules: KindRules, obj: Json, view: ApiObject) -> Iterator[Cause]:
     # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateObjectMetaAccessor
     meta = obj["metadata"]
-    yield from check_generate_name(kind, meta)
-    yield from check_metadata(kind, view.metadata)
+    yield from check_generate_name(rules, meta)
+    yield from check_metadata(rules, view.metadata)
     yield from check_generation(kind, meta)
-    yield from check_rest(kind, meta)
+    yield from check_rest(rules, meta)
 
 
-def _stored_metadata(kind: Kind, view: ApiObject) -> Iterator[Cause]:
-    yield from check_metadata(kind, view.metadata)
+def _changes(kind: Kind, rules: KindRules, old: Json, new: Json) -> Iterator[Cause]:
+    """What of `old` may not become `new`."""
+    schema = schema_of(kind.stored_as, kind.kind)
+    if rules.has_immutable_fields and schema is not None:
+        yield from check_immutable(schema.long_name, old, new)
+    if rules.update is not None:
+        yield from rules.update(old, new)
+
+
+def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
+    yield from check_metadata(rules, view.metadata)
     yield from check_owner_ids(view.metadata)
 
 

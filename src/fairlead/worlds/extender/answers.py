@@ -30,6 +30,7 @@ from fairlead.api.extender import decode as decode_message
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.registry.snapshot_load import as_stored
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.extender_backend import ExtenderBackend, ExtenderBackendError
@@ -122,7 +123,7 @@ class Answers:
         """`value` as `view`; Go omits apiVersion and kind. Raises ProtocolError."""
         whole = {**value, "apiVersion": "v1", "kind": view.__name__}
         try:
-            _, stored = as_stored(whole, 0, self._ids)
+            _, stored = as_stored(whole, 0, self._ids, SIMULATION)
             return decode_as(view, stored)
         except (ApiError, DecodeError) as cause:
             raise ProtocolError(str(cause)) from None

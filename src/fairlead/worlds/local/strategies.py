@@ -9,7 +9,6 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.strategies.table import STRATEGIES
-from fairlead.apiserver.registry.strategy import DEFAULT
 
 _AUTOSCALERS: Final = "horizontalpodautoscalers.autoscaling"
 
@@ -23,6 +22,6 @@ LOCAL_API_SERVER: Final = replace(
     API_SERVER,
     strategies={
         **STRATEGIES,
-        _AUTOSCALERS: replace(DEFAULT, warnings=_autoscaler_warnings),
+        _AUTOSCALERS: replace(STRATEGIES[_AUTOSCALERS], warnings=_autoscaler_warnings),
     },
 )

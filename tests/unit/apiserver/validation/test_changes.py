@@ -32,7 +32,7 @@ def refusals(row, validate):
         del meta["namespace"]
     old = completed(kind, obj)
     try:
-        validate(kind, old, completed(kind, merge_patch(old, row["to"])))
+        validate(kind, API_SERVER.rules(kind), old, completed(kind, merge_patch(old, row["to"])))
     except ApiError as refusal:
         return [str(cause) for cause in refusal.causes]
     return []

@@ -43,7 +43,7 @@ def problems(manifest):
         manifest["metadata"].pop("namespace", None)
     try:
         made = API_SERVER.default(kind, API_SERVER.decode(kind, manifest))
-        ApiValidator().validate(kind, made)
+        ApiValidator().validate(kind, API_SERVER.rules(kind), made)
     except ApiError as refusal:
         return [str(cause) for cause in refusal.causes] or [refusal.message]
     return []

@@ -28,7 +28,7 @@ def refusal(api_version, kind, **content):
     """The causes of the refusal, as texts; none when it is accepted."""
     known, obj = completed(api_version, kind, **content)
     try:
-        ApiValidator().validate(known, obj)
+        ApiValidator().validate(known, API_SERVER.rules(known), obj)
     except ApiError as refused:
         return [str(cause) for cause in refused.causes]
     return []
@@ -37,7 +37,7 @@ def refusal(api_version, kind, **content):
 def change(old, new):
     (kind, before), (_, after) = old, new
     try:
-        ApiValidator().validate_update(kind, before, after)
+        ApiValidator().validate_update(kind, API_SERVER.rules(kind), before, after)
     except ApiError as refused:
         return [str(cause) for cause in refused.causes]
     return []

@@ -17,8 +17,13 @@ QUANTITY = (
 def validated_new(kind, obj):
     """`obj` with its defaults, refused as a new object that something has to run."""
     obj = API_SERVER.default(kind, API_SERVER.decode(kind, obj))
-    API_SERVER.validator.validate(kind, obj)
+    API_SERVER.validator.validate(kind, API_SERVER.rules(kind), obj)
     return obj
+
+
+def loaded(kind, obj):
+    """`obj` as a snapshot's object."""
+    return validated_stored(kind, API_SERVER.rules(kind), obj)
 
 
 def refusal_of(act, obj):
@@ -189,13 +194,13 @@ def pod_asking(**resources):
 )
 def test_what_nobody_could_make_sense_of(stored, field, problem):
     """The first cause; defaults may repeat it where they copied the value."""
-    first = refusal_of(validated_stored, stored).causes[0]
+    first = refusal_of(loaded, stored).causes[0]
     assert (first.field, first.message) == (field, problem)
 
 
 def test_a_refusal_names_the_object_and_all_that_is_wrong():
     bad = obj("Pod", spec={"priority": 2**40, "preemptionPolicy": "No"})
-    refused = refusal_of(validated_stored, bad)
+    refused = refusal_of(loaded, bad)
     assert (refused.kind, refused.namespace, refused.name) == (POD, "n", "x")
     assert [cause.field for cause in refused.causes] == ["spec.priority", "spec.preemptionPolicy"]
     assert refused.message == f'Pod "x" is invalid: [{refused.causes[0]}, {refused.causes[1]}]'
@@ -209,7 +214,7 @@ def test_no_more_is_told_than_somebody_reads():
 
 
 def test_a_wrong_type_names_the_field():
-    refused = refusal_of(validated_stored, obj("Pod", spec={"nodeSelector": ["a"]}))
+    refused = refusal_of(loaded, obj("Pod", spec={"nodeSelector": ["a"]}))
     assert (refused.reason, refused.code) == ("BadRequest", 400)
     assert refused.causes == (
         Cause("FieldValueInvalid", "Expected `object`, got `array`", "spec.nodeSelector"),
@@ -231,5 +236,5 @@ def test_a_wrong_type_names_the_field():
 def test_what_only_new_objects_must_have(kind, spec, field):
     versions = {"Pod": "v1", "Deployment": "apps/v1", "Job": "batch/v1"}
     bare = obj(kind, versions[kind], spec=spec)
-    validated_stored(kind_of(bare), bare)
+    loaded(kind_of(bare), bare)
     assert field in [cause.field for cause in refusal_of(validated_new, bare).causes]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
@@ -18,20 +19,11 @@ from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operati
 from fairlead.apiserver.admission.plugins.pod_security_standards import CHECKS, violations
 from fairlead.apiserver.error import Cause, forbidden, invalid
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
+from fairlead.apiserver.schema.model import Schema, Type, schema_of
 from fairlead.apiserver.storage.storage import Storage
 
 PREFIX: Final = "pod-security.kubernetes.io/"
-# The path of the pod spec in each kind of workload.
-_TEMPLATES: Final = {
-    "replicationcontrollers": ("spec", "template", "spec"),
-    "podtemplates": ("template", "spec"),
-    "replicasets.apps": ("spec", "template", "spec"),
-    "deployments.apps": ("spec", "template", "spec"),
-    "statefulsets.apps": ("spec", "template", "spec"),
-    "daemonsets.apps": ("spec", "template", "spec"),
-    "jobs.batch": ("spec", "template", "spec"),
-    "cronjobs.batch": ("spec", "jobTemplate", "spec", "template", "spec"),
-}
+_POD_SPEC: Final = "core.v1.PodSpec"
 _MODES: Final = ("enforce", "audit", "warn")
 _VERSION: Final = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
 _CHECKED_PARTS: Final = ("", "ephemeralcontainers")
@@ -143,12 +135,33 @@ def _level(namespace: Json, mode: str) -> _Level:
 
 
 def _pod_spec(kind: Kind, obj: Json) -> Json | None:
-    path = ("spec",) if kind is POD else _TEMPLATES.get(kind.resource)
+    path = None if kind.is_custom else _pod_spec_path(kind)
     if path is None:
         return None
     for name in path:
         obj = obj.get(name) or {}
     return obj
+
+
+@cache
+def _pod_spec_path(kind: Kind) -> tuple[str, ...] | None:
+    """Where the objects of a built-in kind have a pod spec; None if they have none."""
+    # upstream: k8s.io/pod-security-admission/admission/admission.go:DefaultPodSpecExtractor
+    seen: set[str] = set()
+
+    def find(schema: Schema | None) -> tuple[str, ...] | None:
+        if schema is None or schema.type is not Type.OBJECT or schema.definition in seen:
+            return None
+        seen.add(schema.definition)
+        if schema.long_name == _POD_SPEC:
+            return ()
+        for name, field in schema.fields.items():
+            path = find(field.schema)
+            if path is not None:
+                return (name, *path)
+        return None
+
+    return find(schema_of(kind.stored_as, kind.kind))
 
 
 def _violations_text(violations_found: Iterable[tuple[str, str]]) -> str:

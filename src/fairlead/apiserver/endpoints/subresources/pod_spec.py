@@ -19,6 +19,7 @@ from fairlead.apiserver.endpoints.subresources.request_body import (
     whole_object,
 )
 from fairlead.apiserver.registry.preparation import with_spec
+from fairlead.apiserver.registry.strategies.core.pod import RULES as POD_RULES
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.validation.core.pod.update import check_debugging, check_resize
 from fairlead.apiserver.validation.meta.field import Causes
@@ -63,7 +64,7 @@ def _stored(
     """
     store, old = scope.deps.store, change.old
     new = store.completed(scope.kind, with_spec(old, {**old["spec"], **spec}))
-    ApiValidator().validate_part(scope.kind, old, new, check(old, new))
+    ApiValidator().validate_part(scope.kind, POD_RULES, old, new, check(old, new))
     tracked = change.write.tracked(old, change.view)["metadata"]
     if "managedFields" in tracked:
         meta = {**new["metadata"], "managedFields": tracked["managedFields"]}
@@ -73,7 +74,7 @@ def _stored(
         Operation.UPDATE, scope.kind, new, old=old, subresource=part, write=write
     )
     if admitted is not new:  # mutating admission may have made it invalid
-        ApiValidator().validate_part(scope.kind, old, admitted, check(old, admitted))
+        ApiValidator().validate_part(scope.kind, POD_RULES, old, admitted, check(old, admitted))
         new = admitted
     return scope.respond(store.commit(scope.kind, old, new, write=change.write))
 

@@ -16,6 +16,7 @@ from fairlead.apiserver.apiextensions.definition.strategy import (
 )
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
+from fairlead.apiserver.validation.meta.kind_rules import KindRules
 
 
 def _prepare_for_create(definition: Json, preparation: PreparationContext) -> Json:
@@ -36,6 +37,7 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
         prepare_for_create=_prepare_for_create,
         allow_unconditional_update=False,
         prepare_for_update=_prepare_for_update,
+        rules=KindRules(accepts_any_finalizer=True, metadata_validations=0),
         begin_deletion=mark_definition,
         repeat_deletion=mark_definition,
         returns_deleted_object=True,

@@ -14,6 +14,8 @@ from fairlead.apiserver.registry.strategy import (
     PreparationContext,
     ResourceStrategy,
 )
+from fairlead.apiserver.validation.apiregistration import check_api_service
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 # The condition of an APIService that this server serves itself.
 LOCAL: Final[Mapping[str, str]] = {
@@ -36,6 +38,7 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
         prepare_for_create=_prepare_for_create,
         allow_unconditional_update=False,
         metadata_with_status=ONLY_MANAGED_FIELDS,
+        rules=KindRules(accepts_any_finalizer=True, new=json_check(check_api_service)),
         storage_prefix="apiregistration.k8s.io/apiservices",
     )
 }

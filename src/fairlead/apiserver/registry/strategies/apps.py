@@ -17,6 +17,10 @@ from fairlead.apiserver.registry.strategy import (
 )
 from fairlead.apiserver.registry.warning.pod import claim_warnings
 from fairlead.apiserver.registry.warning.workload import naming_workload_warnings, workload_warnings
+from fairlead.apiserver.validation import status
+from fairlead.apiserver.validation.apps import workload
+from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 _TEMPLATE: Final = "spec.template"
 # Annotation that counts template changes. upstream: pkg/apis/apps/v1/conversion.go
@@ -61,17 +65,53 @@ def _stateful_set_warnings(old: Json | None, new: Json) -> Iterator[str]:
 
 
 STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    "controllerrevisions.apps": ResourceStrategy(
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            new=json_check(workload.check_revision),
+            update=workload.check_revision_update,
+        )
+    ),
     "daemonsets.apps": ResourceStrategy(
         prepare_for_create=_new_daemon_set,
         prepare_for_update=_changed_daemon_set,
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            new=workload.check_daemon_set,
+            reports_changed_twice=True,
+            subresources={"status": status.check_daemon_set_status},
+        ),
         warnings=partial(workload_warnings, _TEMPLATE),
     ),
     "deployments.apps": ResourceStrategy(
         increments_generation=is_deployment_respecified,
         metadata_with_status=("annotations", "finalizers", "managedFields", "ownerReferences"),
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            metadata_validations=0,
+            new=workload.check_deployment,
+            subresources={"status": status.check_deployment_status},
+        ),
         warnings=partial(naming_workload_warnings, _TEMPLATE),
         reset_fields={"status": (("metadata", "labels"),)},
     ),
-    "replicasets.apps": ResourceStrategy(warnings=partial(naming_workload_warnings, _TEMPLATE)),
-    "statefulsets.apps": ResourceStrategy(warnings=_stateful_set_warnings),
+    "replicasets.apps": ResourceStrategy(
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            new=workload.check_replica_set,
+            reports_changed_twice=True,
+            subresources={"status": status.check_replica_set_status},
+        ),
+        warnings=partial(naming_workload_warnings, _TEMPLATE),
+    ),
+    "statefulsets.apps": ResourceStrategy(
+        rules=KindRules(
+            name=dns_label_problems,
+            metadata_validations=0,
+            new=workload.check_stateful_set,
+            update=workload.check_stateful_set_update,
+            subresources={"status": status.check_stateful_set_status},
+        ),
+        warnings=_stateful_set_warnings,
+    ),
 }

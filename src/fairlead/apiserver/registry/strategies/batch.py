@@ -20,8 +20,12 @@ from fairlead.apiserver.registry.strategy import (
 )
 from fairlead.apiserver.registry.warning.workload import naming_workload_warnings
 from fairlead.apiserver.validation.apps.workload import MISMATCH
-from fairlead.apiserver.validation.batch.job_update import check_job_selector
+from fairlead.apiserver.validation.batch import job
+from fairlead.apiserver.validation.batch.job_status import check_job_status
+from fairlead.apiserver.validation.batch.job_update import check_job_selector, check_job_update
 from fairlead.apiserver.validation.meta.field import Causes, invalid
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 from fairlead.apiserver.validation.meta.object_meta import check_labels
 
 CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
@@ -113,12 +117,25 @@ def _index_warnings(spec: Json) -> Iterator[str]:
 
 STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     "cronjobs.batch": ResourceStrategy(
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            metadata_validations=0,
+            new=json_check(job.check_new_cron_job),
+            changed=json_check(job.check_cron_job),
+        ),
         null_when_empty=(("spec", "jobTemplate", "spec", "podFailurePolicy", "rules"),),
         warnings=partial(naming_workload_warnings, "spec.jobTemplate.spec.template"),
     ),
     JOB.resource: ResourceStrategy(
         prepare_for_create=_new_job,
         has_unpersisted_defaults=_has_unpersisted_labels,
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            new=job.check_job,
+            update=check_job_update,
+            reports_changed_twice=True,
+            subresources={"status": check_job_status},
+        ),
         garbage_collection=GarbageCollection.ORPHAN_DEPENDENTS,
         warning_without_policy=_ORPHANED_PODS,
         null_when_empty=(("spec", "podFailurePolicy", "rules"),),

@@ -11,6 +11,8 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.selectable_field import text_field
 from fairlead.apiserver.registry.strategy import ResourceStrategy
+from fairlead.apiserver.validation import certificates
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 VERDICTS: Final = ("Approved", "Denied")
 _CONDITIONS: Final = "conditions"
@@ -75,6 +77,14 @@ def _state(row: Json) -> tuple[str, str]:
 STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     "certificatesigningrequests.certificates.k8s.io": ResourceStrategy(
         prepare_subresource={"status": _prepare_status, "approval": _prepare_approval},
+        rules=KindRules(
+            new=json_check(certificates.check_request),
+            changed=json_check(lambda _: ()),
+            subresources={
+                "status": certificates.check_signed,
+                "approval": certificates.check_decided,
+            },
+        ),
         selectable_fields={"spec.signerName": text_field("spec", "signerName")},
         selects_namespace=False,
         reset_fields={

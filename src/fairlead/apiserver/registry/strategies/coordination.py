@@ -10,6 +10,9 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
+from fairlead.apiserver.validation.coordination import check_lease
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 # Fields of coordinated leader election, which is off by default.
 _DISABLED: Final = ("strategy", "preferredHolder")
@@ -32,5 +35,11 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
         allow_create_on_update=True,
         allow_unconditional_update=False,
         prepare_for_update=_prepare_for_update,
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            accepts_any_finalizer=True,
+            metadata_validations=0,
+            new=json_check(check_lease),
+        ),
     )
 }

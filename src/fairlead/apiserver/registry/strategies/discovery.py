@@ -12,6 +12,9 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import ENDPOINT_SLICE
 from fairlead.apiserver.registry.strategy import ResourceStrategy, is_respecified
 from fairlead.apiserver.registry.warning.network import slice_warnings
+from fairlead.apiserver.validation.core.endpoints import check_endpoint_slice
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 
 def is_slice_respecified(old: Json, new: Json) -> bool:
@@ -27,6 +30,11 @@ def _warnings(_: Json | None, found: Json) -> Iterator[str]:
 STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     ENDPOINT_SLICE.resource: ResourceStrategy(
         increments_generation=is_slice_respecified,
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            metadata_comparisons=1,
+            new=json_check(check_endpoint_slice),
+        ),
         null_when_empty=(("endpoints",), ("ports",)),
         warnings=_warnings,
     )

@@ -12,6 +12,9 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import RUNTIME_CLASS
 from fairlead.apiserver.registry.strategy import ResourceStrategy
 from fairlead.apiserver.registry.warning.pod import OLD_LABELS
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
+from fairlead.apiserver.validation.node import check_runtime_class
 
 
 def _runtime_class_warnings(_: Json | None, found: Json) -> Iterator[str]:
@@ -25,6 +28,7 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     RUNTIME_CLASS.resource: ResourceStrategy(
         allow_create_on_update=True,
         allow_unconditional_update=False,
+        rules=KindRules(name=dns_subdomain_problems, new=json_check(check_runtime_class)),
         warnings=_runtime_class_warnings,
     )
 }

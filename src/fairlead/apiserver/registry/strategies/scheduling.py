@@ -6,11 +6,21 @@ upstream: pkg/registry/scheduling/priorityclass/strategy.go
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import PRIORITY_CLASS
-from fairlead.apiserver.registry.strategy import ResourceStrategy
+from fairlead.apiserver.registry.strategy import CUSTOM, ResourceStrategy
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, view_check
+from fairlead.apiserver.validation.scheduling import (
+    BATCH_GROUPS,
+    check_pod_group,
+    check_priority_class,
+    check_priority_class_update,
+    check_queue,
+)
 
 
 def _never(_: Json, __: Json) -> bool:
@@ -18,6 +28,21 @@ def _never(_: Json, __: Json) -> bool:
     return False
 
 
+# Queues and PodGroups are custom resources, with rules that a definition cannot state.
+BATCH_STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    f"{plural}.{group}": replace(CUSTOM, rules=replace(CUSTOM.rules, new=view_check(check)))
+    for group in BATCH_GROUPS
+    for plural, check in (("queues", check_queue), ("podgroups", check_pod_group))
+}
 STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
-    PRIORITY_CLASS.resource: ResourceStrategy(increments_generation=_never)
+    PRIORITY_CLASS.resource: ResourceStrategy(
+        increments_generation=_never,
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            metadata_validations=0,
+            new=view_check(check_priority_class),
+            update=check_priority_class_update,
+        ),
+    ),
+    **BATCH_STRATEGIES,
 }

@@ -16,13 +16,21 @@ from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.facts import FieldFacts, facts_of
 from fairlead.apiserver.schema.keyword import broken_keywords
-from fairlead.apiserver.validation.meta.field import Causes, invalid, not_supported, required
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 from fairlead.apiserver.validation.meta.format import (
+    check_unchanged,
     dns_1035_problems,
     dns_label_problems,
     dns_subdomain_problems,
     path_segment_problems,
     port_name_problems,
+    shown_as,
     too_long,
     too_many,
 )
@@ -67,6 +75,26 @@ def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
     if facts.format:
         for problem in _FORMATS[facts.format](value):
             yield invalid(field, value, problem)
+
+
+def check_immutable(type_name: str, old: Json, new: Json) -> Causes:
+    """Changes of immutable fields between `old` and `new`, objects of a `type_name`."""
+    for fixed in facts_of(type_name).immutable:
+        before, after = _value(old, fixed.path), _value(new, fixed.path)
+        if not list(check_unchanged(fixed.path, before, after)):
+            continue
+        if fixed.forbids:
+            yield forbidden(fixed.name, fixed.words)
+        else:
+            shown = shown_as(fixed.shape, after) if fixed.shape else after
+            yield invalid(fixed.name, shown, fixed.words)
+
+
+def _value(obj: Json, path: str) -> Any:
+    value: Any = obj
+    for name in path.split("."):
+        value = (value or {}).get(name)
+    return value
 
 
 def _no_patterns(pattern: str, text: str) -> bool:

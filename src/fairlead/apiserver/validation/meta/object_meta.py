@@ -1,118 +1,33 @@
 """ObjectMeta: names, labels, annotations, owners, finalizers.
 
-upstream: apimachinery/pkg/api/validation/{generic,objectmeta}.go, and each kind's name rule
+upstream: apimachinery/pkg/api/validation/{generic,objectmeta}.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import ObjectMeta
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.apiserver.kind import (
-    CRON_JOB,
-    DAEMON_SET,
-    DEPLOYMENT,
-    JOB,
-    NAMESPACE,
-    NODE,
-    POD,
-    PRIORITY_CLASS,
-    REPLICA_SET,
-    REPLICATION_CONTROLLER,
-    SERVICE,
-    STATEFUL_SET,
-    Kind,
-)
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.validation.meta.field import Causes, invalid, non_negative, required
 from fairlead.apiserver.validation.meta.format import (
     check_unchanged,
     dns_label_problems,
-    dns_subdomain_problems,
-    path_segment_problems,
     too_long,
 )
-
-NameRule = Callable[[str], tuple[str, ...]]
-
-# upstream: NameIsDNSSubdomain in each kind's validation
-_NAMED_LIKE_HOSTS: Final = (
-    "configmaps",
-    "secrets",
-    "serviceaccounts",
-    "limitranges",
-    "resourcequotas",
-    "persistentvolumeclaims",
-    "persistentvolumes",
-    "podtemplates",
-    "endpoints",
-    "controllerrevisions.apps",
-    "horizontalpodautoscalers.autoscaling",
-    "leases.coordination.k8s.io",
-    "endpointslices.discovery.k8s.io",
-    "ingresses.networking.k8s.io",
-    "ingressclasses.networking.k8s.io",
-    "networkpolicies.networking.k8s.io",
-    "runtimeclasses.node.k8s.io",
-    "storageclasses.storage.k8s.io",
-    "servicecidrs.networking.k8s.io",
-    "csidrivers.storage.k8s.io",
-    "csinodes.storage.k8s.io",
-    "csistoragecapacities.storage.k8s.io",
-    "volumeattachments.storage.k8s.io",
-    "volumeattributesclasses.storage.k8s.io",
-    "resourceclaims.resource.k8s.io",
-    "resourceclaimtemplates.resource.k8s.io",
-    "resourceslices.resource.k8s.io",
-    "deviceclasses.resource.k8s.io",
-    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-    "validatingwebhookconfigurations.admissionregistration.k8s.io",
-    "validatingadmissionpolicies.admissionregistration.k8s.io",
-    "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-    "mutatingadmissionpolicies.admissionregistration.k8s.io",
-    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-    "flowschemas.flowcontrol.apiserver.k8s.io",
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-)
-_NAME_RULES: Final[Mapping[str, NameRule]] = {
-    **dict.fromkeys(_NAMED_LIKE_HOSTS, dns_subdomain_problems),
-    NAMESPACE.resource: dns_label_problems,
-    STATEFUL_SET.resource: dns_label_problems,
-    **{
-        kind.resource: dns_subdomain_problems
-        for kind in (
-            POD,
-            NODE,
-            PRIORITY_CLASS,
-            DEPLOYMENT,
-            REPLICA_SET,
-            DAEMON_SET,
-            REPLICATION_CONTROLLER,
-            JOB,
-            CRON_JOB,
-        )
-    },
-    SERVICE.resource: dns_label_problems,
-}
+from fairlead.apiserver.validation.meta.kind_rules import KindRules
 
 
-def name_rule(kind: Kind) -> NameRule:
-    """The name rule of a kind."""
-    # upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go has one for all
-    otherwise = dns_subdomain_problems if kind.is_custom else path_segment_problems
-    return _NAME_RULES.get(kind.resource, otherwise)
-
-
-def check_metadata(kind: Kind, meta: ObjectMeta) -> Causes:
+def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
     """Name, namespace, labels and timestamps of an object."""
-    rule = name_rule(kind)
     if not meta.name:
         yield required("metadata.name", "name or generateName is required")
     else:
-        for problem in rule(meta.name):
+        for problem in rules.name(meta.name):
             yield invalid("metadata.name", meta.name, problem)
     if meta.namespace:
         for problem in dns_label_problems(meta.namespace):
@@ -150,39 +65,17 @@ def check_timestamp(field: str, text: str) -> Causes:
 _UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
 STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
-# Groups and kinds that accept unqualified finalizers.
-_ANY_FINALIZER: Final = (
-    "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io",
-    "coordination.k8s.io", "events.k8s.io", "events", "poddisruptionbudgets.policy",
-)  # fmt: skip
-# Kinds whose updated metadata is not validated as that of a new object.
-# upstream: ValidateUpdate of pkg/registry/*/*/strategy.go
-_NOT_AS_NEW: Final = (
-    "resourcequotas", "endpoints", "podtemplates", "events", "events.events.k8s.io",
-    "deployments.apps", "statefulsets.apps", "cronjobs.batch", "poddisruptionbudgets.policy",
-    "horizontalpodautoscalers.autoscaling", "leases.coordination.k8s.io",
-    "priorityclasses.scheduling.k8s.io", "customresourcedefinitions.apiextensions.k8s.io",
-    "deviceclasses.resource.k8s.io", "resourceclaims.resource.k8s.io",
-    "resourceclaimtemplates.resource.k8s.io", "resourceslices.resource.k8s.io",
-)  # fmt: skip
-# Kinds whose updates check metadata only as that of a new object.
-_AS_NEW_ONLY: Final = (
-    "persistentvolumes", "limitranges", "endpointslices.discovery.k8s.io",
-    "csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io", "poddisruptionbudgets.policy",
-)  # fmt: skip
-_GROUPS_AS_NEW_ONLY: Final = ("admissionregistration.k8s.io", "flowcontrol.apiserver.k8s.io")
-_AS_NEW_TWICE: Final = ("csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io")
 _IMMUTABLE_KEYS: Final = ("name", "namespace", "uid")  # the server sets the others itself
 
 
-def check_generate_name(kind: Kind, meta: Json) -> Causes:
+def check_generate_name(rules: KindRules, meta: Json) -> Causes:
     """generateName."""
     beginning = meta.get("generateName", "")
     if beginning:
         # upstream: apimachinery/pkg/api/validation/generic.go:maskTrailingDash, which takes two
         is_masked = len(beginning) > 1 and beginning.endswith("-")
         masked = f"{beginning[:-2]}a" if is_masked else beginning
-        for problem in name_rule(kind)(masked):
+        for problem in rules.name(masked):
             yield invalid("metadata.generateName", beginning, problem)
 
 
@@ -192,12 +85,12 @@ def check_generation(kind: Kind, meta: Json) -> Causes:
         yield from non_negative("metadata.generation", meta.get("generation") or 0)
 
 
-def check_rest(kind: Kind, meta: Json) -> Causes:
+def check_rest(rules: KindRules, meta: Json) -> Causes:
     """Annotations, owners and finalizers of a new object."""
     finalizers = meta.get("finalizers") or []
     yield from _check_details(meta)
     yield from _check_finalizers(finalizers)
-    if kind.is_custom or kind.resource in _ANY_FINALIZER or kind.group in _ANY_FINALIZER:
+    if rules.accepts_any_finalizer:
         return
     # upstream: pkg/apis/core/validation/validation.go:ValidateObjectMeta
     for index, name in enumerate(finalizers):
@@ -270,22 +163,14 @@ def _check_owner(field: str, owner: Json) -> Causes:
         yield invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner")
 
 
-def times_as_new(kind: Kind) -> int:
-    """How often upstream validates the metadata of an updated object as new."""
-    if kind.is_custom or kind.resource in _NOT_AS_NEW:
-        return 0
-    return 2 if kind.resource in _AS_NEW_TWICE else 1
-
-
-def check_metadata_update(kind: Kind, old: Json, new: Json) -> Causes:
+def check_metadata_update(rules: KindRules, old: Json, new: Json) -> Causes:
     """Updates of metadata: name, namespace and uid never change; upstream checks most twice."""
     # upstream: apiserver/pkg/registry/rest/update.go:validateCommonFields, and the kind's own
     before, after = old["metadata"], new["metadata"]
     yield from check_labels("metadata.labels", after.get("labels") or {})
     yield from _check_details(after)
     yield from _check_finalizers(after.get("finalizers") or [])
-    once = kind.resource in _AS_NEW_ONLY or kind.group in _GROUPS_AS_NEW_ONLY
-    for _ in range(1 if once else 2):
+    for _ in range(rules.metadata_comparisons):
         for name in _IMMUTABLE_KEYS:
             if name in after:
                 yield from check_unchanged(f"metadata.{name}", before.get(name), after[name])

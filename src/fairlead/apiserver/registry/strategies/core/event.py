@@ -11,6 +11,8 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.selectable_field import FieldReader, text_field
 from fairlead.apiserver.registry.strategy import GarbageCollection, ResourceStrategy
+from fairlead.apiserver.validation.core.event import check_event, check_new_event
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 _INVOLVED: Final = (
     "kind",
@@ -44,6 +46,20 @@ _NEW_EVENT_FIELDS: Final[Mapping[str, FieldReader]] = {
 }
 STRATEGY: Final = ResourceStrategy(
     allow_create_on_update=True,
+    rules=KindRules(
+        accepts_any_finalizer=True,
+        metadata_validations=0,
+        new=json_check(check_event),
+        has_immutable_fields=False,
+    ),
+    rules_in_version={
+        "events.k8s.io/v1": KindRules(
+            accepts_any_finalizer=True,
+            metadata_validations=0,
+            new=json_check(check_new_event),
+            changed=json_check(lambda obj: check_event(obj, "reportingController")),
+        )
+    },
     garbage_collection=GarbageCollection.UNSUPPORTED,
     selectable_fields=_EVENT_FIELDS,
     selectable_in_version={"events.k8s.io/v1": _NEW_EVENT_FIELDS},

@@ -28,6 +28,14 @@ from fairlead.apiserver.registry.strategy import (
 )
 from fairlead.apiserver.registry.warning.network import endpoints_warnings
 from fairlead.apiserver.registry.warning.workload import naming_workload_warnings, workload_warnings
+from fairlead.apiserver.validation import status
+from fairlead.apiserver.validation.apps import workload
+from fairlead.apiserver.validation.core import configuration, resource_quota
+from fairlead.apiserver.validation.core.endpoints import check_endpoints
+from fairlead.apiserver.validation.core.limit_range import check_limit_range
+from fairlead.apiserver.validation.core.node import check_node, check_node_update
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 _KEPT_TO_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 _KEPT_APART: Final = (
@@ -49,6 +57,12 @@ def _node_warnings(_: Json | None, node: Json) -> Iterator[str]:
 
 NODE_STRATEGY: Final = ResourceStrategy(
     accepts_status_on_create=True,
+    rules=KindRules(
+        name=dns_subdomain_problems,
+        new=check_node,
+        update=check_node_update,
+        subresources={"status": status.check_node_status},
+    ),
     # upstream: pkg/apis/core/v1/conversion.go:Convert_v1_NodeSpec_To_core_NodeSpec
     mirrored=MirroredField("spec", "podCIDR", "podCIDRs"),
     warnings=_node_warnings,
@@ -98,14 +112,33 @@ def _endpoints_warnings(_: Json | None, endpoints: Json) -> Iterator[str]:
 
 
 STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
+    "componentstatuses": ResourceStrategy(deprecation="v1 ComponentStatus is deprecated in v1.19+"),
+    "configmaps": ResourceStrategy(
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            new=json_check(configuration.check_config_map),
+            update=configuration.check_config_map_update,
+            reports_update_first=True,
+        )
+    ),
     "endpoints": ResourceStrategy(
         allow_create_on_update=True,
+        rules=KindRules(
+            name=dns_subdomain_problems, metadata_validations=0, new=json_check(check_endpoints)
+        ),
+        deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
         warnings=_endpoints_warnings,
         storage_prefix="services/endpoints",
     ),
     "events": event.STRATEGY,
     "limitranges": ResourceStrategy(
-        allow_create_on_update=True, null_when_empty=(("spec", "limits"),)
+        allow_create_on_update=True,
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            metadata_comparisons=1,
+            new=json_check(check_limit_range),
+        ),
+        null_when_empty=(("spec", "limits"),),
     ),
     "namespaces": namespace.STRATEGY,
     "nodes": NODE_STRATEGY,
@@ -113,22 +146,51 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     "persistentvolumes": persistent_volume.STRATEGY,
     "pods": pod.STRATEGY,
     "podtemplates": ResourceStrategy(
-        returns_deleted_object=True, warnings=partial(workload_warnings, "template")
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            metadata_validations=0,
+            new=json_check(workload.check_new_pod_template),
+        ),
+        returns_deleted_object=True,
+        warnings=partial(workload_warnings, "template"),
     ),
     "replicationcontrollers": ResourceStrategy(
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            new=workload.check_replication_controller,
+            reports_changed_twice=True,
+            subresources={"status": status.check_replica_set_status},
+        ),
         garbage_collection=GarbageCollection.ORPHAN_DEPENDENTS,
         returns_deleted_object=True,
         warnings=partial(naming_workload_warnings, "spec.template"),
         selectable_fields={"status.replicas": text_field("status", "replicas", absent="0")},
         storage_prefix="controllers",
     ),
-    "resourcequotas": ResourceStrategy(returns_deleted_object=True),
+    "resourcequotas": ResourceStrategy(
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            metadata_validations=0,
+            new=json_check(resource_quota.check_quota),
+            update=resource_quota.check_quota_update,
+            subresources={"status": status.check_quota_status},
+        ),
+        returns_deleted_object=True,
+    ),
     "secrets": ResourceStrategy(
-        warnings=_secret_warnings, selectable_fields={"type": text_field("type")}
+        rules=KindRules(
+            name=dns_subdomain_problems,
+            new=json_check(configuration.check_secret),
+            update=configuration.check_secret_update,
+            reports_update_first=True,
+        ),
+        warnings=_secret_warnings,
+        selectable_fields={"type": text_field("type")},
     ),
     "serviceaccounts": ResourceStrategy(
         prepare_for_create=_new_account,
         prepare_for_update=_changed_account,
+        rules=KindRules(name=dns_subdomain_problems),
         returns_deleted_object=True,
         warnings=_account_warnings,
     ),

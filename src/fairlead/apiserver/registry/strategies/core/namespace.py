@@ -11,6 +11,10 @@ from fairlead.api.json import Json
 from fairlead.apiserver.registry.deletion import mark_for_deletion
 from fairlead.apiserver.registry.selectable_field import text_field
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
+from fairlead.apiserver.validation.core.namespace import check_namespace
+from fairlead.apiserver.validation.meta.format import dns_label_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
+from fairlead.apiserver.validation.status import check_namespace_status
 
 _FINALIZER: Final = "kubernetes"
 
@@ -46,6 +50,11 @@ def has_content_finalizers(namespace: Json) -> bool:
 STRATEGY: Final = ResourceStrategy(
     prepare_for_create=_prepare_for_create,
     prepare_for_update=_prepare_for_update,
+    rules=KindRules(
+        name=dns_label_problems,
+        new=json_check(check_namespace),
+        subresources={"status": check_namespace_status},
+    ),
     begin_deletion=begin_deletion,
     holds_deleted=has_content_finalizers,
     returns_deleted_object=True,

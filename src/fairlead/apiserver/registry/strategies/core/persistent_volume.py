@@ -11,6 +11,12 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 from fairlead.apiserver.registry.warning.pod import old_volume, term_warnings
+from fairlead.apiserver.validation.core.volume.persistent_volume import (
+    check_volume,
+    check_volume_update,
+)
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 STORAGE_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 STORAGE_CLASS_WARNING: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
@@ -59,6 +65,12 @@ def _warnings(_: Json | None, volume: Json) -> Iterator[str]:
 STRATEGY: Final = ResourceStrategy(
     prepare_for_create=_prepare_for_create,
     prepare_subresource={"status": _prepare_status},
+    rules=KindRules(
+        name=dns_subdomain_problems,
+        metadata_comparisons=1,
+        new=json_check(check_volume),
+        update=check_volume_update,
+    ),
     returns_deleted_object=True,
     warnings=_warnings,
 )

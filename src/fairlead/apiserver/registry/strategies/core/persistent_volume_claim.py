@@ -18,6 +18,13 @@ from fairlead.apiserver.registry.strategies.core.persistent_volume import (
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 from fairlead.apiserver.registry.warning.pod import claim_warnings
 from fairlead.apiserver.validation.core.volume.claim import is_kept_source
+from fairlead.apiserver.validation.core.volume.persistent_volume import (
+    check_claim,
+    check_claim_update,
+)
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
+from fairlead.apiserver.validation.status import check_claim_status
 
 _SOURCE: Final = "dataSource"
 _REFERENCE: Final = "dataSourceRef"
@@ -62,6 +69,12 @@ STRATEGY: Final = ResourceStrategy(
     prepare_for_create=_prepare_for_create,
     has_unpersisted_defaults=_has_unpersisted_defaults,
     prepare_for_update=_prepare_for_update,
+    rules=KindRules(
+        name=dns_subdomain_problems,
+        new=json_check(check_claim),
+        update=check_claim_update,
+        subresources={"status": check_claim_status},
+    ),
     returns_deleted_object=True,
     warnings=_warnings,
 )

@@ -20,6 +20,10 @@ from fairlead.apiserver.registry.warning.pod import template_warnings
 from fairlead.apiserver.registry.warning.workload import IN_HOSTNAME, name_warnings
 from fairlead.apiserver.schema.incremental_decoder import changed
 from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.validation.core.pod.spec import check_changed_pod, check_new_pod
+from fairlead.apiserver.validation.core.pod.update import check_pod_update
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, view_check
 
 FINISHED_PHASES: Final = ("Succeeded", "Failed")
 _GATED: Final = {
@@ -79,11 +83,18 @@ def _pod_ip(obj: Json) -> str:
     return str(ips[0].get("ip", "")) if ips else ""
 
 
+RULES: Final = KindRules(
+    name=dns_subdomain_problems,
+    new=check_new_pod,
+    changed=view_check(check_changed_pod),
+    update=check_pod_update,
+)
 STRATEGY: Final = ResourceStrategy(
     initial_status=initial_status,
     prepare_for_create=_prepare_for_create,
     metadata_with_status=("annotations", "finalizers", "labels", "managedFields"),
     server_status=("qosClass",),
+    rules=RULES,
     begin_deletion=begin_deletion,
     holds_deleted=holds_deleted,
     returns_deleted_object=True,

@@ -31,6 +31,10 @@ from fairlead.apiserver.registry.strategy import (
 )
 from fairlead.apiserver.registry.warning.network import service_warnings
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.validation.core.service import check_service, check_service_update
+from fairlead.apiserver.validation.meta.format import dns_label_problems
+from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
+from fairlead.apiserver.validation.status import check_service_status
 
 _ADDRESSED: Final = (
     "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy",
@@ -147,6 +151,13 @@ STRATEGY: Final = ResourceStrategy(
     allow_create_on_update=True,
     prepare_for_update=_prepare_for_update,
     metadata_with_status=ONLY_MANAGED_FIELDS,
+    rules=KindRules(
+        name=dns_label_problems,
+        new=json_check(check_service),
+        update=check_service_update,
+        reports_update_first=True,
+        subresources={"status": check_service_status},
+    ),
     returns_deleted_object=True,
     warnings=_warnings,
     selectable_fields={
