@@ -1,4 +1,4 @@
-"""What README.md and docs/outages.md show is what happens: their console blocks are run again.
+"""What README.md and the guides in docs show is what happens: their console blocks are run again.
 
 A block starts with `$ fairlead ...` and shows all of the command's standard output, except that
 spaces at the ends of lines are left out, and that a line `[...]` stands for any lines.
@@ -17,7 +17,12 @@ import pytest
 from fairlead.cli import main
 
 ROOT: Final = Path(__file__).parent.parent
-PAGES: Final = (ROOT / "README.md", ROOT / "docs" / "outages.md")
+PAGES: Final = (
+    ROOT / "README.md",
+    ROOT / "docs" / "outages.md",
+    ROOT / "docs" / "versions.md",
+    *sorted((ROOT / "docs" / "from-the-documents").glob("*.md")),
+)
 LEFT_OUT: Final = "[...]\n"
 BLOCK: Final = re.compile(r"(?<=^```console\n)\$ fairlead (.+)\n((?:.*\n)*?)(?=```$)", re.MULTILINE)
 SHOWN: Final = [(page, *block) for page in PAGES for block in BLOCK.findall(page.read_text())]

@@ -52,11 +52,13 @@ def served_admission(
     *,
     limited: Sequence[LimitedResource] = (),
     authorities: Sequence[tuple[str, str]] = (),
+    preemption_policies: bool = True,
 ) -> tuple[AdmissionPlugin, ...]:
     """The plugins of a server that clients write to.
 
     `suffix` returns five characters for generated names. `limited` are ResourceQuota's limited
-    resources; `authorities` are further CA ConfigMaps that ServiceAccount mounts.
+    resources; `authorities` are further CA ConfigMaps that ServiceAccount mounts;
+    `preemption_policies` is that of Priority.
     """
     return (
         NamespaceLifecycle(),  # first: without its namespace nothing else can be checked
@@ -65,7 +67,8 @@ def served_admission(
         NodeRestriction(),
         TaintNodesByCondition(),
         PodSecurity(),
-        *ADMISSION,
+        Priority(preemption_policies=preemption_policies),
+        DefaultTolerationSeconds(),
         DefaultStorageClass(),
         StorageObjectInUseProtection(),
         CertificateSigningRequests(),

@@ -68,10 +68,17 @@ class Unchecked:
 class SimulatedAdmission:
     """The plugins of one simulated store, in order, and what they left `unchecked`."""
 
-    def __init__(self, suffix: Callable[[], str], completed: Completed) -> None:
+    def __init__(
+        self,
+        suffix: Callable[[], str],
+        completed: Completed,
+        *,
+        preemption_policies: bool = True,
+    ) -> None:
         """`suffix` returns five characters for generated names.
 
         `completed` decodes an object by its type and sets all defaults, for CEL policies.
+        `preemption_policies` is that of Priority.
         """
         self.unchecked = Unchecked()
         namespaces = NamespaceLifecycle(requires_namespace=False)
@@ -83,7 +90,9 @@ class SimulatedAdmission:
                 _IfListed(accounts, None, SERVICE_ACCOUNT, self.unchecked),
                 TaintNodesByCondition(),
             ),
-            Priority(),  # both admit hand-written pods of a snapshot, too
+            Priority(
+                preemption_policies=preemption_policies
+            ),  # both admit hand-written pods of a snapshot, too
             DefaultTolerationSeconds(),
             _OfRequests(
                 DefaultStorageClass(),

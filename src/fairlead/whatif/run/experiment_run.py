@@ -172,6 +172,7 @@ class _Run:
             seed=experiment.seed,
             events_max=0,
             command_log=command_log,
+            preemption_policies=experiment.releases.general.preemption_policies,
         )
         self._done = 0
         self._skipped: list[Skipped] = []

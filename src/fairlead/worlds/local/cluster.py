@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -29,6 +29,8 @@ from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.configuration.release import CURRENT, Release
+from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
@@ -59,7 +61,7 @@ class LocalOptions:
 
     `authority` is the PEM text of the CA that clients inside the cluster should trust;
     `authority_key` is its key, "" if nothing is signed with it. `without` names those of PARTS to
-    leave out. `pods_max` limits the number of pods.
+    leave out. `pods_max` limits the number of pods. `release` is the Kubernetes version to follow.
     """
 
     nodes: int = 3
@@ -69,6 +71,7 @@ class LocalOptions:
     authority_key: str = ""
     without: tuple[str, ...] = ()
     engine: EngineConfig = field(default_factory=lambda: OBSERVED)
+    release: Release = CURRENT
     pods_max: int = PODS_MAX
 
 
@@ -92,7 +95,12 @@ class LocalCluster:
         ids = RandomIds()
         self.store = Store(
             ids,
-            admission=(*served_admission(ids.new_suffix), PodCountLimit(options.pods_max)),
+            admission=(
+                *served_admission(
+                    ids.new_suffix, preemption_policies=options.release.preemption_policies
+                ),
+                PodCountLimit(options.pods_max),
+            ),
             registry=LOCAL_API_SERVER,
             storage=CompactStorage(),
         )
@@ -133,7 +141,7 @@ class LocalCluster:
         self.control_plane = ControlPlane(
             self.store,
             now,
-            config=options.engine,
+            config=config_in(options.release, options.engine),
             authority=options.authority,
             without=options.without,
             controllers=(
@@ -153,6 +161,23 @@ class LocalCluster:
         create_as_apiserver(self.store, (*standing, *more, *job_kinds()), now)
         self.server.reconcile(now)
         create_as_apiserver(self.store, (DEFAULT_QUEUE,), now)
+
+
+def config_in(release: Release, config: EngineConfig) -> EngineConfig:
+    """`config` with the rules of `release`."""
+    if release == CURRENT:
+        return config
+    lifecycle = replace(
+        config.node_lifecycle,
+        profile=release.node_lifecycle,
+        taint_based_evictions=release.taint_based_evictions,
+    )
+    return replace(
+        config,
+        scheduler=default_config(release, config.scheduler.out_of_tree),
+        node_lifecycle=lifecycle,
+        kubelet=replace(config.kubelet, renews_leases=release.node_leases),
+    )
 
 
 def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[CertificateSigner, ...]:

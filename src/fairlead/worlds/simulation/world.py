@@ -26,13 +26,13 @@ from fairlead.apiserver.admission.match import is_configured
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import NODE, Kind
 from fairlead.apiserver.registry import api_server
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
-from fairlead.apiserver.storage.storage import StoredChange
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.command import (
     Bind,
     CallExtender,
@@ -80,12 +80,12 @@ class Latency:
 class SimulatedWorld:
     """A store, a virtual clock and a script, for the engine to act on.
 
-    `last_change` is the time of the last change to an object. `events` holds the events that
-    controllers recorded. `admission` knows what it could not check. `extenders` calls the
-    scheduler's extenders; there are none by default.
+    `last_change` is the time of the last change to an object other than a heartbeat. `events` holds
+    the events that controllers recorded. `admission` knows what it could not check. `extenders`
+    calls the scheduler's extenders; by default there are none.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a world is made of
         self,
         engine: CommandSource,
         *,
@@ -94,14 +94,18 @@ class SimulatedWorld:
         latency: Latency | None = None,
         events_max: int | None = None,
         command_log: Callable[[str], None] | None = None,
+        preemption_policies: bool = True,
     ) -> None:
         """An empty world at `start`.
 
         `seed` determines the ids of new objects, `events_max` limits `events` (None: no limit), and
-        `command_log` receives the line of each command when it is issued.
+        `command_log` receives the line of each command when it is issued. Without
+        `preemption_policies` new pods get none.
         """
         ids = SeededIds(seed)
-        self.admission = SimulatedAdmission(ids.new_suffix, _completed)
+        self.admission = SimulatedAdmission(
+            ids.new_suffix, _completed, preemption_policies=preemption_policies
+        )
         # No containers run, and dumps may lack images.
         self.store = Store(ids, admission=self.admission.plugins, storage=DeferredStorage())
         self.events = EventList(events_max)
@@ -202,9 +206,25 @@ class SimulatedWorld:
     def _queue_changes(self, now: Instant) -> None:
         """Queue the stimuli of the latest changes."""
         if self._changes:
-            self.last_change = now
+            if not all(map(_is_heartbeat, self._changes)):
+                self.last_change = now
             self._pending_stimuli.extend(map(stimulus_of, net_changes(self._changes)))
             self._changes.clear()
+
+
+def _is_heartbeat(change: StoredChange) -> bool:
+    """Whether a node's kubelet posted the conditions that the node had already."""
+    if change.kind is not NODE or change.previous is None or change.type is ChangeType.DELETED:
+        return False
+    return _without_heartbeats(change.object) == _without_heartbeats(change.previous)
+
+
+def _without_heartbeats(node: Json) -> Json:
+    """`node` without the fields that a heartbeat changes."""
+    status = node.get("status", {})
+    conditions = [{**one, "lastHeartbeatTime": None} for one in status.get("conditions", ())]
+    metadata = {**node["metadata"], "resourceVersion": None, "managedFields": None}
+    return {**node, "metadata": metadata, "status": {**status, "conditions": conditions}}
 
 
 def command_line(command: Command, now: Instant) -> str:

@@ -29,12 +29,19 @@ RESOLVED: Final = ("priority", "preemptionPolicy")
 class Priority:
     """The admission plugin."""
 
+    def __init__(self, *, preemption_policies: bool = True) -> None:
+        """Without `preemption_policies` new pods have none (NonPreemptingPriority, until 1.23)."""
+        self._preemption_policies = preemption_policies
+
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Resolves pods; refuses a second default class and deleting system classes."""
         kind, obj = attributes.kind, attributes.obj
         if attributes.subresource:
             return obj
         if kind is POD:
+            if attributes.operation is Operation.CREATE and not self._preemption_policies:
+                pod = _without_preemption_policy(obj)
+                return _without_preemption_policy({**pod, "spec": _resolved(pod, storage)})
             return _with_priority(attributes.operation, obj, storage, attributes.old or {})
         if kind is PRIORITY_CLASS:
             _validate_class(attributes.operation, obj, storage)
@@ -49,15 +56,25 @@ def _with_priority(operation: Operation, pod: Json, storage: Storage, old: Json)
             kept = {key: before[key] for key in RESOLVED if key in before}
             return {**pod, "spec": {**kept, **spec}}
         case Operation.CREATE:
-            return {**pod, "spec": _resolved(pod, spec, storage)}
+            return {**pod, "spec": _resolved(pod, storage)}
         case Operation.LOAD if spec.get("priorityClassName") and "priority" not in spec:
-            return {**pod, "spec": _resolved(pod, spec, storage)}
+            return {**pod, "spec": _resolved(pod, storage)}
         case _:
             return pod
 
 
-def _resolved(pod: Json, spec: Json, storage: Storage) -> Json:
-    """`spec` with the priority and preemption policy of its class."""
+def _without_preemption_policy(pod: Json) -> Json:
+    """`pod` without spec.preemptionPolicy.
+
+    upstream: v1.19 pkg/api/pod/util.go: dropDisabledFields
+    """
+    spec = {key: value for key, value in pod.get("spec", {}).items() if key != "preemptionPolicy"}
+    return {**pod, "spec": spec}
+
+
+def _resolved(pod: Json, storage: Storage) -> Json:
+    """The pod's spec with the priority and preemption policy of its class."""
+    spec = pod.get("spec", {})
     priority_class = _priority_class(pod, spec, storage)
     priority = priority_class.get("value", DEFAULT_PRIORITY)
     policy = priority_class.get("preemptionPolicy", PREEMPT_LOWER_PRIORITY)

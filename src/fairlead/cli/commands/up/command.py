@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 WITHOUT_HELP: Final = (
     "Disable a component, so that you can run your own instead: kubelet, workloads, volumes, "
@@ -57,6 +58,7 @@ def up(
     ] = False,
     without: Annotated[Names, repeatable("PART", WITHOUT_HELP)] = (),
     client_certificates: Annotated[bool, Parameter(help=CERTIFICATES_HELP, negative=())] = False,
+    release: ReleaseOptions = NO_RELEASE,
 ) -> int:
     """Run a Kubernetes control plane with simulated nodes in this process, until Ctrl-C.
 
@@ -72,6 +74,7 @@ def up(
     """
     from fairlead.cli.commands.up.options import UpOptions
     from fairlead.cli.commands.up.run import serve
+    from fairlead.whatif.configuration.release import read_release
 
     options = UpOptions(
         nodes=nodes,
@@ -86,5 +89,6 @@ def up(
         paused=paused,
         without=without,
         client_certificates=client_certificates,
+        release=read_release(release.choice),
     )
     return serve(options)

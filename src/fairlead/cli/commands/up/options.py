@@ -9,6 +9,7 @@ from typing import Final
 from fairlead.apiserver.request import User
 from fairlead.cli.commands.up.user import user_of
 from fairlead.cli.options.parameter import Names
+from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.local.cluster import PARTS
 from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
@@ -34,6 +35,7 @@ class UpOptions:
     paused: bool
     without: Names
     client_certificates: bool = False
+    release: Release = CURRENT
 
     def check(self) -> None:
         """Raise InputError for invalid options; nothing is written or opened."""

@@ -26,6 +26,8 @@ from fairlead.cli.commands.up.listener import (
 )
 from fairlead.cli.commands.up.options import UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
+from fairlead.engine.configuration.release import CURRENT
+from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.local.bootstrap.nodes import ZONE
 from fairlead.worlds.local.clock import LocalClock
@@ -54,7 +56,10 @@ def serve(options: UpOptions) -> int:
         _write_kubeconfig(path, _kubeconfig(f"https://{address}", data_dir, pairs))
 
         def say_ready() -> None:
-            print(f"export KUBECONFIG={path}  # {_about(cluster)}; Ctrl-C ends it", flush=True)
+            about = _about(cluster)
+            if options.release != CURRENT:
+                about = f"{about}; {Releases(options.release, options.release).words.rstrip('.')}"
+            print(f"export KUBECONFIG={path}  # {about}; Ctrl-C ends it", flush=True)
 
         pair = new_server(data_dir.authority, host_names(options.host), real_now)
         serve_options = ServeOptions(
@@ -122,6 +127,7 @@ def _cluster(
         authority=data_dir.authority.certificate,
         authority_key=data_dir.authority.key,
         without=options.parts_left_out,
+        release=options.release,
     )
     is_new = log is None or log.is_empty
     try:

@@ -1,0 +1,101 @@
+"""Which version each part follows, and the feature gates of a version."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.configuration.error import ConfigurationError
+from fairlead.engine.configuration.feature_gate import parse_gates
+from fairlead.engine.configuration.release import CURRENT, SELECTABLE, release_of
+from fairlead.engine.configuration.translation import default_config
+from fairlead.engine.nodelifecycle.profile import V1_16
+from fairlead.engine.scheduling.config import SchedulerConfig
+
+
+@pytest.mark.parametrize(
+    ("version", "scheduler", "nodes", "admission"),
+    [
+        ("1.16", "1.19", "1.16", "1.21"),
+        ("1.19", "1.19", "1.16", "1.21"),
+        ("1.21", "1.19", "1.16", "1.21"),
+        ("1.36", "1.36", "1.36", "1.36"),
+        ("", "1.36", "1.36", "1.36"),
+    ],
+)
+def test_a_part_takes_the_newest_described_version_not_above(version, scheduler, nodes, admission):
+    """Below the oldest described version it takes the oldest."""
+    assert release_of(version).parts == {
+        "scheduler": scheduler,
+        "node controllers": nodes,
+        "priority admission": admission,
+    }
+
+
+def test_other_versions_are_refused_with_the_list():
+    with pytest.raises(ConfigurationError) as refused:
+        release_of("1.20")
+    assert refused.value.problem == f"unknown version '1.20'; known: {', '.join(SELECTABLE)}"
+
+
+def test_the_newest_version_is_the_default_configuration():
+    assert default_config(CURRENT, {}) == SchedulerConfig()
+
+
+def test_the_node_controllers_of_1_16_have_the_gates_of_1_16():
+    assert release_of("1.16").node_lifecycle == V1_16
+
+
+@pytest.mark.parametrize(
+    ("version", "gate", "field", "value"),
+    [
+        ("1.16", "NodeLease", "uses_leases", False),
+        ("1.16", "TaintNodesByCondition", "taints_by_condition", False),
+        ("1.16", "NodeDisruptionExclusion", "excludes_labelled", True),
+        ("1.19", "LegacyNodeRoleBehavior", "excludes_masters", False),
+    ],
+)
+def test_a_gate_sets_its_field_of_the_node_controllers(version, gate, field, value):
+    changed = release_of(version, {gate: value}).node_lifecycle
+    assert getattr(changed, field) is value
+    assert getattr(release_of(version).node_lifecycle, field) is not value
+
+
+def test_gates_of_other_parts():
+    """Evictions, kubelets, the scheduler and admission each have one."""
+    assert not release_of("1.16", {"TaintBasedEvictions": False}).taint_based_evictions
+    assert not release_of("1.16", {"NodeLease": False}).node_leases
+    assert not release_of("1.16").preemption_policies
+    assert release_of("1.16", {"NonPreemptingPriority": True}).preemption_policies
+    popping = release_of("1.36", {"SchedulerPopFromBackoffQ": False})
+    assert not popping.scheduler.backoff.pop_from_backoff
+    by_condition = release_of("1.16", {"TaintNodesByCondition": False}).scheduler
+    assert by_condition.plugins[0] == ("CheckNodeCondition", 0)
+    assert release_of("1.16").scheduler.plugins[0] == ("PrioritySort", 0)
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "problem"),
+    [
+        ("1.19", {"TaintNodesByCondition": False}, "TaintNodesByCondition: no such gate here in"),
+        ("1.36", {"NodeLease": True}, "NodeLease: no such gate here in Kubernetes 1.36; known: "),
+        ("1.19", {"NodeLease": False}, "NodeLease: Forbidden: it is always true here in"),
+        ("1.36", {"GangScheduling": True}, "GangScheduling: Forbidden: it is always false here"),
+    ],
+)
+def test_a_gate_that_a_version_lacks_or_locks_is_refused_by_name(version, gates, problem):
+    with pytest.raises(ConfigurationError) as refused:
+        release_of(version, gates)
+    assert str(refused.value).startswith(problem)
+
+
+def test_the_gates_of_a_release_win_over_others():
+    """Those of the command line over those of a file."""
+    release = release_of("1.36", {"SchedulerPopFromBackoffQ": False})
+    merged = release.with_defaults({"SchedulerPopFromBackoffQ": True})
+    assert not merged.is_on("SchedulerPopFromBackoffQ")
+
+
+def test_gates_are_read_from_text():
+    assert parse_gates("x", "A=true, B=False,") == {"A": True, "B": False}
+    with pytest.raises(ConfigurationError, match="x: A: 'yes' is neither true nor false"):
+        parse_gates("x", "A=yes")

@@ -1,0 +1,260 @@
+"""Rules in which the schedulers of 1.19 and 1.36 differ: each case shows what both do."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.configuration.release import release_of
+from fairlead.engine.configuration.translation import default_config
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.testing.builders import make_budget, make_node, make_pod
+
+BIG = {"cpu": "4"}
+NEVER = {"preemptionPolicy": "Never"}
+NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
+NO_VICTIMS = (
+    f"{NO_ROOM} no new claims to deallocate, preemption: 0/1 nodes are available: "
+    "1 No preemption victims found for incoming pod."
+)
+
+
+@pytest.fixture
+def stage_of(stage):
+    """Makes stages that follow a version."""
+
+    def make(version, *objects, gates=None, **more):
+        config = default_config(release_of(version, gates), {})
+        return stage(
+            *objects,
+            profiles=config.profiles,
+            backoff=config.backoff,
+            version=config.version,
+            **more,
+        )
+
+    return make
+
+
+def victim(name, priority=0, cpu="4", **more):
+    return make_pod(name, node="n1", priority=priority, requests={"cpu": cpu}, **more)
+
+
+def preemptor(name="p", priority=100, **more):
+    return make_pod(name, priority=priority, requests=BIG, **more)
+
+
+def kinds(commands):
+    return [(command[0], command[1]) for command in commands]
+
+
+# --- eligibility ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("version", "preempts_again"), [("1.19", False), ("1.36", True)])
+def test_a_terminating_pod_that_was_not_preempted_keeps_a_preemptor_waiting(
+    stage_of, version, preempts_again
+):
+    """1.19 waits for every terminating pod of lower priority, 1.36 for the preempted ones."""
+    deleted_by_user, other = victim("u", cpu="2", terminating=True), victim("o", cpu="2")
+    scene = stage_of(version, make_node("n1"), deleted_by_user, other, preemptor(nominated="n1"))
+    commands = scene.turns()
+    while scene.sent:
+        commands += scene.done()
+    assert (("delete", "o") in commands) is preempts_again
+
+
+@pytest.mark.parametrize("version", ["1.19", "1.36"])
+def test_preemption_policy_never_is_honored(stage_of, version):
+    """The gate NonPreemptingPriority is on in both."""
+    scene = stage_of(version, make_node("n1"), victim("v"), preemptor(spec=NEVER))
+    scene.turns()
+    assert "v" not in {command.target.name for command in scene.sent}
+
+
+@pytest.mark.parametrize(
+    ("version", "gates"), [("1.16", {}), ("1.19", {"NonPreemptingPriority": False})]
+)
+def test_without_the_gate_the_preemption_policy_is_ignored(stage_of, version, gates):
+    """NonPreemptingPriority is off by default in 1.16, and can be switched off until 1.23."""
+    objects = (make_node("n1"), victim("v"), preemptor(spec=NEVER))
+    scene = stage_of(version, *objects, gates=gates)
+    assert ("delete", "v") in scene.turns()
+
+
+# --- carrying a preemption out ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "order"),
+    [
+        (
+            "1.19",
+            [("delete", "v"), ("event", "v"), ("event", "p"), ("patch", "p")],
+        ),
+        (
+            "1.36",
+            [("event", "p"), ("patch", "p"), ("patch", "v"), ("delete", "v"), ("event", "v")],
+        ),
+    ],
+)
+def test_deletion_comes_before_the_failure_is_recorded_in_1_19(stage_of, version, order):
+    """1.36 records the failure first, and marks the victim with DisruptionTarget."""
+    scene = stage_of(version, make_node("n1"), victim("v"), preemptor())
+    commands = scene.turn()
+    while scene.sent:
+        commands += scene.done()
+    assert kinds(commands) == order
+    marks = [command for command in commands if command[:2] == ("patch", "v")]
+    assert bool(marks) is (version == "1.36")
+
+
+@pytest.mark.parametrize(
+    ("version", "note"),
+    [
+        ("1.19", "Preempted by default/p on node n1"),
+        ("1.36", "Preempted by pod uid-p on node n1"),
+    ],
+)
+def test_the_event_names_the_preemptor(stage_of, version, note):
+    """By namespace and name in 1.19, by UID in 1.36."""
+    scene = stage_of(version, make_node("n1"), victim("v"), preemptor())
+    commands = scene.turn()
+    while scene.sent:
+        commands += scene.done()
+    assert ("event", "v", "Preempted", note) in commands
+
+
+@pytest.mark.parametrize(("version", "cleared"), [("1.19", True), ("1.36", False)])
+def test_lower_nominations_are_cleared_even_if_all_victims_are_terminating(
+    stage_of, version, cleared
+):
+    """1.36 does nothing at all if every victim is being deleted already."""
+    leaving = victim("v", terminating=True)
+    lower = preemptor("low", priority=50, nominated="n1")
+    scene = stage_of(version, make_node("n1"), leaving, lower, preemptor())
+    commands = scene.turn()
+    while scene.sent:
+        commands += scene.done()
+    assert (("patch", "low", {"nominatedNodeName": None}) in commands) is cleared
+
+
+@pytest.mark.parametrize(("version", "nominated"), [("1.19", ""), ("1.36", "n1")])
+def test_a_victim_that_cannot_be_deleted_leaves_no_nomination_in_1_19(stage_of, version, nominated):
+    """1.36 nominates first, and tries the preemptor again at once."""
+    scene = stage_of(version, make_node("n1"), victim("v"), preemptor())
+    scene.turn()
+    while scene.sent:
+        if scene.sent[0].target.name == "v":
+            scene.refused(FailureReason.INTERNAL_ERROR)
+        else:
+            scene.done()
+    assert scene.nominated("p") == nominated
+
+
+def test_a_second_cycle_waits_for_the_deletions_in_1_19(stage_of):
+    """The loop is synchronous; 1.36 schedules the other pod meanwhile."""
+    small = make_pod("q", requests={"cpu": "1"})
+    for version, is_due in (("1.19", False), ("1.36", True)):
+        scene = stage_of(version, make_node("n1"), victim("v"), preemptor(), small)
+        scene.turn()
+        if version == "1.36":
+            scene.done("patch")
+        assert scene.is_due() is is_due
+
+
+# --- choosing a node --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("version", "node"), [("1.19", "n1"), ("1.36", "n2")])
+def test_the_first_victim_is_the_highest_in_1_19(stage_of, version, node):
+    """1.19 lists victims that violate a budget first, and takes the first for the highest.
+
+    n1 has victims of priority 1 (guarded) and 9, n2 of 5 (guarded) and 2.
+    """
+    guarded = {"labels": {"app": "guarded"}}
+    pods = (
+        make_pod("a", node="n1", priority=1, requests={"cpu": "2"}, **guarded),
+        make_pod("b", node="n1", priority=9, requests={"cpu": "2"}),
+        make_pod("c", node="n2", priority=5, requests={"cpu": "2"}, **guarded),
+        make_pod("d", node="n2", priority=2, requests={"cpu": "2"}),
+    )
+    budget = make_budget("budget", {"app": "guarded"}, allowed=0)
+    scene = stage_of(version, make_node("n1"), make_node("n2"), budget, *pods, preemptor())
+    scene.turn()
+    scene.all_done()
+    assert scene.nominated("p") == node
+
+
+# --- after a failure --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("1.19", NO_ROOM),
+        (
+            "1.36",
+            NO_VICTIMS,
+        ),
+    ],
+)
+def test_a_failure_names_what_post_filters_found_in_1_36(stage_of, version, message):
+    """PostFilter is DefaultPreemption alone in 1.19, and its reasons are not told."""
+    scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
+    assert ("event", "p", "FailedScheduling", message) in scene.turn()
+
+
+@pytest.mark.parametrize(("version", "kept"), [("1.19", "n1"), ("1.36", "")])
+def test_a_search_without_candidates_leaves_the_nomination_in_1_19(stage_of, version, kept):
+    """Only a search in which no node is worth a look clears it there."""
+    objects = (make_node("n1"), victim("v", priority=100), preemptor(nominated="n1"))
+    scene = stage_of(version, *objects)
+    scene.turn()
+    scene.all_done()
+    assert scene.nominated("p") == kept
+
+
+@pytest.mark.parametrize(("version", "flush_s"), [("1.19", 90), ("1.36", 330)])
+def test_the_flush_of_unschedulable_pods(stage_of, version, flush_s):
+    """After more than 60 s in 1.19, 300 s in 1.36, at the next half minute."""
+    scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
+    scene.turn()
+    scene.all_done()
+    assert scene.engine.next_deadline() == scene.now + flush_s * 10**9
+
+
+@pytest.mark.parametrize(("version", "moved"), [("1.19", True), ("1.36", False)])
+def test_any_node_change_moves_all_pods_in_1_19(stage_of, version, moved):
+    """A label helps no pod that lacks cpu, and 1.36 knows."""
+    scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
+    scene.turn()
+    scene.all_done()
+    scene.now += 5 * 10**9
+    scene.put(make_node("n1", labels={"disk": "ssd"}))
+    assert (scene.place("p") == "active") is moved
+
+
+@pytest.mark.parametrize(("version", "place"), [("1.19", "active"), ("1.36", "unschedulable")])
+def test_an_update_of_an_unschedulable_pod_makes_it_active_in_1_19(stage_of, version, place):
+    """A label of a pod that lacks cpu is no reason to try it again in 1.36."""
+    scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
+    scene.turn()
+    scene.all_done()
+    scene.put(preemptor(labels={"new": "label"}))
+    assert scene.place("p") == place
+
+
+@pytest.mark.parametrize(("version", "waits"), [("1.19", True), ("1.36", False)])
+def test_an_idle_scheduler_waits_for_backoffs_in_1_19(stage_of, version, waits):
+    """1.36 tries a pod that backs off if no other is there."""
+    scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
+    scene.turn()
+    scene.all_done()
+    scene.put(make_node("n2", cpu="8", unschedulable=True))
+    assert scene.place("p") == "backoff"
+    assert scene.is_due() is not waits
+    if waits:
+        scene.now += 10**9 - 1
+        assert not scene.is_due()
+        scene.now += 1
+        assert scene.is_due()
