@@ -32,7 +32,10 @@ LAYERS: Final = (
 )
 RANK: Final = {package: rank for rank, row in enumerate(LAYERS) for package in row}
 
-DECIDING: Final = tuple(package for package, rank in RANK.items() if rank < RANK["worlds"])
+# The client talks to a server; nothing in it decides.
+DECIDING: Final = tuple(
+    package for package, rank in RANK.items() if rank < RANK["worlds"] and package != "client"
+)
 # The modules of deciding packages that talk to the outside. Each one that is added needs a reason.
 OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.http.app",  # the API server's socket, and how query strings are written

@@ -81,6 +81,11 @@ _COMMANDS: Final = (
         "Explain why each node does or does not fit a pod.",
     ),
     _Command(
+        "snapshot",
+        "fairlead.cli.commands.snapshot:snapshot",
+        "Write what a running cluster contains to a file.",
+    ),
+    _Command(
         "conformance",
         "fairlead.cli.commands.conformance:conformance",
         "Replay decisions recorded from upstream binaries.",

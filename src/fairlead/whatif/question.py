@@ -26,6 +26,7 @@ from fairlead.whatif.run.experiment import (
 )
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress
+from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
@@ -108,6 +109,7 @@ def what_if(
         node_lifecycle=conditions.node_lifecycle,
         releases=conditions.releases,
         steps_begin=None,
+        notes=tuple(unreadable_lines(snapshot.unreadable)),
     )
     without = with_topology_labels(without)
     changed = replace(

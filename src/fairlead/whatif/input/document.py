@@ -61,12 +61,16 @@ def read_listings(path: str, stdin: BinaryIO | None = None) -> list[Document]:
     `stdin` replaces the process's standard input.
     """
     if path == "-":
-        data = (stdin or sys.stdin.buffer).read()
-        return list(_split(STDIN, data, json_by_name=False))
+        return parse_listings(STDIN, (stdin or sys.stdin.buffer).read())
     found: list[Document] = []
     for file in _files(path):
         found += _split(str(file), _mapped(file), json_by_name=file.suffix == ".json")
     return found
+
+
+def parse_listings(source: str, data: bytes) -> list[Document]:
+    """The documents in `data`, called `source` in messages. Raises InputError."""
+    return list(_split(source, data, json_by_name=False))
 
 
 def _mapped(path: Path) -> Bytes:

@@ -20,7 +20,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.input.document import STDIN, Document, read_listings
+from fairlead.whatif.input.document import STDIN, Document, parse_listings, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
@@ -30,31 +30,51 @@ from fairlead.whatif.snapshot.size_limit import refuse_excess
 DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
 
 TAKEN_AT: Final = "fairlead.dev/taken-at"
+UNREADABLE: Final = "fairlead.dev/unreadable"
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A cluster at an instant; `source` is the path as the user gave it."""
+    """A cluster at an instant; `source` is the path as the user gave it.
+
+    `unreadable` are resources that the user who took it could not read (`pods`, `jobs.batch`).
+    """
 
     source: str
     manifests: tuple[Manifest, ...]
     taken_at: Instant
+    unreadable: tuple[str, ...] = ()
 
 
 def read_snapshot(path: str, stdin: BinaryIO | None = None) -> Snapshot:
     """The snapshot at `path` (a file, a directory, `-` for standard input). Raises InputError."""
-    source = STDIN if path == "-" else path
-    documents = read_listings(path, stdin)
+    return _snapshot(STDIN if path == "-" else path, read_listings(path, stdin))
+
+
+def parse_snapshot(source: str, data: bytes) -> Snapshot:
+    """The snapshot in `data`, a document that is called `source` in messages. Raises InputError."""
+    return _snapshot(source, parse_listings(source, data))
+
+
+def _snapshot(source: str, documents: list[Document]) -> Snapshot:
     found = manifests(documents)
     if not any(manifest.kind is NODE for manifest in found):
         raise InputError(source, "contains no Node; a cluster needs at least one")
     refuse_excess(found)
-    return Snapshot(source, tuple(found), start_of_time(documents, found))
+    unreadable = tuple(name for document in documents for name in _unreadable(document))
+    return Snapshot(source, tuple(found), start_of_time(documents, found), unreadable)
+
+
+def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> dict[str, str]:
+    """The annotations of a List that say when and how completely a cluster was read."""
+    annotations = {TAKEN_AT: format_micro_time(taken_at)}
+    names = ",".join(unreadable)
+    return {**annotations, UNREADABLE: names} if names else annotations
 
 
 def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
     """`objects` as one JSON List, as kubectl prints them; `read_snapshot` can read it."""
-    metadata = {"annotations": {TAKEN_AT: format_micro_time(taken_at)}}
+    metadata = {"annotations": snapshot_annotations(taken_at)}
     whole = {"apiVersion": "v1", "items": objects, "kind": "List", "metadata": metadata}
     return msgspec.json.encode(whole) + b"\n"
 
@@ -86,6 +106,14 @@ def _taken_at(document: Document) -> Instant | None:
                 field = f"metadata.annotations[{TAKEN_AT}]"
                 raise InputError(document.source, str(cause), field=field) from None
     return None
+
+
+def _unreadable(document: Document) -> list[str]:
+    """The resources that the writer of a List could not read."""
+    match document.value:
+        case {"kind": "List", "metadata": {"annotations": {"fairlead.dev/unreadable": str(text)}}}:
+            return text.split(",")
+    return []
 
 
 def newest_instant(found: Iterable[Manifest]) -> Instant | None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import Output
 from fairlead.cli.options.parameter import named
 from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, Plugins
@@ -17,13 +18,15 @@ def explain(
     /,
     *,
     snapshot: Annotated[
-        str,
+        str | None,
         Parameter(
             help="A file, a directory, or - for standard input.",
             metavar="SNAPSHOT",
             allow_leading_hyphen=True,
+            show_default=False,
         ),
-    ],
+    ] = None,
+    connection: ConnectionOptions = NO_CONNECTION,
     config: Annotated[str | None, named("FILE", "A KubeSchedulerConfiguration.")] = None,
     plugin: Plugins = (),
     batch_config: BatchConfig = None,
@@ -49,6 +52,8 @@ def explain(
 
         fairlead explain pod/store/web-0 --snapshot dump.yaml
 
+        fairlead explain pod/store/web-0 --context prod
+
         fairlead explain podgroup/research/train --snapshot dump.yaml
 
     Parameters
@@ -59,5 +64,5 @@ def explain(
     from fairlead.cli.commands.explain.run import ExplainRequest, explain_target
 
     batch = (batch_config, batch_plugin)
-    request = ExplainRequest(pod, snapshot, config, plugin, batch, release.choice)
+    request = ExplainRequest(pod, snapshot, connection, config, plugin, batch, release.choice)
     return explain_target(request, output=output, all_nodes=all_nodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 
 import msgspec
@@ -11,6 +12,7 @@ from rich.console import Console
 from fairlead.api.json import Json
 from fairlead.cli import exit_code
 from fairlead.cli.commands.explain.group import print_group
+from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.output import Format
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.refused_table import RefusedNode, print_refused
@@ -30,7 +32,7 @@ from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.explain.group import explain_group_of, group_explanation_json, is_about_group
 from fairlead.whatif.explain.pod import Explanation, explain_pod, explanation_json
-from fairlead.whatif.snapshot.snapshot import read_snapshot
+from fairlead.whatif.snapshot.live_resource import unreadable_lines
 
 NAMES_MAX = 10
 NODES_MAX = 20  # more nodes are grouped by reason
@@ -38,10 +40,14 @@ NODES_MAX = 20  # more nodes are grouped by reason
 
 @dataclass(frozen=True, slots=True)
 class ExplainRequest:
-    """The arguments of one explanation; `batch` is --batch-config and --batch-plugin."""
+    """The arguments of one explanation; `batch` is --batch-config and --batch-plugin.
+
+    The pod is found in a snapshot or in a running cluster.
+    """
 
     target: str
-    snapshot: str
+    snapshot: str | None
+    connection: ConnectionOptions
     config: str | None = None
     plugins: Names = ()
     batch: tuple[str | None, Names] = (None, ())
@@ -52,7 +58,9 @@ def explain_target(request: ExplainRequest, *, output: Format, all_nodes: bool) 
     """Explain and print; return the exit code. Raises InputError."""
     release = read_release(request.release)
     scheduler = read_scheduler_config(request.config, UserPlugins(request.plugins), release)
-    snapshot, target = read_snapshot(request.snapshot), request.target
+    snapshot, target = snapshot_of(request.snapshot, request.connection), request.target
+    for line in unreadable_lines(snapshot.unreadable):
+        print(line, file=sys.stderr)
     batch = BatchOptions(*request.batch)
     if is_about_group(target, snapshot, scheduler, batch):
         group = explain_group_of(snapshot, target, scheduler, batch)

@@ -12,6 +12,7 @@ from fairlead.cli.commands.whatif.options import (
     ChangeOptions,
     RunOptions,
 )
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
 from fairlead.cli.options.output import DEFAULT_OUTPUTS, OutputOptions
@@ -19,9 +20,12 @@ from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
 def whatif(
-    snapshot: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    snapshot: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, show_default=False)
+    ] = None,
     /,
     *,
+    connection: ConnectionOptions = NO_CONNECTION,
     change: ChangeOptions = NO_CHANGES,
     running: RunOptions = DEFAULT_RUN,
     outputs: OutputOptions = DEFAULT_OUTPUTS,
@@ -32,13 +36,17 @@ def whatif(
     """Simulate a cluster with and without a change and print the difference.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. Options that describe the change can be
-    repeated and combined. All of them take effect at the same instant, in this order: delete,
-    apply, scale, cordon, drain, fail. Text output comes with an HTML report, fairlead-whatif.html.
+    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
+    or `--in-cluster` reads a running cluster, without changing it. Options that describe the change
+    can be repeated and combined. All of them take effect at the same instant, in this order:
+    delete, apply, scale, cordon, drain, fail. Text output comes with an HTML report,
+    fairlead-whatif.html.
 
     Try:
 
         kubectl get nodes,pods -A -o json | fairlead whatif - --drain worker-3
+
+        fairlead whatif --context prod --drain worker-3
 
         fairlead whatif dump.yaml --apply new.yaml --scale deploy/store/web=20
 
@@ -57,5 +65,5 @@ def whatif(
     """
     from fairlead.cli.commands.whatif.run import WhatIfRequest, change_of, run_what_if
 
-    request = WhatIfRequest(snapshot, change_of(change, failures), controllers, release)
+    request = WhatIfRequest(snapshot, connection, change_of(change, failures), controllers, release)
     return run_what_if(request, running, outputs)

@@ -7,6 +7,7 @@ from time import perf_counter
 
 from fairlead.cli import exit_code
 from fairlead.cli.commands.whatif.options import ChangeOptions, RunOptions
+from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
@@ -28,16 +29,16 @@ from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
 from fairlead.whatif.report import write_report
 from fairlead.whatif.report.data import Heading, whatif_report
 from fairlead.whatif.result.result_json import encode_result, whatif_result
-from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 DEFAULT_REPORT = "fairlead-whatif.html"
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIfRequest:
-    """The question: a snapshot, its change, and the rules of both runs."""
+    """The question: a snapshot or a running cluster, its change, and the rules of both runs."""
 
-    source: str
+    source: str | None
+    connection: ConnectionOptions
     change: ClusterChange
     controllers: ControllerOptions
     release: ReleaseOptions
@@ -58,7 +59,7 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOpti
     lifecycle = node_lifecycle(request.controllers, release=release)
     if conditions and not change.words:
         raise InputError("--fail-on", f"{NO_CHANGE}, so this condition could never match")
-    snapshot = read_snapshot(request.source)
+    snapshot = snapshot_of(request.source, request.connection)
     with ProgressBar() as progress, command_log(outputs.commands) as log:
         answer = what_if(
             snapshot,

@@ -1,0 +1,60 @@
+"""`fairlead snapshot`: writes what a running cluster contains to a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairlead.cli import exit_code
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+
+
+def snapshot(
+    file: Annotated[Path | None, Parameter(show_default=False)] = None,
+    /,
+    *,
+    connection: ConnectionOptions = NO_CONNECTION,
+    rbac: Annotated[
+        bool, Parameter(help="Print the roles that reading a cluster needs.", negative=())
+    ] = False,
+) -> int:
+    """Write the objects of a cluster that answers depend on to a file.
+
+    Nothing is changed, and no Secret, ConfigMap or Event is read. What the user may not read is
+    named, with what that means for answers. `whatif`, `explain` and scenarios read the file like
+    the output of kubectl.
+
+    Try:
+
+        fairlead snapshot cluster.json --context prod
+
+        fairlead snapshot --rbac | kubectl apply -f -
+
+    Parameters
+    ----------
+    file
+        Where to write the snapshot.
+    """
+    from fairlead.cli.options.connection import read_cluster
+    from fairlead.cli.output.atomic_file import AtomicFile, require_writable
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.snapshot.live_resource import rbac_manifest, unreadable_lines
+
+    if rbac:
+        if file is not None or connection.is_given:
+            raise InputError("--rbac", "prints roles and reads no cluster; use it alone")
+        print(rbac_manifest(), end="")
+        return exit_code.SUCCESS
+    if file is None:
+        raise InputError("FILE", "is required, unless --rbac is given")
+    require_writable("FILE", file)
+    live = read_cluster(connection)
+    with AtomicFile(file) as written:
+        written.write(live.encoded())
+    print(f"snapshot: {file} ({live.count():,} objects of {live.name})", file=sys.stderr)
+    for line in unreadable_lines(live.unreadable_resources()):
+        print(line, file=sys.stderr)
+    return exit_code.SUCCESS

@@ -1,0 +1,104 @@
+"""Options that name a running cluster instead of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.parameter import named
+
+if TYPE_CHECKING:
+    from fairlead.client.connection import ConnectionConfig
+    from fairlead.whatif.snapshot.live import LiveObjects, OnRead
+    from fairlead.whatif.snapshot.snapshot import Snapshot
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ConnectionOptions:
+    """A running cluster, which is only read; at most one way to name it."""
+
+    kubeconfig: Annotated[
+        str | None,
+        named("FILE", "Read the cluster of this kubeconfig (default: KUBECONFIG, ~/.kube/config)."),
+    ] = None
+    context: Annotated[
+        str | None,
+        named("NAME", "Read the cluster of this context (default: the current one)."),
+    ] = None
+    in_cluster: Annotated[
+        bool,
+        Parameter(help="Read the cluster that this pod runs in, as its account.", negative=()),
+    ] = False
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a cluster is named."""
+        return self.in_cluster or self.kubeconfig is not None or self.context is not None
+
+
+NO_CONNECTION: Final = ConnectionOptions()
+
+
+def snapshot_of(source: str | None, options: ConnectionOptions) -> Snapshot:
+    """The snapshot at `source`, or of the cluster that `options` name. Raises InputError."""
+    from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.snapshot.snapshot import parse_snapshot, read_snapshot
+
+    if source is not None and options.is_given:
+        raise InputError("arguments", "name either a SNAPSHOT or a cluster, not both")
+    if source is not None:
+        return read_snapshot(source)
+    if not options.is_given:
+        problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
+        raise InputError("arguments", problem)
+    live = read_cluster(options)
+    return parse_snapshot(live.name, live.encoded())
+
+
+def read_cluster(options: ConnectionOptions) -> LiveObjects:
+    """Read the cluster that `options` name, with progress on a terminal. Raises InputError."""
+    from fairlead.whatif.snapshot.live import read_live
+
+    config = connection_of(options)
+    with _reading(config.name) as on_read:
+        return read_live(config, on_read)
+
+
+def connection_of(options: ConnectionOptions) -> ConnectionConfig:
+    """The connection that `options` name. Raises InputError."""
+    from fairlead.client.connection import in_cluster
+    from fairlead.client.error import ConnectionConfigError
+    from fairlead.client.kubeconfig import Kubeconfig, kubeconfig_paths
+    from fairlead.whatif.input.error import InputError
+
+    if options.in_cluster and (options.kubeconfig or options.context):
+        raise InputError("--in-cluster", "cannot be combined with --kubeconfig or --context")
+    try:
+        if options.in_cluster:
+            return in_cluster()
+        return Kubeconfig(kubeconfig_paths(options.kubeconfig or "")).connection(
+            options.context or ""
+        )
+    except ConnectionConfigError as cause:
+        raise InputError(cause.source, cause.problem, field=cause.field) from None
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[OnRead]:
+    """Show how many objects of the cluster `name` were read, while the block lasts."""
+    from fairlead.cli.output.terminal import stderr_console
+
+    total = 0
+    with stderr_console().status(f"reading {name}") as shown:
+
+        def on_read(count: int) -> None:
+            nonlocal total
+            total += count
+            shown.update(f"reading {name}: {total:,} objects")
+
+        yield on_read

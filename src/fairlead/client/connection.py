@@ -1,0 +1,134 @@
+"""ConnectionConfig: everything needed to reach an API server as a certain user.
+
+upstream: client-go/rest/config.go
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Final
+
+from fairlead.client.error import ConnectionConfigError
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+@dataclass(frozen=True, slots=True)
+class ExecPlugin:
+    """A command that prints an ExecCredential.
+
+    `cluster` is passed to it in KUBERNETES_EXEC_INFO if it asked for that (provideClusterInfo).
+    """
+
+    command: str
+    api_version: str
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    install_hint: str = ""
+    interactive_mode: str = "IfAvailable"
+    cluster: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Impersonation:
+    """The user to act as; empty fields are not sent."""
+
+    user: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionConfig:
+    """A server and the credentials for it.
+
+    `name` says in messages where this comes from ("context prod"). `authority`, `certificate` and
+    `key` are PEM texts, "" where there are none. At most one kind of credentials is used, in this
+    order: client certificate (beside any other), token_file, token, password, exec_plugin.
+    """
+
+    name: str
+    server: str
+    authority: str = ""
+    is_insecure: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+    namespace: str = ""
+    certificate: str = ""
+    key: str = ""
+    token: str = ""
+    token_file: str = ""
+    username: str = ""
+    password: str = ""
+    exec_plugin: ExecPlugin | None = None
+    impersonation: Impersonation = Impersonation()
+
+
+def in_cluster() -> ConnectionConfig:
+    """The connection of a pod's service account. Raises ConnectionConfigError outside a pod."""
+    # upstream: client-go/rest/config.go:InClusterConfig
+    source = "--in-cluster"
+    host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
+    port = os.environ.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        problem = "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; is this a pod?"
+        raise ConnectionConfigError(source, problem)
+    address = f"[{host}]" if ":" in host else host
+    return ConnectionConfig(
+        name="the cluster of this pod",
+        server=f"https://{address}:{port}",
+        authority=read_text(source, "", str(SERVICE_ACCOUNT / "ca.crt")),
+        token=read_text(source, "", str(SERVICE_ACCOUNT / "token")).strip(),
+        token_file=str(SERVICE_ACCOUNT / "token"),
+        namespace=read_text(source, "", str(SERVICE_ACCOUNT / "namespace")).strip(),
+    )
+
+
+def read_text(source: str, field_path: str, path: str) -> str:
+    """The text of the file `path`, named by a field of `source`. Raises ConnectionConfigError."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as cause:
+        reason = getattr(cause, "strerror", None) or "is not text"
+        raise ConnectionConfigError(source, f"cannot read {path}: {reason}", field_path) from None
+
+
+def tls_context(
+    config: ConnectionConfig, certificate: str = "", key: str = ""
+) -> ssl.SSLContext | None:
+    """The TLS settings of a connection, None for plain HTTP.
+
+    `certificate` and `key` replace those of `config`. Raises ConnectionConfigError.
+    """
+    if not config.server.startswith("https:"):
+        return None
+    try:
+        context = ssl.create_default_context(cadata=config.authority or None)
+    except (ssl.SSLError, ValueError) as cause:
+        problem = f"the certificate authority is not a PEM certificate ({cause})"
+        raise ConnectionConfigError(config.name, problem) from None
+    if config.is_insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    pem = (certificate or config.certificate) + "\n" + (key or config.key)
+    if pem.strip():
+        _load_certificate(config.name, context, pem)
+    return context
+
+
+def _load_certificate(source: str, context: ssl.SSLContext, pem: str) -> None:
+    """Load a client certificate with its key; OpenSSL reads them from a file only."""
+    with NamedTemporaryFile("w", suffix=".pem", encoding="ascii", errors="replace") as file:
+        file.write(pem)
+        file.flush()
+        try:
+            context.load_cert_chain(file.name)
+        except (ssl.SSLError, ValueError) as cause:
+            problem = f"the client certificate and key cannot be used ({cause})"
+            raise ConnectionConfigError(source, problem) from None

@@ -1,0 +1,32 @@
+"""Errors of the client, each one line for the user."""
+
+from __future__ import annotations
+
+
+class ConnectionConfigError(ValueError):
+    """The configuration of a connection cannot be used.
+
+    `source` is the kubeconfig, file or option, `field` a path such as `users[admin].exec`.
+    """
+
+    def __init__(self, source: str, problem: str, field: str = "") -> None:
+        """Keep the parts; `str()` joins them with colons."""
+        super().__init__(": ".join(part for part in (source, field, problem) if part))
+        self.source = source
+        self.field = field
+        self.problem = problem
+
+
+class RequestError(Exception):
+    """A request failed; `code` is the HTTP status, 0 if the server did not answer.
+
+    `reason` and `message` are those of the Status in the answer.
+    """
+
+    def __init__(self, server: str, code: int, reason: str, message: str) -> None:
+        """`server` is the URL of the server."""
+        super().__init__(f"{server}: {message}")
+        self.server = server
+        self.code = code
+        self.reason = reason
+        self.message = message

@@ -1,0 +1,317 @@
+"""Kubeconfig files: which server, and which credentials, a context stands for.
+
+Several files are merged as kubectl merges them: the first that defines a cluster, user or context
+wins, and relative paths are relative to their file.
+
+upstream: client-go/tools/clientcmd/{loader,client_config}.go, api/v1/types.go
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct, field
+
+from fairlead.api.text.yaml_documents import YamlError, documents
+from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation, read_text
+from fairlead.client.error import ConnectionConfigError
+
+DEFAULT_FILE: Final = "~/.kube/config"
+EXEC_API_VERSIONS: Final = (
+    "client.authentication.k8s.io/v1",
+    "client.authentication.k8s.io/v1beta1",
+)
+Found = TypeVar("Found")
+_PROXY_SCHEMES: Final = ("http", "https")
+
+
+class _Cluster(Struct, rename="kebab"):
+    server: str = ""
+    tls_server_name: str = ""
+    insecure_skip_tls_verify: bool = False
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    proxy_url: str = ""
+
+
+class _ExecVariable(Struct):
+    name: str
+    value: str
+
+
+class _Exec(Struct, rename="camel"):
+    command: str = ""
+    args: list[str] | None = None
+    env: list[_ExecVariable] | None = None
+    api_version: str = ""
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = ""
+
+
+class _User(Struct, rename="kebab"):
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = field(default="", name="tokenFile")
+    as_: str = field(default="", name="as")
+    as_uid: str = ""
+    as_groups: list[str] | None = None
+    as_user_extra: dict[str, list[str]] | None = None
+    username: str = ""
+    password: str = ""
+    auth_provider: dict[str, Any] | None = None
+    exec: _Exec | None = None
+
+
+class _Context(Struct):
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class _NamedCluster(Struct):
+    name: str
+    cluster: _Cluster
+
+
+class _NamedUser(Struct):
+    name: str
+    user: _User
+
+
+class _NamedContext(Struct):
+    name: str
+    context: _Context
+
+
+class _File(Struct, rename="kebab"):
+    clusters: list[_NamedCluster] | None = None
+    users: list[_NamedUser] | None = None
+    contexts: list[_NamedContext] | None = None
+    current_context: str = ""
+
+
+class Kubeconfig:
+    """One or several kubeconfig files, merged."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """Read the files in order. Raises ConnectionConfigError."""
+        self._sources = tuple(paths)
+        self._clusters: dict[str, tuple[str, _Cluster]] = {}
+        self._users: dict[str, tuple[str, _User]] = {}
+        self._contexts: dict[str, tuple[str, _Context]] = {}
+        self._current = ""
+        for path in paths:
+            file = _parse(path, read_text(path, "", path))
+            for cluster in file.clusters or ():
+                self._clusters.setdefault(cluster.name, (path, cluster.cluster))
+            for user in file.users or ():
+                self._users.setdefault(user.name, (path, user.user))
+            for context in file.contexts or ():
+                self._contexts.setdefault(context.name, (path, context.context))
+            self._current = self._current or file.current_context
+
+    def connection(self, context: str = "") -> ConnectionConfig:
+        """The connection of a context, "" is the current one. Raises ConnectionConfigError."""
+        name = context or self._current
+        if not name:
+            problem = f"has no current context; {_known('contexts', self._contexts)}"
+            raise ConnectionConfigError(self._source, problem, "current-context")
+        if name not in self._contexts:
+            problem = f"there is no context {name!r}; {_known('contexts', self._contexts, name)}"
+            raise ConnectionConfigError(self._source, problem)
+        source, chosen = self._contexts[name]
+        path, cluster = self._find(source, name, "cluster", chosen.cluster, self._clusters)
+        connection = _with_cluster(name, path, chosen, cluster)
+        if not chosen.user:
+            return connection
+        path, user = self._find(source, name, "user", chosen.user, self._users)
+        return _with_user(connection, path, f"users[{chosen.user}]", user, cluster)
+
+    @property
+    def _source(self) -> str:
+        return os.pathsep.join(self._sources)
+
+    def _find(
+        self,
+        source: str,
+        context: str,
+        kind: str,
+        name: str,
+        known: Mapping[str, tuple[str, Found]],
+    ) -> tuple[str, Found]:
+        if name not in known:
+            problem = f"there is no {kind} {name!r}; {_known(f'{kind}s', known, name)}"
+            raise ConnectionConfigError(source, problem, f"contexts[{context}].{kind}")
+        return known[name]
+
+
+def kubeconfig_paths(path: str = "") -> list[str]:
+    """The kubeconfig files to read: `path`, those in $KUBECONFIG, or ~/.kube/config.
+
+    Files in $KUBECONFIG need not exist. Raises ConnectionConfigError if none does.
+    """
+    # upstream: client-go/tools/clientcmd/loader.go:NewDefaultClientConfigLoadingRules
+    if path:
+        return [path]
+    named = os.environ.get("KUBECONFIG", "")
+    if named:
+        found = [each for each in named.split(os.pathsep) if each and Path(each).exists()]
+        if not found:
+            raise ConnectionConfigError("KUBECONFIG", f"{named}: no such file")
+        return found
+    default = Path(DEFAULT_FILE).expanduser()
+    if not default.exists():
+        raise ConnectionConfigError(DEFAULT_FILE, "no such file; name one with --kubeconfig")
+    return [str(default)]
+
+
+def _parse(path: str, text: str) -> _File:
+    try:
+        value = next(documents(text), None)
+    except YamlError as cause:
+        raise ConnectionConfigError(path, f"is not YAML: {cause}") from None
+    if not isinstance(value, dict):
+        raise ConnectionConfigError(path, "is not a kubeconfig: expected an object")
+    try:
+        return msgspec.convert(_without_nulls(value), _File)
+    except msgspec.ValidationError as cause:
+        text, _, place = str(cause).partition(" - at `$")
+        raise ConnectionConfigError(path, text, place.strip("`").lstrip(".")) from None
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> ConnectionConfig:
+    place = f"clusters[{chosen.cluster}]"
+    server = cluster.server.rstrip("/")
+    if not server:
+        raise ConnectionConfigError(path, "is required", f"{place}.server")
+    if "://" not in server:
+        server = f"http://{server}"  # as upstream takes it
+    if urlsplit(server).scheme not in ("http", "https") or not urlsplit(server).hostname:
+        raise ConnectionConfigError(path, f"{server!r} is not a URL", f"{place}.server")
+    if cluster.proxy_url and urlsplit(cluster.proxy_url).scheme not in _PROXY_SCHEMES:
+        problem = f"{cluster.proxy_url!r}: only http and https proxies are supported"
+        raise ConnectionConfigError(path, problem, f"{place}.proxy-url")
+    authority = _data(
+        path,
+        f"{place}.certificate-authority",
+        cluster.certificate_authority_data,
+        cluster.certificate_authority,
+    )
+    return ConnectionConfig(
+        name=f"context {name}",
+        server=server,
+        authority=authority,
+        is_insecure=cluster.insecure_skip_tls_verify,
+        tls_server_name=cluster.tls_server_name,
+        proxy_url=cluster.proxy_url,
+        namespace=chosen.namespace,
+    )
+
+
+def _with_user(
+    connection: ConnectionConfig, path: str, place: str, user: _User, cluster: _Cluster
+) -> ConnectionConfig:
+    if user.auth_provider:
+        problem = "auth providers were removed in Kubernetes 1.26; use an exec credential plugin"
+        raise ConnectionConfigError(path, problem, f"{place}.auth-provider")
+    extra = {key: tuple(texts) for key, texts in (user.as_user_extra or {}).items()}
+    if not user.as_ and (user.as_uid or user.as_groups or extra):
+        problem = "is required with as-uid, as-groups or as-user-extra"
+        raise ConnectionConfigError(path, problem, f"{place}.as")
+    return replace(
+        connection,
+        certificate=_data(
+            path,
+            f"{place}.client-certificate",
+            user.client_certificate_data,
+            user.client_certificate,
+        ),
+        key=_data(path, f"{place}.client-key", user.client_key_data, user.client_key),
+        token=user.token,
+        token_file=_located(path, user.token_file),
+        username=user.username,
+        password=user.password,
+        exec_plugin=_exec_plugin(path, f"{place}.exec", user.exec, cluster, connection.authority),
+        impersonation=Impersonation(user.as_, user.as_uid, tuple(user.as_groups or ()), extra),
+    )
+
+
+def _exec_plugin(
+    path: str, place: str, plugin: _Exec | None, cluster: _Cluster, authority: str
+) -> ExecPlugin | None:
+    if plugin is None:
+        return None
+    if not plugin.command:
+        raise ConnectionConfigError(path, "is required", f"{place}.command")
+    if plugin.api_version not in EXEC_API_VERSIONS:
+        problem = f"{plugin.api_version!r} is not supported; expected {EXEC_API_VERSIONS[0]}"
+        raise ConnectionConfigError(path, problem, f"{place}.apiVersion")
+    if plugin.interactive_mode not in ("", "Never", "IfAvailable", "Always"):
+        problem = f"{plugin.interactive_mode!r}: expected Never, IfAvailable or Always"
+        raise ConnectionConfigError(path, problem, f"{place}.interactiveMode")
+    # A plain name is searched on the PATH.
+    has_folder = Path(plugin.command).name != plugin.command
+    return ExecPlugin(
+        command=_located(path, plugin.command) if has_folder else plugin.command,
+        api_version=plugin.api_version,
+        arguments=tuple(plugin.args or ()),
+        environment={variable.name: variable.value for variable in plugin.env or ()},
+        install_hint=plugin.install_hint,
+        interactive_mode=plugin.interactive_mode or "IfAvailable",
+        cluster=_cluster_info(cluster, authority) if plugin.provide_cluster_info else None,
+    )
+
+
+def _cluster_info(cluster: _Cluster, authority: str) -> dict[str, object]:
+    """The cluster as an exec plugin is told of it."""
+    info = {
+        "server": cluster.server,
+        "tls-server-name": cluster.tls_server_name,
+        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+        "certificate-authority-data": base64.b64encode(authority.encode()).decode(),
+        "proxy-url": cluster.proxy_url,
+    }
+    return {key: value for key, value in info.items() if value}
+
+
+def _data(path: str, place: str, data: str, file: str) -> str:
+    """The text of a field that is given as base64 or as a file; the former wins."""
+    if not data:
+        return read_text(path, place, _located(path, file)) if file else ""
+    try:
+        return base64.b64decode(data, validate=True).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        raise ConnectionConfigError(path, "is not base64 of a PEM text", f"{place}-data") from None
+
+
+def _located(path: str, file: str) -> str:
+    """`file` relative to the folder of the kubeconfig `path`."""
+    return str(Path(path).parent / Path(file)) if file else ""
+
+
+def _known(what: str, names: Iterable[str], given: str = "") -> str:
+    known = sorted(names)
+    nearest = difflib.get_close_matches(given, known, n=1)
+    hint = f"did you mean {nearest[0]}? " if nearest else ""
+    return f"{hint}known {what}: {', '.join(known) or 'none'}"

@@ -1,0 +1,61 @@
+"""Lists of whole collections, page by page and without decoding the objects.
+
+upstream: client-go/tools/pager/pager.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from fairlead.client.error import RequestError
+from fairlead.client.rest_client import RestClient
+
+PAGE_OBJECTS: Final = 2_000
+_EXPIRED: Final = 410
+
+
+class _Metadata(Struct):
+    continue_: str = field(default="", name="continue")
+
+
+class _Page(Struct):
+    items: list[Raw] | None = None
+    metadata: _Metadata = field(default_factory=_Metadata)
+
+
+async def list_objects(
+    client: RestClient, path: str, query: Mapping[str, str] | None = None
+) -> list[Raw]:
+    """The JSON texts of all objects of the collection at `path`, all of one version.
+
+    Typed lists omit the kind and apiVersion of their items. If the version expires between two
+    pages, the whole list is read again at once, as client-go does. Raises RequestError.
+    """
+    query = dict(query or {})
+    items: list[Raw] = []
+    token = ""
+    while True:
+        more = {"limit": str(PAGE_OBJECTS), **({"continue": token} if token else {})}
+        try:
+            page = await _page(client, path, {**query, **more})
+        except RequestError as refusal:
+            if refusal.code != _EXPIRED or not token:
+                raise
+            return list((await _page(client, path, query)).items or ())
+        items += page.items or ()
+        token = page.metadata.continue_
+        if not token:
+            return items
+
+
+async def _page(client: RestClient, path: str, query: Mapping[str, str]) -> _Page:
+    body = await client.get(path, query)
+    try:
+        return msgspec.json.decode(body, type=_Page)
+    except (msgspec.DecodeError, UnicodeDecodeError) as cause:
+        text = f"{path}: the answer is not a list ({cause})"
+        raise RequestError(client.config.server, 200, "", text) from None

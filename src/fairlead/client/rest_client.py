@@ -1,0 +1,172 @@
+"""RestClient: requests to one API server.
+
+A request is repeated if the server is overloaded (429, 503 with Retry-After), if the connection
+fails before an answer, and once after 401 if the credentials can be renewed.
+
+upstream: client-go/rest/{request,with_retry}.go
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import msgspec
+from msgspec import Struct
+
+from fairlead import __version__
+from fairlead.client.connection import ConnectionConfig, tls_context
+from fairlead.client.credentials import Credentials
+from fairlead.client.error import RequestError
+
+CONNECTIONS_MAX: Final = 16
+TRIES_MAX: Final = 10  # upstream: rest/request.go:NewRequest
+CONNECT_SECONDS_MAX: Final = 30
+READ_SECONDS_MAX: Final = 120
+RETRY_SECONDS_MAX: Final = 30.0
+USER_AGENT: Final = f"fairlead/{__version__}"
+_UNAUTHORIZED: Final = 401
+_OVERLOADED: Final = (429, 503)
+_TEXT_MAX: Final = 200
+
+
+class _Status(Struct):
+    """The fields of a Status that tell why a request failed."""
+
+    message: str = ""
+    reason: str = ""
+
+
+class RestClient:
+    """A client of the server in `config`; an async context manager."""
+
+    def __init__(self, config: ConnectionConfig) -> None:
+        """Prepare; connections open with the first request."""
+        self.config = config
+        self.date = ""  # of the latest answer, as in its Date header
+        # Credentials expire in real time, in every world.
+        self._credentials = Credentials(config, time.time)  # noqa: TID251
+        self._tls: ssl.SSLContext | None = None
+        self._certificate = ("", "")
+        self._proxy = config.proxy_url or _system_proxy(config.server)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open the session."""
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=READ_SECONDS_MAX
+        )
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX),
+            timeout=timeout,
+            headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """The body of a GET. Raises RequestError, ConnectionConfigError."""
+        is_renewed = False
+        for number in range(1, TRIES_MAX + 1):
+            try:
+                status, headers, body = await self._send(path, query)
+            except (aiohttp.ClientError, TimeoutError, OSError) as cause:
+                if number == TRIES_MAX or not _is_transient(cause):
+                    raise self._unreachable(cause) from None
+                await asyncio.sleep(_pause_s("", number))
+                continue
+            if status < 300:
+                return body
+            if status == _UNAUTHORIZED and not is_renewed and self._credentials.renew():
+                is_renewed = True
+                continue
+            retry_after = headers.get("Retry-After", "")
+            if status in _OVERLOADED and retry_after and number < TRIES_MAX:
+                await asyncio.sleep(_pause_s(retry_after, number))
+                continue
+            raise self._refused(status, body)
+        raise AssertionError("the last try returns or raises")
+
+    async def _send(
+        self, path: str, query: Mapping[str, str] | None
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        assert self._session is not None, "use `async with`"
+        headers = self._credentials.headers()
+        async with self._session.get(
+            self.config.server + path,
+            params=query,
+            headers=[(name, text) for name, texts in headers.items() for text in texts.split("\n")],
+            ssl=self._tls_context() or False,
+            server_hostname=self.config.tls_server_name or None,
+            proxy=self._proxy or None,
+            allow_redirects=False,
+        ) as response:
+            self.date = response.headers.get("Date", self.date)
+            return response.status, response.headers, await response.read()
+
+    def _tls_context(self) -> ssl.SSLContext | None:
+        certificate = self._credentials.certificate()
+        if self._tls is None or certificate != self._certificate:
+            self._tls = tls_context(self.config, *certificate)
+            self._certificate = certificate
+        return self._tls
+
+    def _refused(self, code: int, body: bytes) -> RequestError:
+        try:
+            status = msgspec.json.decode(body, type=_Status)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            text = " ".join(body[:_TEXT_MAX].decode(errors="replace").split())
+            status = _Status(message=text)
+        message = status.message or f"the server answered with status {code}"
+        return RequestError(self.config.server, code, status.reason, message)
+
+    def _unreachable(self, cause: Exception) -> RequestError:
+        match cause:
+            case aiohttp.ClientConnectorCertificateError():
+                text = f"the server's certificate is not trusted: {cause.certificate_error}"
+            case aiohttp.ClientConnectorError():
+                text = f"cannot connect: {cause.strerror or cause}"
+            case TimeoutError():
+                text = "the server did not answer in time"
+            case _:
+                text = f"the connection failed: {cause or type(cause).__name__}"
+        return RequestError(self.config.server, 0, "", " ".join(text.split()))
+
+
+def _is_transient(cause: Exception) -> bool:
+    """Whether another try may succeed: a connection that ended, not one that was never there."""
+    # upstream: client-go/rest/with_retry.go: retries of connection resets
+    return isinstance(cause, aiohttp.ServerDisconnectedError | ConnectionResetError)
+
+
+def _pause_s(retry_after: str, number: int) -> float:
+    """Seconds until try `number` + 1."""
+    asked = float(retry_after) if retry_after.isdecimal() else 0.1 * 2**number
+    return min(asked, RETRY_SECONDS_MAX)
+
+
+def _system_proxy(server: str) -> str:
+    """The proxy that the environment names for `server`, "" for none."""
+    parts = urlsplit(server)
+    if not parts.hostname or proxy_bypass(parts.hostname):
+        return ""
+    # upstream: golang.org/x/net/http/httpproxy: never for this machine
+    if parts.hostname == "localhost" or parts.hostname.startswith("127."):
+        return ""
+    return getproxies().get(parts.scheme, "")

@@ -1,0 +1,130 @@
+"""Live snapshots: the objects of a running cluster that an answer needs, read once.
+
+Objects stay JSON text until the snapshot is parsed as any other. What the user may not read is left
+out, and every answer says what that means for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from fairlead.apiserver.kind import Kind
+from fairlead.client.connection import ConnectionConfig
+from fairlead.client.error import ConnectionConfigError, RequestError
+from fairlead.client.list_objects import list_objects
+from fairlead.client.rest_client import RestClient
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES, LiveResource
+from fairlead.whatif.snapshot.snapshot import DEFAULT_START, snapshot_annotations
+
+_NS_PER_S: Final = 1_000_000_000
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
+
+
+@dataclass(frozen=True, slots=True)
+class LiveObjects:
+    """What was read of a cluster: JSON texts by kind, and what could not be read."""
+
+    name: str
+    taken_at: Instant
+    objects: tuple[tuple[Kind, tuple[Raw, ...]], ...]
+    unreadable: tuple[LiveResource, ...]
+
+    def count(self) -> int:
+        """The number of objects."""
+        return sum(len(items) for _, items in self.objects)
+
+    def encoded(self) -> bytes:
+        """All objects as one JSON List, as kubectl prints them."""
+        metadata = {"annotations": snapshot_annotations(self.taken_at, self.unreadable_resources())}
+        head = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "metadata": metadata})
+        return b"".join((head[:-1], b',"items":[', b",\n".join(self._items()), b"]}\n"))
+
+    def unreadable_resources(self) -> list[str]:
+        """The names of resources that the user may not read."""
+        return [resource.kind.resource for resource in self.unreadable]
+
+    def _items(self) -> Iterator[bytes]:
+        for kind, items in self.objects:
+            if kind.is_custom:
+                yield from map(bytes, items)
+                continue
+            # Items of a typed list do not state their kind.
+            start = f'{{"apiVersion":"{kind.api_version}","kind":"{kind.kind}",'.encode()
+            for item in items:
+                yield start + bytes(item)[1:]
+
+
+# Called with the number of objects that were read since the last call.
+OnRead = Callable[[int], None]
+
+
+def read_live(config: ConnectionConfig, on_read: OnRead | None = None) -> LiveObjects:
+    """Read the cluster behind `config`. Raises InputError."""
+    try:
+        return asyncio.run(_read(config, on_read))
+    except ConnectionConfigError as cause:
+        raise InputError(cause.source, cause.problem, field=cause.field) from None
+    except RequestError as cause:
+        raise InputError(config.name, f"{cause.server}: {_hint(cause)}") from None
+
+
+async def _read(config: ConnectionConfig, on_read: OnRead | None) -> LiveObjects:
+    async with RestClient(config) as client:
+        # The first answer shows whether the server can be reached and takes the credentials.
+        first, *others = LIVE_RESOURCES
+        found = [await _list(client, first, on_read)]
+        found += await asyncio.gather(*(_list(client, one, on_read) for one in others))
+        taken_at = _instant(client.date)
+    unreadable = tuple(
+        resource for resource, items in zip(LIVE_RESOURCES, found, strict=True) if items is None
+    )
+    objects = tuple(
+        (resource.kind, items)
+        for resource, items in zip(LIVE_RESOURCES, found, strict=True)
+        if items
+    )
+    return LiveObjects(config.name, taken_at, objects, unreadable)
+
+
+async def _list(
+    client: RestClient, resource: LiveResource, on_read: OnRead | None
+) -> tuple[Raw, ...] | None:
+    """The objects of one resource, None if the user may not read them. Raises RequestError."""
+    try:
+        items = tuple(await list_objects(client, resource.path))
+    except RequestError as refusal:
+        if refusal.code == _NOT_FOUND and resource.consequence:
+            return ()  # not served, so there are none
+        if refusal.code == _FORBIDDEN and resource.consequence:
+            return None
+        raise
+    if on_read is not None:
+        on_read(len(items))
+    return items
+
+
+def _hint(refusal: RequestError) -> str:
+    match refusal.code:
+        case _ if refusal.code == _UNAUTHORIZED:
+            return f"{refusal.message}: the server does not accept the credentials"
+        case _ if refusal.code == _FORBIDDEN:
+            return f"{refusal.message} (`fairlead snapshot --rbac` prints the role that is needed)"
+        case _:
+            return refusal.message
+
+
+def _instant(date: str) -> Instant:
+    """The time of an HTTP Date header."""
+    try:
+        return round(parsedate_to_datetime(date).timestamp()) * _NS_PER_S
+    except ValueError:
+        return DEFAULT_START

@@ -1,0 +1,131 @@
+"""The resources that Fairlead reads of a cluster, and what it means if one is unreadable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.apiserver.kind import KINDS, Kind
+
+LEASES_NAMESPACE: Final = "kube-node-lease"
+
+# Resource and what its absence means for an answer; "" if an answer is impossible without it.
+_RESOURCES: Final = """
+nodes
+pods
+namespaces: namespace selectors match nothing
+poddisruptionbudgets.policy: drains and preemptions look easier than they are
+priorityclasses.scheduling.k8s.io: new pods get no priority by class
+deployments.apps: evicted pods of Deployments may not be replaced as on the cluster
+replicasets.apps: evicted pods of ReplicaSets are not replaced
+statefulsets.apps: evicted pods of StatefulSets are not replaced
+daemonsets.apps: pods of DaemonSets are not recreated
+replicationcontrollers: evicted pods of ReplicationControllers are not replaced
+controllerrevisions.apps: rollouts of StatefulSets and DaemonSets start anew
+jobs.batch: evicted pods of Jobs are not replaced
+cronjobs.batch: no CronJob starts a Job
+services: default topology spread does not see which pods belong together
+persistentvolumeclaims: pods with volumes cannot be placed as on the cluster
+persistentvolumes: pods with volumes cannot be placed as on the cluster
+storageclasses.storage.k8s.io: volumes of new pods cannot be provisioned
+csinodes.storage.k8s.io: limits of volumes per node are ignored
+csidrivers.storage.k8s.io: the storage capacity of drivers is ignored
+csistoragecapacities.storage.k8s.io: the storage capacity of drivers is ignored
+volumeattachments.storage.k8s.io: limits of volumes per node are ignored
+limitranges: new pods get no default requests
+resourcequotas: quotas refuse nothing
+runtimeclasses.node.k8s.io: the overhead of runtime classes is ignored
+resourceclaims.resource.k8s.io: pods with devices cannot be placed as on the cluster
+resourceclaimtemplates.resource.k8s.io: pods with devices cannot be placed as on the cluster
+resourceslices.resource.k8s.io: pods with devices cannot be placed as on the cluster
+deviceclasses.resource.k8s.io: pods with devices cannot be placed as on the cluster
+leases.coordination.k8s.io: an outage under way seems to begin earlier than it did
+horizontalpodautoscalers.autoscaling: workloads keep their present number of replicas
+podgroups.scheduling.volcano.sh: gangs of Volcano are scheduled pod by pod
+queues.scheduling.volcano.sh: the queues of Volcano are unknown
+podgroups.scheduling.incubator.k8s.io: gangs of kube-batch are scheduled pod by pod
+queues.scheduling.incubator.k8s.io: the queues of kube-batch are unknown
+podgroups.scheduling.sigs.dev: gangs of kube-batch are scheduled pod by pod
+queues.scheduling.sigs.dev: the queues of kube-batch are unknown
+podgroups.scheduling.x-k8s.io: gangs are scheduled pod by pod
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveResource:
+    """A resource to read; `consequence` is what its absence means, "" if it is required."""
+
+    kind: Kind
+    consequence: str
+
+    @property
+    def path(self) -> str:
+        """The path of its collection, over all namespaces (Leases: those of nodes only)."""
+        kind = self.kind
+        group, _, version = kind.api_version.rpartition("/")
+        root = f"/apis/{group}/{version}" if group else f"/api/{version}"
+        if kind.resource == "leases.coordination.k8s.io":
+            return f"{root}/namespaces/{LEASES_NAMESPACE}/{kind.plural}"
+        return f"{root}/{kind.plural}"
+
+
+def _resources(text: str) -> tuple[LiveResource, ...]:
+    by_name = {kind.resource: kind for kind in reversed(KINDS)}
+    rows = (line.partition(": ") for line in text.strip().splitlines())
+    return tuple(LiveResource(by_name[name], consequence) for name, _, consequence in rows)
+
+
+LIVE_RESOURCES: Final = _resources(_RESOURCES)
+
+
+def unreadable_lines(resources: Iterable[str]) -> list[str]:
+    """What it means for an answer that `resources` could not be read, one line per meaning."""
+    consequences = {each.kind.resource: each for each in LIVE_RESOURCES}
+    by_meaning: dict[str, list[str]] = {}
+    for name in resources:
+        known = consequences.get(name)
+        if known is not None:
+            by_meaning.setdefault(known.consequence, []).append(known.kind.plural)
+    return [
+        f"no {_joined(plurals)} could be read: {meaning}" for meaning, plurals in by_meaning.items()
+    ]
+
+
+def _joined(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def rbac_manifest(name: str = "fairlead-reader") -> str:
+    """A ClusterRole that may read what a snapshot needs, and a Role for the Leases of nodes."""
+    groups: dict[str, list[str]] = {}
+    for resource in LIVE_RESOURCES:
+        kind = resource.kind
+        if LEASES_NAMESPACE not in resource.path:
+            groups.setdefault(kind.api_version.rpartition("/")[0], []).append(kind.plural)
+    rules = "\n".join(
+        f'  - apiGroups: ["{group}"]\n    resources: [{", ".join(plurals)}]\n    verbs: [list]'
+        for group, plurals in groups.items()
+    )
+    return f"""\
+# What `fairlead snapshot`, `whatif` and `explain` read of a cluster. Bind both roles to the user,
+# group or service account that runs them:
+#   kubectl create clusterrolebinding {name} --clusterrole {name} --user NAME
+#   kubectl create rolebinding {name} -n {LEASES_NAMESPACE} --role {name} --user NAME
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {name}
+rules:
+{rules}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {name}
+  namespace: {LEASES_NAMESPACE}
+rules:
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    verbs: [list]
+"""

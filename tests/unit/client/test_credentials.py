@@ -1,0 +1,153 @@
+"""Tokens, token files and exec plugins."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation
+from fairlead.client.credentials import Credentials
+from fairlead.client.error import ConnectionConfigError
+
+VERSION = "client.authentication.k8s.io/v1"
+EMPTY = json.dumps({"apiVersion": VERSION, "kind": "ExecCredential", "status": {}})
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def credentials(clock):
+    def make(**fields):
+        return Credentials(ConnectionConfig(name="context x", server="https://x", **fields), clock)
+
+    return make
+
+
+def plugin(tmp_path, status, **fields):
+    """A plugin that prints an ExecCredential, and counts its calls."""
+    calls = tmp_path / "calls"
+    text = json.dumps({"apiVersion": VERSION, "kind": "ExecCredential", "status": status})
+    script = tmp_path / "plugin.py"
+    script.write_text(
+        f"import os\nopen({str(calls)!r}, 'a').write(os.environ['KUBERNETES_EXEC_INFO'] + '\\n')\n"
+        f"print({text!r})\n"
+    )
+    return ExecPlugin(sys.executable, VERSION, (str(script),), **fields), calls
+
+
+def test_a_password_is_sent_as_basic_authorization(credentials):
+    assert credentials(username="me", password="pw").headers() == {
+        "Authorization": "Basic bWU6cHc="
+    }
+
+
+def test_a_user_to_act_as_is_sent_with_groups_and_extra_fields(credentials):
+    user = Impersonation("jane", "7", ("a", "b"), {"example.com/Scope": ("x", "y")})
+    assert credentials(token="t", impersonation=user).headers() == {
+        "Authorization": "Bearer t",
+        "Impersonate-User": "jane",
+        "Impersonate-Uid": "7",
+        "Impersonate-Group": "a\nb",
+        "Impersonate-Extra-example.com%2Fscope": "x\ny",
+    }
+
+
+def test_a_token_file_is_read_again_every_minute(credentials, clock, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("one\n")
+    used = credentials(token_file=str(file), token="other")
+    assert used.headers() == {"Authorization": "Bearer one"}
+    file.write_text("two")
+    assert used.headers() == {"Authorization": "Bearer one"}
+    clock.now += 60
+    assert used.headers() == {"Authorization": "Bearer two"}
+    file.unlink()
+    clock.now += 60
+    assert used.headers() == {"Authorization": "Bearer two"}
+
+
+def test_a_missing_token_file_is_an_error_only_without_another_token(credentials, tmp_path):
+    path = str(tmp_path / "absent")
+    assert credentials(token_file=path, token="t").headers() == {"Authorization": "Bearer t"}
+    with pytest.raises(ConnectionConfigError, match="context x: cannot read the token file"):
+        credentials(token_file=path).headers()
+
+
+def test_an_exec_plugin_runs_once_until_its_credential_expires(credentials, clock, tmp_path):
+    status = {"token": "t", "expirationTimestamp": "1970-01-01T00:20:00Z"}
+    found, calls = plugin(tmp_path, status, cluster={"server": "https://x"})
+    used = credentials(exec_plugin=found)
+    assert used.headers() == used.headers() == {"Authorization": "Bearer t"}
+    (info,) = map(json.loads, calls.read_text().splitlines())
+    assert info == {
+        "apiVersion": VERSION,
+        "kind": "ExecCredential",
+        "spec": {"interactive": False, "cluster": {"server": "https://x"}},
+    }
+    clock.now = 1_200.0
+    used.headers()
+    assert len(calls.read_text().splitlines()) == 2
+
+
+def test_a_refused_credential_is_requested_anew(credentials, tmp_path):
+    found, calls = plugin(tmp_path, {"token": "t"})
+    used = credentials(exec_plugin=found)
+    used.headers()
+    assert used.renew()
+    used.headers()
+    assert len(calls.read_text().splitlines()) == 2
+    assert not credentials(token="fixed").renew()
+
+
+def test_an_exec_plugin_can_give_a_certificate(credentials, tmp_path):
+    status = {"clientCertificateData": "CERT", "clientKeyData": "KEY"}
+    found, _ = plugin(tmp_path, status)
+    used = credentials(exec_plugin=found)
+    assert used.certificate() == ("CERT", "KEY")
+    assert used.headers() == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("print('hello')", "did not print JSON: hello"),
+        ("print('{}')", "did not print an ExecCredential of " + VERSION),
+        ("raise SystemExit(3)", "failed with exit code 3"),
+        (
+            f"print({EMPTY!r})",
+            "printed neither a token nor a client certificate",
+        ),
+    ],
+)
+def test_an_exec_plugin_that_fails_is_named(credentials, code, problem):
+    used = credentials(exec_plugin=ExecPlugin(sys.executable, VERSION, ("-c", code)))
+    with pytest.raises(ConnectionConfigError) as refusal:
+        used.headers()
+    assert str(refusal.value).startswith(f"context x: the credential plugin {sys.executable} ")
+    assert problem in str(refusal.value)
+
+
+def test_a_missing_exec_plugin_is_named_with_its_install_hint(credentials):
+    plugin = ExecPlugin("no-such-plugin", VERSION, install_hint="Install it\nfrom example.com.")
+    with pytest.raises(ConnectionConfigError, match=r"was not found; Install it from example.com"):
+        credentials(exec_plugin=plugin).headers()
+
+
+def test_a_plugin_that_needs_a_terminal_is_refused_without_one(credentials, monkeypatch):
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    plugin = ExecPlugin("x", VERSION, interactive_mode="Always")
+    with pytest.raises(ConnectionConfigError, match="needs a terminal"):
+        credentials(exec_plugin=plugin).headers()

@@ -1,0 +1,169 @@
+"""Which connection a context of kubeconfig files stands for."""
+
+from __future__ import annotations
+
+import base64
+import os
+
+import pytest
+import yaml
+
+from fairlead.client.connection import Impersonation
+from fairlead.client.error import ConnectionConfigError
+from fairlead.client.kubeconfig import Kubeconfig, kubeconfig_paths
+
+
+def config(user=None, cluster=None, **more):
+    """A kubeconfig with the context `prod`."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "https://api:6443", **(cluster or {})}}],
+        "users": [{"name": "u", "user": user or {}}],
+        "contexts": [
+            {"name": "prod", "context": {"cluster": "c", "user": "u", "namespace": "shop"}}
+        ],
+        "current-context": "prod",
+        **more,
+    }
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(value, name="config"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(value if isinstance(value, str) else yaml.safe_dump(value))
+        return str(path)
+
+    return write
+
+
+def base64_of(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def test_a_context_names_a_server_and_a_token(write):
+    found = Kubeconfig([write(config(user={"token": "secret"}))]).connection()
+    assert (found.name, found.server) == ("context prod", "https://api:6443")
+    assert (found.token, found.namespace) == ("secret", "shop")
+
+
+def test_data_wins_over_files_and_files_are_relative_to_the_kubeconfig(write, tmp_path):
+    (tmp_path / "ca.pem").write_text("authority")
+    user = {"client-certificate-data": base64_of("cert"), "client-certificate": "absent.pem"}
+    value = config(user=user, cluster={"certificate-authority": "ca.pem"})
+    found = Kubeconfig([write(value)]).connection("prod")
+    assert (found.authority, found.certificate) == ("authority", "cert")
+
+
+def test_the_first_file_wins_where_two_define_a_name(write):
+    first = write(config(user={"token": "one"}, **{"current-context": None}), "a")
+    other = write(config(user={"token": "two"}), "b")
+    assert Kubeconfig([first, other]).connection().token == "one"
+
+
+def test_impersonation_and_tls_options_are_read(write):
+    user = {"as": "jane", "as-groups": ["dev"], "as-uid": "7", "as-user-extra": {"scope": ["a"]}}
+    cluster = {"tls-server-name": "kube", "insecure-skip-tls-verify": True}
+    found = Kubeconfig([write(config(user, {**cluster, "proxy-url": "http://p:1"}))]).connection()
+    assert found.impersonation == Impersonation("jane", "7", ("dev",), {"scope": ("a",)})
+    assert (found.tls_server_name, found.is_insecure) == ("kube", True)
+    assert found.proxy_url == "http://p:1"
+
+
+def test_an_exec_plugin_with_a_folder_is_relative_to_the_kubeconfig(write, tmp_path):
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "./bin/login",
+        "args": ["--now"],
+        "env": [{"name": "A", "value": "b"}],
+        "provideClusterInfo": True,
+    }
+    found = Kubeconfig([write(config(user={"exec": plugin}))]).connection().exec_plugin
+    assert found.command == str(tmp_path / "bin/login")
+    assert (found.arguments, found.environment) == (("--now",), {"A": "b"})
+    assert found.cluster == {"server": "https://api:6443"}
+
+
+PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x"}
+
+
+@pytest.mark.parametrize(
+    ("value", "context", "problem"),
+    [
+        pytest.param("a: [", "", "is not YAML: ", id="no YAML"),
+        pytest.param("- a", "", "is not a kubeconfig: expected an object", id="no object"),
+        pytest.param(
+            config(cluster={"server": 7}), "", "clusters[0].cluster.server: Expected", id="type"
+        ),
+        pytest.param(
+            config(cluster={"server": ""}), "", "clusters[c].server: is required", id="no server"
+        ),
+        pytest.param(
+            config(cluster={"server": "ftp://x"}), "", "'ftp://x' is not a URL", id="no URL"
+        ),
+        pytest.param(
+            config(), "prd", "there is no context 'prd'; did you mean prod? ", id="context"
+        ),
+        pytest.param(
+            config(**{"current-context": ""}), "", "current-context: has no current", id="none"
+        ),
+        pytest.param(config(users=[]), "", "contexts[prod].user: there is no user 'u'", id="user"),
+        pytest.param(
+            config(user={"auth-provider": {"name": "gcp"}}),
+            "",
+            "users[u].auth-provider: auth providers were removed in Kubernetes 1.26",
+            id="auth provider",
+        ),
+        pytest.param(
+            config(user={"client-key-data": "%"}),
+            "",
+            "users[u].client-key-data: is not base64",
+            id="base64",
+        ),
+        pytest.param(
+            config(user={"client-key": "absent"}), "", "users[u].client-key: cannot read", id="file"
+        ),
+        pytest.param(
+            config(user={"as-groups": ["a"]}), "", "users[u].as: is required", id="impersonation"
+        ),
+        pytest.param(
+            config(user={"exec": {**PLUGIN, "apiVersion": "v1alpha1"}}),
+            "",
+            "users[u].exec.apiVersion: 'v1alpha1' is not supported",
+            id="exec version",
+        ),
+        pytest.param(
+            config(cluster={"proxy-url": "socks5://p:1"}),
+            "",
+            "clusters[c].proxy-url: 'socks5://p:1': only http and https",
+            id="proxy",
+        ),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_used_is_refused_by_file_and_field(
+    write, value, context, problem
+):
+    path = write(value)
+    with pytest.raises(ConnectionConfigError) as refusal:
+        Kubeconfig([path]).connection(context)
+    assert str(refusal.value).startswith(path)
+    assert problem in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_the_files_are_those_of_the_option_the_variable_or_the_home(write, monkeypatch, tmp_path):
+    path = write(config())
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join((str(tmp_path / "absent"), path)))
+    assert kubeconfig_paths("mine") == ["mine"]
+    assert kubeconfig_paths() == [path]
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
+    with pytest.raises(ConnectionConfigError, match=r"KUBECONFIG: .*absent: no such file"):
+        kubeconfig_paths()
+    monkeypatch.delenv("KUBECONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(ConnectionConfigError, match="no such file; name one with --kubeconfig"):
+        kubeconfig_paths()
+    write(config(), ".kube/config")
+    assert kubeconfig_paths() == [str(tmp_path / ".kube/config")]

@@ -1,0 +1,135 @@
+"""Requests over HTTP: retries, refusals, and lists in pages. The server is a scripted one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from aiohttp import web
+
+from fairlead.client import list_objects, rest_client
+from fairlead.client.connection import ConnectionConfig
+from fairlead.client.error import RequestError
+from fairlead.client.list_objects import list_objects as list_whole
+from fairlead.client.rest_client import RestClient
+
+PODS = "/api/v1/pods"
+
+
+class Scripted:
+    """A server that gives its answers in order and keeps the requests."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests = []
+
+    async def handle(self, request):
+        self.requests.append(request)
+        status, headers, body = self.answers.pop(0)
+        if status == 0:
+            request.transport.close()
+            return web.Response()
+        return web.Response(status=status, headers=headers, text=json.dumps(body))
+
+    def ask(self, work, **fields):
+        """What `work` returns for a client of this server."""
+
+        async def run():
+            app = web.Application()
+            app.router.add_route("*", "/{path:.*}", self.handle)
+            runner = web.AppRunner(app)
+            await runner.setup()
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            port = site._server.sockets[0].getsockname()[1]
+            config = ConnectionConfig(name="context x", server=f"http://127.0.0.1:{port}", **fields)
+            try:
+                async with RestClient(config) as client:
+                    return await work(client)
+            finally:
+                await runner.cleanup()
+
+        return asyncio.run(run())
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    monkeypatch.setattr(rest_client, "_pause_s", lambda *_: 0.0)
+
+
+def get(client):
+    return client.get(PODS)
+
+
+def page(*names, then=""):
+    items = [{"metadata": {"name": name}} for name in names]
+    return 200, {}, {"kind": "PodList", "metadata": {"continue": then}, "items": items}
+
+
+def names(items):
+    return [json.loads(bytes(item))["metadata"]["name"] for item in items]
+
+
+def test_the_token_is_sent():
+    server = Scripted((200, {}, {}))
+    assert server.ask(get, token="secret") == b"{}"
+    assert server.requests[0].headers["Authorization"] == "Bearer secret"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_an_overloaded_server_is_asked_again(status):
+    server = Scripted((status, {"Retry-After": "1"}, {}), (200, {}, {}))
+    assert server.ask(get) == b"{}"
+
+
+def test_a_connection_that_ends_is_opened_again():
+    assert Scripted((0, {}, {}), (200, {}, {})).ask(get) == b"{}"
+
+
+def test_a_refusal_carries_the_status():
+    server = Scripted((403, {}, {"kind": "Status", "reason": "Forbidden", "message": "no pods"}))
+    with pytest.raises(RequestError, match="no pods") as refusal:
+        server.ask(get)
+    assert (refusal.value.code, refusal.value.reason) == (403, "Forbidden")
+
+
+def test_renewed_credentials_are_tried_once(tmp_path):
+    file = tmp_path / "token"
+    file.write_text("old")
+    server = Scripted((401, {}, {}), (401, {}, {"message": "Unauthorized"}))
+    with pytest.raises(RequestError, match="Unauthorized"):
+        server.ask(get, token_file=str(file))
+    assert len(server.requests) == 2
+
+
+def test_an_absent_server_is_named():
+    async def ask():
+        config = ConnectionConfig(name="context x", server="http://127.0.0.1:1")
+        async with RestClient(config) as client:
+            await client.get(PODS)
+
+    with pytest.raises(RequestError, match=r"^http://127.0.0.1:1: cannot connect: "):
+        asyncio.run(ask())
+
+
+def test_a_list_is_read_page_by_page(monkeypatch):
+    monkeypatch.setattr(list_objects, "PAGE_OBJECTS", 2)
+    server = Scripted(page("a", "b", then="t"), page("c"))
+    assert names(server.ask(lambda client: list_whole(client, PODS))) == ["a", "b", "c"]
+    assert [dict(request.query) for request in server.requests] == [
+        {"limit": "2"},
+        {"limit": "2", "continue": "t"},
+    ]
+
+
+def test_a_list_that_expires_between_pages_is_read_again_as_a_whole():
+    server = Scripted(page("a", then="t"), (410, {}, {"reason": "Expired"}), page("b", "c"))
+    assert names(server.ask(lambda client: list_whole(client, PODS))) == ["b", "c"]
+    assert "limit" not in server.requests[2].query
+
+
+def test_an_answer_that_is_no_list_is_refused():
+    server = Scripted((200, {}, ["no list"]))
+    with pytest.raises(RequestError, match="/api/v1/pods: the answer is not a list"):
+        server.ask(lambda client: list_whole(client, PODS))
