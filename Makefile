@@ -67,8 +67,8 @@ format: $(DEV_STAMP) ## rewrite the source as `make check` wants it
 bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks, with upstream's thresholds beside
 	@$(BIN)/fairlead bench
 
-golden: $(RUN_STAMP) ## replay decisions recorded from kube-scheduler, kube-controller-manager and kube-batch
-	@for kind in scheduling timelines volumes nodelifecycle kubebatch; do \
+golden: $(RUN_STAMP) ## replay decisions recorded from the real programs
+	@for kind in scheduling timelines volumes nodelifecycle kubebatch autoscaler; do \
 		$(BIN)/fairlead conformance $$kind tests/golden/data/$$kind/*.jsonl.gz || exit 1; done
 
 lock: ## compile the hash-locked requirements anew (needs uv on the path)

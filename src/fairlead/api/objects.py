@@ -267,8 +267,22 @@ class RBDSource(_View, frozen=True):
     read_only: bool = False
 
 
+class EmptyDirSource(_View, frozen=True):
+    """volumes[].emptyDir; medium Memory keeps nothing on the node's disk."""
+
+    medium: str = ""
+
+
+class HostPathSource(_View, frozen=True):
+    """volumes[].hostPath."""
+
+
+class ProjectedSource(_View, frozen=True):
+    """volumes[].projected, such as the token that every pod gets."""
+
+
 class Volume(_View, frozen=True):
-    """A volume with the sources that scheduling reads; all other sources are left out."""
+    """A volume with the sources that some rule reads; all other sources are left out."""
 
     name: str = ""
     image: ImageVolumeSource | None = None
@@ -284,6 +298,9 @@ class Volume(_View, frozen=True):
     vsphere_volume: Json | None = None
     iscsi: ISCSISource | None = None
     rbd: RBDSource | None = None
+    empty_dir: EmptyDirSource | None = None
+    host_path: HostPathSource | None = None
+    projected: ProjectedSource | None = None
 
 
 class PodSchedulingGate(_View, frozen=True):
@@ -423,6 +440,7 @@ class Pod(_Object, frozen=True):
 class NodeSpec(_View, frozen=True):
     """spec of a node."""
 
+    provider_id: str = msgspec.field(name="providerID", default="")
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 

@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from fairlead.api.json import Json
+from fairlead.conformance.autoscaler.case import (
+    compare_autoscaler,
+    decide_autoscaler,
+    is_autoscaler_case,
+)
 from fairlead.conformance.comparison import Mismatch, Remark, first_mismatch
 from fairlead.conformance.kubebatch.session import compare_with_defaults, compare_with_defects
 from fairlead.conformance.nodelifecycle.node_timeline import (
@@ -113,7 +118,11 @@ def _decide_scheduling(case: Json) -> Json:
 
 
 def _has_no_storage(case: Json) -> bool:
-    return not has_storage(case)
+    return not has_storage(case) and not is_autoscaler_case(case)
+
+
+def _has_only_volumes(case: Json) -> bool:
+    return has_volumes(case) and not is_autoscaler_case(case)
 
 
 def _has_initial_objects(scenario: Json) -> bool:
@@ -132,8 +141,11 @@ KINDS: Final[Mapping[str, CaseKind]] = {
     "timelines": ExpectationCases(
         "scenario", decide_timeline, _has_initial_objects, compare_timeline
     ),
-    "volumes": ExpectationCases("case", decide_volumes, has_volumes),
+    "volumes": ExpectationCases("case", decide_volumes, _has_only_volumes),
     "kubebatch": SessionCases(compare_with_defects),
+    "autoscaler": ExpectationCases(
+        "case", decide_autoscaler, is_autoscaler_case, compare_autoscaler
+    ),
 }
 
 # Kinds with corrected defects, compared with Fairlead's defaults.

@@ -10,7 +10,9 @@ from cyclopts import Parameter, validators
 _READ = Parameter(validator=validators.Path(exists=True, dir_okay=False))
 _COUNT = Parameter(validator=validators.Number(gte=0))
 
-Recorded = Literal["scheduling", "timelines", "volumes", "nodelifecycle", "kubebatch", "api"]
+Recorded = Literal[
+    "scheduling", "timelines", "volumes", "nodelifecycle", "kubebatch", "autoscaler", "api"
+]
 
 
 def conformance(

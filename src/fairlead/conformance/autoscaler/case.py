@@ -1,0 +1,138 @@
+"""Replays cases of Cluster Autoscaler, and compares what is defined.
+
+Exactly: results, options, reasons, messages, candidates, unneeded and unremovable nodes, deletions,
+and actions as a multiset per millisecond. Utilization: with a relative error of 1e-9. The groups
+among which the expander would choose at random are a set.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.conformance.autoscaler.instant import NS_PER_MS, at_ms
+from fairlead.conformance.autoscaler.loop_entry import loop_entry
+from fairlead.conformance.autoscaler.world import FleetWorld
+from fairlead.conformance.comparison import Mismatch, first_mismatch
+from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import LoopRecord
+
+_LOOP_MS: Final = 10_000
+_PRECISION: Final = 1e-9
+_POD_EVENTS: Final = ("Pod/",)
+
+
+def is_autoscaler_case(case: Json) -> bool:
+    """True for cases of this kind: they have node groups."""
+    return "nodeGroups" in case
+
+
+def decide_autoscaler(case: Json) -> Json:
+    """Our decisions about a case, in the form of `expect`."""
+    return _timeline(case) if "duration_ms" in case else _loops(case)
+
+
+def _loops(case: Json) -> Json:
+    world, loops = FleetWorld(case, live=False), []
+    times = case.get("loops_ms") or [0]
+    for t_ms in times:
+        world.advance(t_ms)
+        record, entry = _run_loop(world, single=True)
+        world.advance(t_ms + record.took // NS_PER_MS)
+        loops.append(entry)
+        _take_log(world, entry)
+    return {"loops": loops}
+
+
+def _take_log(world: FleetWorld, entry: Json) -> None:
+    """Move what happened since the last loop into its entry."""
+    if world.actions:
+        entry["actions"] = [*world.actions]
+    shown = [
+        one
+        for one in world.events
+        if one["object"].startswith(_POD_EVENTS) or one["type"] == "Warning"
+    ]
+    if shown:
+        entry["events"] = shown
+    world.actions.clear()
+    world.events.clear()
+
+
+def _run_loop(world: FleetWorld, *, single: bool) -> tuple[LoopRecord, Json]:
+    record = world.autoscaler.run_once(at_ms(world.now_ms))
+    entry = loop_entry(world.autoscaler, record, single=single)
+    world.perform()
+    return record, entry
+
+
+def _timeline(case: Json) -> Json:
+    world, loops = FleetWorld(case, live=True), []
+    world.plan_script(case.get("script") or ())
+    last: Json | None = None
+    for t_ms in range(_LOOP_MS, case["duration_ms"], _LOOP_MS):
+        world.advance(t_ms)
+        _, entry = _run_loop(world, single=False)
+        plain = {name: value for name, value in entry.items() if name != "t_ms"}
+        if plain != last:
+            loops.append(entry)
+        last = plain
+    world.advance(case["duration_ms"])
+    pods = {key: pod["spec"].get("nodeName", "") for key, pod in world.pods.items()}
+    targets = {group.id: group.target for group in world.fleet.node_groups()}
+    final = {"nodes": list(world.nodes), "pods": pods, "targets": targets}
+    return {"loops": loops, "actions": world.actions, "events": world.events, "final": final}
+
+
+# --- comparison ------------------------------------------------------------------------------
+
+
+def compare_autoscaler(expect: Json, found: Json) -> Mismatch | None:
+    """The first mismatch in the compared part."""
+    ours = _comparable(found)
+    return first_mismatch(_like(_comparable(expect), ours), ours)
+
+
+def _comparable(outcome: Json) -> Json:
+    found = {name: value for name, value in outcome.items() if name != "varies"}
+    found["loops"] = {f"{loop['t_ms']:09d}": _comparable_loop(loop) for loop in outcome["loops"]}
+    for name in ("actions", "events"):
+        if name in outcome:
+            found[name] = _by_millisecond(outcome[name])
+    return found
+
+
+def _comparable_loop(loop: Json) -> Json:
+    found = dict(loop)
+    for name in ("actions", "events"):
+        found[name] = _by_millisecond(loop.get(name) or ())
+    found["expander"] = [
+        {**choice, "equals": sorted(choice["equals"])} for choice in loop.get("expander") or ()
+    ]
+    return found
+
+
+def _by_millisecond(entries: Iterable[Json]) -> dict[str, list[Json]]:
+    grouped: dict[str, list[Json]] = {}
+    for entry in entries:
+        ordered = {name: entry[name] for name in sorted(entry)}
+        grouped.setdefault(f"{entry['t_ms']:09d}", []).append(ordered)
+    for found in grouped.values():
+        found.sort(key=repr)
+    return grouped
+
+
+def _like(expected: Any, found: Any) -> Any:
+    """`expected` with each float that is close enough replaced by the found one."""
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        return {name: _like(value, found.get(name)) for name, value in expected.items()}
+    if isinstance(expected, Sequence) and not isinstance(expected, str):
+        if isinstance(found, Sequence) and len(found) == len(expected):
+            return [_like(a, b) for a, b in zip(expected, found, strict=True)]
+        return expected
+    if isinstance(expected, float) or isinstance(found, float):
+        numbers = isinstance(expected, (int, float)) and isinstance(found, (int, float))
+        if numbers and math.isclose(expected, found, rel_tol=_PRECISION):
+            return found
+    return expected

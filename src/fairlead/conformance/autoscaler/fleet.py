@@ -1,0 +1,184 @@
+"""Fleet: the provider of the recordings, with groups from a case and faults by time.
+
+Calls are recorded as actions. A fault applies to increases (or deletions) between two instants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.codec import decode_as, without_nulls
+from fairlead.api.json import Json
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.requests import pod_requests
+from fairlead.conformance.autoscaler.instant import to_ms
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import (
+    CREATING,
+    Instance,
+    InstanceError,
+    ProviderError,
+)
+from fairlead.engine.core.instant import Instant
+
+_CORE_PRICE: Final = 0.03
+_GIB_PRICE: Final = 0.004
+_PRICE_LABEL: Final = "fleet/group"
+# Upstream prints this class without its last letter.
+_ERROR_CLASSES: Final = {"OutOfResources": "OutOfResource"}
+Act = Callable[..., None]
+
+
+@dataclass(slots=True)
+class FleetGroup:
+    """One node group; `machines` maps instance names to their state."""
+
+    case: Json
+    act: Act
+    created: Callable[[FleetGroup, str, Instant], None]
+    deleted: Callable[[FleetGroup, str, Instant], None]
+    registered: Callable[[str], bool]
+    target: int = 0
+    machines: dict[str, Instance] = field(default_factory=dict)
+    counter: int = 0
+    min_size: int = 0
+    max_size: int = 0
+    template: Node | None = None
+
+    def __post_init__(self) -> None:
+        """Read limits and template from the case."""
+        self.min_size, self.max_size = self.case["min"], self.case["max"]
+        template = self.case.get("template")
+        if template is not None:
+            self.template = decode_as(Node, without_nulls(template))
+
+    @property
+    def id(self) -> str:
+        """The group's name."""
+        name: str = self.case["id"]
+        return name
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Options of the group."""
+        options: Json = self.case.get("options") or {}
+        return options
+
+    def target_size(self) -> int:
+        """How many nodes were asked for."""
+        return self.target
+
+    def template_node(self) -> Node | None:
+        """The node in the case."""
+        return self.template
+
+    def instances(self) -> Sequence[Instance]:
+        """All machines, oldest first."""
+        return list(self.machines.values())
+
+    def fault(self, kind: str, now: Instant) -> Json | None:
+        """The fault of that kind that applies now."""
+        for one in self.case.get("faults") or ():
+            if one["kind"] == kind and one["from_ms"] <= to_ms(now) < one["to_ms"]:
+                found: Json = one
+                return found
+        return None
+
+    def increase_size(self, delta: int, now: Instant) -> None:
+        """Create machines."""
+        fault = self.fault("increase-error", now)
+        if fault is not None or self.target + delta > self.max_size:
+            self.act(now, "increase_failed", group=self.id, delta=delta)
+            raise ProviderError(fault["message"] if fault is not None else "size too large")
+        self.target += delta
+        self.act(now, "increase", group=self.id, delta=delta, target=self.target)
+        for _ in range(delta):
+            self.counter += 1
+            name = f"{self.id}-new-{self.counter}"
+            self.machines[name] = Instance(self.provider_id(name), CREATING)
+            self.created(self, name, now)
+
+    def provider_id(self, name: str) -> str:
+        """The id of a machine."""
+        return f"fleet://{self.id}/{name}"
+
+    def decrease_target_size(self, delta: int, now: Instant) -> None:
+        """Drop machines without a Node, newest first."""
+        existing = sum(self.registered(name) for name in self.machines)
+        if self.target + delta < existing:
+            self.act(now, "decrease_failed", group=self.id, delta=delta)
+            raise ProviderError(
+                f"attempt to delete existing nodes targetSize:{self.target} delta:{delta} "
+                f"existingNodes: {existing}"
+            )
+        self.target += delta
+        self.act(now, "decrease", group=self.id, delta=delta, target=self.target)
+        unregistered = [name for name in self.machines if not self.registered(name)]
+        for name in list(reversed(unregistered))[:-delta]:
+            del self.machines[name]
+
+    def delete_nodes(
+        self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
+    ) -> None:
+        """Delete machines; those that do not exist are ignored."""
+        names = [one.rpartition("/")[2] for one in provider_ids]
+        shown = [
+            name if self.registered(name) else one
+            for name, one in zip(names, provider_ids, strict=True)
+        ]
+        known = [name for name in names if name in self.machines]
+        fault = self.fault("delete-error", now)
+        below = not force and self.target - len(known) < self.min_size
+        if fault is not None or below:
+            self.act(now, "delete_failed", group=self.id, nodes=shown)
+            raise ProviderError(fault["message"] if fault is not None else "min size reached")
+        deleted = [one for one, name in zip(shown, names, strict=True) if name in self.machines]
+        unknown = [one for one, name in zip(shown, names, strict=True) if name not in known]
+        extra: Json = {"unknown": unknown} if unknown else {}
+        self.act(now, "delete_nodes", group=self.id, nodes=deleted, **extra)
+        self.target -= len(known)
+        for name in known:
+            del self.machines[name]
+            self.deleted(self, name, now)
+
+    def fail_instance(self, name: str, fault: Json) -> None:
+        """Note that a machine cannot be created."""
+        error_class = _ERROR_CLASSES.get(fault["class"]) or str(fault["class"])
+        error = InstanceError(error_class, fault["code"], fault["message"])
+        self.machines[name] = Instance(self.provider_id(name), CREATING, error)
+
+
+class Fleet:
+    """All groups, in the order of the case."""
+
+    gpu_label = "fleet/accelerator"
+
+    def __init__(self, groups: Sequence[FleetGroup]) -> None:
+        """`groups` in the provider's order."""
+        self.groups = {group.id: group for group in groups}
+        self._prices = {group.id: group.case.get("price") for group in groups}
+        self.deleted_ids: set[str] = set()
+
+    def node_groups(self) -> Sequence[FleetGroup]:
+        """All groups."""
+        return list(self.groups.values())
+
+    def node_group_for(self, provider_id: str) -> FleetGroup | None:
+        """`fleet://<group>/<node>` names the group."""
+        prefix, _, rest = provider_id.partition("://")
+        return self.groups.get(rest.partition("/")[0]) if prefix == "fleet" else None
+
+    def has_instance(self, provider_id: str) -> bool:
+        """False once the instance was deleted."""
+        return provider_id not in self.deleted_ids
+
+    def node_price(self, node: Node) -> float | None:
+        """The price of the group that the node's label names."""
+        return self._prices.get(node.metadata.labels.get(_PRICE_LABEL, ""))
+
+    def pod_price(self, pod: Pod) -> float:
+        """By requested cores and memory."""
+        wanted = pod_requests(pod)
+        cores = wanted.get("cpu", 0) / 1000.0
+        return cores * _CORE_PRICE + wanted.get("memory", 0) / (1 << 30) * _GIB_PRICE

@@ -1,0 +1,26 @@
+"""Times of the recordings: milliseconds since the start of the autoscaler's process."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.timestamp import format_micro_time, parse_timestamp
+from fairlead.engine.core.instant import Instant
+
+NS_PER_MS: Final = 1_000_000
+_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
+
+
+def at_ms(t_ms: int) -> Instant:
+    """The instant `t_ms` after the start."""
+    return _START + t_ms * NS_PER_MS
+
+
+def to_ms(instant: Instant) -> int:
+    """`instant` as milliseconds after the start."""
+    return (instant - _START) // NS_PER_MS
+
+
+def text_at(t_ms: int) -> str:
+    """The instant `t_ms` after the start, as objects show it; the recorder kept milliseconds."""
+    return format_micro_time(at_ms(t_ms))

@@ -1,0 +1,128 @@
+"""CloudProvider: the port through which node groups are read, grown and shrunk.
+
+upstream: cloudprovider/cloud_provider.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from fairlead.api.objects import Node, Pod
+from fairlead.engine.core.instant import Instant
+
+# Resources that count as GPUs (utils/gpu/gpu.go, FACTS of 1.36 in this order).
+GPU_RESOURCES: Final = (
+    "nvidia.com/gpu",
+    "habana.ai/gaudi",
+    "gpu.intel.com/xe",
+    "amd.com/gpu",
+    "microsoft.com/directx",
+)
+CREATING: Final = "Creating"
+DELETING: Final = "Deleting"
+
+
+class ProviderError(Exception):
+    """A call to the provider failed; the message is the provider's."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceError:
+    """Why an instance cannot be created: a class (`OutOfResource`, `Other`), code and message."""
+
+    error_class: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A machine of a node group. `id` is the providerID of its Node."""
+
+    id: str
+    state: str = "Running"
+    error: InstanceError | None = None
+
+
+class NodeGroup(Protocol):
+    """A set of equal nodes that the provider can grow and shrink."""
+
+    @property
+    def id(self) -> str:
+        """The name of the group, unique in the provider."""
+        ...
+
+    @property
+    def min_size(self) -> int:
+        """The fewest nodes that scale-down leaves."""
+        ...
+
+    @property
+    def max_size(self) -> int:
+        """The most nodes that scale-up asks for."""
+        ...
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Options for this group alone, by flag name."""
+        ...
+
+    def target_size(self) -> int:
+        """How many nodes the provider is to have."""
+        ...
+
+    def template_node(self) -> Node | None:
+        """A node as the group would create it, None if the provider cannot tell."""
+        ...
+
+    def instances(self) -> Sequence[Instance]:
+        """The machines of the group, oldest first."""
+        ...
+
+    def increase_size(self, delta: int, now: Instant) -> None:
+        """Ask for `delta` more nodes. Raises ProviderError."""
+        ...
+
+    def decrease_target_size(self, delta: int, now: Instant) -> None:
+        """Lower the target by -`delta` without deleting nodes. Raises ProviderError."""
+        ...
+
+    def delete_nodes(
+        self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
+    ) -> None:
+        """Delete machines and lower the target; `force` ignores the minimum.
+
+        Raises ProviderError.
+        """
+        ...
+
+
+class CloudProvider(Protocol):
+    """All node groups, and what nodes cost."""
+
+    @property
+    def gpu_label(self) -> str:
+        """The node label whose value is the type of the node's GPU."""
+        ...
+
+    def node_groups(self) -> Sequence[NodeGroup]:
+        """The groups, in the provider's order."""
+        ...
+
+    def node_group_for(self, provider_id: str) -> NodeGroup | None:
+        """The group of a machine, None if it is not autoscaled."""
+        ...
+
+    def has_instance(self, provider_id: str) -> bool:
+        """Return False if the machine was deleted."""
+        ...
+
+    def node_price(self, node: Node) -> float | None:
+        """Price of an hour of `node`, None if unknown."""
+        ...
+
+    def pod_price(self, pod: Pod) -> float:
+        """Price of an hour of what `pod` requests."""
+        ...

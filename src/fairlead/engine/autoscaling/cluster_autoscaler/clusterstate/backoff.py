@@ -1,0 +1,59 @@
+"""ExponentialBackoff: how long a node group is not grown after a failure.
+
+upstream: utils/backoff/exponential_backoff.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.core.instant import DurationNs, Instant
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    duration: DurationNs
+    until: Instant
+    last: Instant
+
+
+class ExponentialBackoff:
+    """Every cause of failure counts alike, and success does not end a backoff."""
+
+    def __init__(self, options: AutoscalingOptions) -> None:
+        """Start without failures."""
+        self._initial = options.initial_node_group_backoff_duration
+        self._maximum = options.max_node_group_backoff_duration
+        self._reset = options.node_group_backoff_reset_timeout
+        self._failures: dict[str, _Failure] = {}
+
+    def back_off(self, group: str, now: Instant) -> Instant:
+        """Record a failure; returns when the group may grow again.
+
+        A failure while backed off keeps the duration, a later one doubles it.
+        """
+        known = self._failures.get(group)
+        duration = self._initial
+        if known is not None:
+            is_over = known.until < now
+            duration = min(2 * known.duration, self._maximum) if is_over else known.duration
+        self._failures[group] = _Failure(duration, now + duration, now)
+        return now + duration
+
+    def is_backed_off(self, group: str, now: Instant) -> bool:
+        """Return True if the group may not grow."""
+        known = self._failures.get(group)
+        return known is not None and known.until >= now
+
+    def remove_stale(self, now: Instant) -> None:
+        """Forget failures that are older than the reset timeout."""
+        self._failures = {
+            group: failure
+            for group, failure in self._failures.items()
+            if failure.last + self._reset >= now
+        }
+
+    def ends(self) -> list[Instant]:
+        """When the current backoffs end."""
+        return [failure.until for failure in self._failures.values()]

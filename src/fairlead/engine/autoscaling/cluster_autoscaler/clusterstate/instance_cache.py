@@ -1,0 +1,46 @@
+"""InstanceCache: the provider's instances by node group, which are not read in every loop.
+
+upstream: clusterstate/utils/node_instances_cache.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider, Instance
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+
+REFRESH_INTERVAL: Final[DurationNs] = seconds(120)
+
+
+class InstanceCache:
+    """Refreshed as a whole every 2 minutes, and by group after `invalidate`."""
+
+    def __init__(self, provider: CloudProvider) -> None:
+        """An empty cache that is due at once."""
+        self._provider = provider
+        self._by_group: dict[str, Sequence[Instance]] = {}
+        self._next_refresh: Instant | None = None
+
+    def refresh_if_due(self, now: Instant) -> None:
+        """Read all groups if the interval has passed since the first call."""
+        if self._next_refresh is None:
+            self._next_refresh = now
+        if now < self._next_refresh:
+            return
+        passed = (now - self._next_refresh) // REFRESH_INTERVAL
+        self._next_refresh += (passed + 1) * REFRESH_INTERVAL
+        for group in self._provider.node_groups():
+            self._by_group[group.id] = tuple(group.instances())
+
+    def invalidate(self, group: str) -> None:
+        """Read this group again at the next `by_group`."""
+        self._by_group.pop(group, None)
+
+    def by_group(self) -> dict[str, Sequence[Instance]]:
+        """The instances of all groups; reads groups that are not in the cache."""
+        for group in self._provider.node_groups():
+            if group.id not in self._by_group:
+                self._by_group[group.id] = tuple(group.instances())
+        return dict(self._by_group)

@@ -1,0 +1,99 @@
+"""Whether a node is ready, and since when.
+
+upstream: utils/kubernetes/ready.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import Node, NodeCondition
+from fairlead.api.quantity import whole_value
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import GPU_RESOURCES
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import TaintConfig
+from fairlead.engine.core.instant import Instant
+
+READY: Final = "Ready"
+_ADVERSE: Final = ("DiskPressure", "NetworkUnavailable")
+_SUSPENDED: Final = "Suspended"
+_NOT_READY_TAINTS: Final = frozenset(
+    {
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/network-unavailable",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReadiness:
+    """`last_transition` is the newest change of a condition or taint that counts."""
+
+    is_ready: bool
+    last_transition: Instant = 0
+    is_suspended: bool = False
+
+
+def node_readiness(node: Node) -> NodeReadiness:
+    """The readiness of `node`; a node without a Ready condition is not ready.
+
+    Ready must not be False or Unknown; memory pressure and the unreachable taint do not matter.
+    """
+    is_ready, has_ready, since, is_suspended = True, False, 0, False
+    for condition in node.status.conditions:
+        if condition.type == READY:
+            has_ready = True
+            is_ready = is_ready and condition.status not in ("False", "Unknown")
+        elif condition.type in _ADVERSE:
+            is_ready = is_ready and condition.status != "True"
+        elif condition.type == _SUSPENDED:
+            is_suspended = condition.status == "True"
+            continue
+        else:
+            continue
+        since = max(since, _instant(condition.last_transition_time))
+    for taint in node.spec.taints:
+        if taint.key in _NOT_READY_TAINTS:
+            is_ready = False
+            since = max(since, _instant(taint.time_added))
+    return NodeReadiness(is_ready and has_ready, since if has_ready else 0, is_suspended)
+
+
+def is_ready_and_schedulable(node: Node) -> bool:
+    """Return True if the node is ready and not cordoned."""
+    return not node.spec.unschedulable and node_readiness(node).is_ready
+
+
+def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str) -> Node:
+    """`node`, or an unready copy if it lacks its GPU or has a startup taint.
+
+    The copy has been unready since the node was created.
+    upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
+    utils/taints/taints.go: FilterOutNodesWithStartupTaints
+    """
+    if not is_ready_and_schedulable(node):
+        return node
+    lacks_gpu = bool(gpu_label) and gpu_label in node.metadata.labels and not _has_gpu(node)
+    if lacks_gpu or any(taints.is_startup_taint(taint.key) for taint in node.spec.taints):
+        return _unready_copy(node)
+    return node
+
+
+def _has_gpu(node: Node) -> bool:
+    return any(whole_value(node.status.allocatable.get(name, 0)) > 0 for name in GPU_RESOURCES)
+
+
+def _unready_copy(node: Node) -> Node:
+    others = tuple(one for one in node.status.conditions if one.type != READY)
+    unready = NodeCondition(
+        type=READY, status="False", last_transition_time=node.metadata.creation_timestamp
+    )
+    return replace(node, status=replace(node.status, conditions=(*others, unready)))
+
+
+def _instant(text: str) -> Instant:
+    return parse_timestamp(text) if text else 0

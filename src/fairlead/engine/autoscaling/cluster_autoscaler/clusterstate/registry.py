@@ -1,0 +1,361 @@
+"""ClusterStateRegistry: the nodes that exist, those still to come, and the health of groups.
+
+Numbers of a node group at one instant:
+
+    target = registered (Ready, Unready, NotStarted, Suspended) + to come, while a group grows
+    registered also has Deleted: a Node whose instance is gone
+
+A scale-up request is open until no node is to come, or until it times out.
+
+upstream: clusterstate/clusterstate.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.api.timestamp import format_duration, parse_timestamp
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import (
+    CREATING,
+    DELETING,
+    CloudProvider,
+    Instance,
+    NodeGroup,
+    ProviderError,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.backoff import ExponentialBackoff
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.instance_cache import (
+    InstanceCache,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
+    node_readiness,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.event import WARNING, EventLog
+from fairlead.engine.autoscaling.cluster_autoscaler.options import (
+    AutoscalingOptions,
+    NodeGroupOptions,
+)
+from fairlead.engine.core.instant import Instant
+
+_MESSAGES_MAX: Final = 3
+
+
+@dataclass(slots=True)
+class ScaleUpRequest:
+    """Nodes that a group was asked for; every new increase restarts the clock."""
+
+    increase: int
+    time: Instant
+    expected_by: Instant
+
+
+@dataclass(slots=True)
+class Readiness:
+    """Names of the nodes of a group (or of all) by class."""
+
+    ready: list[str] = field(default_factory=list)
+    unready: list[str] = field(default_factory=list)
+    not_started: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    suspended: list[str] = field(default_factory=list)
+    registered: list[str] = field(default_factory=list)
+    unregistered: list[str] = field(default_factory=list)
+    long_unregistered: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptableRange:
+    """How many nodes of a group are expected: at least `minimum`, in the end `target`."""
+
+    minimum: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class IncorrectSize:
+    """A group's target differs from its nodes; `since` restarts when either number changes."""
+
+    current: int
+    expected: int
+    since: Instant
+
+
+class ClusterStateRegistry:
+    """See the module's docstring; `update_nodes` is called once per loop."""
+
+    def __init__(
+        self, provider: CloudProvider, options: AutoscalingOptions, events: EventLog
+    ) -> None:
+        """Know nothing about nodes yet."""
+        self._provider = provider
+        self._options = options
+        self._events = events
+        self.backoff = ExponentialBackoff(options)
+        self.cache = InstanceCache(provider)
+        self.requests: dict[str, ScaleUpRequest] = {}
+        self.readiness: dict[str, Readiness] = {}
+        self.total = Readiness()
+        self.ranges: dict[str, AcceptableRange] = {}
+        self._incorrect: dict[str, IncorrectSize] = {}
+        self._first_seen: dict[str, Instant] = {}
+        self._instances: Mapping[str, Sequence[Instance]] = {}
+        self._known_groups: frozenset[str] = frozenset()
+        self._now: Instant = 0
+
+    def group_options(self, group: NodeGroup) -> NodeGroupOptions:
+        """The options of `group`."""
+        return self._options.defaults.overridden(group.overrides)
+
+    # --- requests --------------------------------------------------------------------------
+
+    def register_scale_up(self, group: NodeGroup, delta: int, now: Instant) -> None:
+        """Add `delta` to the open request of a group; a negative one leaves its clock."""
+        request = self.requests.get(group.id)
+        by = now + self.group_options(group).max_node_provision_time
+        if request is None:
+            if delta > 0:
+                self.requests[group.id] = ScaleUpRequest(delta, now, by)
+            return
+        request.increase += delta
+        if request.increase <= 0:
+            del self.requests[group.id]
+        elif delta > 0:
+            request.time, request.expected_by = now, by
+
+    def register_failed_scale_up(self, group: str, now: Instant) -> None:
+        """Back off a group; without a known template nothing is recorded."""
+        if group in self._known_groups:
+            self.backoff.back_off(group, now)
+
+    # --- the loop's update -----------------------------------------------------------------
+
+    def update_nodes(
+        self, nodes: Sequence[Node], groups_with_template: frozenset[str], now: Instant
+    ) -> None:
+        """Classify `nodes` and instances, finish and time out requests, find create errors."""
+        self._now = now
+        for group in self._provider.node_groups():
+            if self.is_scaling_up(group.id):
+                self.cache.invalidate(group.id)
+        self.cache.refresh_if_due(now)
+        targets = self._targets()
+        before, self._instances = self._instances, self.cache.by_group()
+        self._known_groups = groups_with_template
+        self._note_unregistered(nodes, now)
+        self._classify(nodes, now)
+        self._update_ranges(targets)
+        self._update_requests(now)
+        for group in self._provider.node_groups():
+            self._handle_create_errors(group, before.get(group.id, ()), now)
+        self._update_ranges(targets)
+        self._update_incorrect_sizes(now)
+
+    def recalculate(self) -> None:
+        """Take over changed targets and requests."""
+        self._update_ranges(self._targets())
+
+    def _targets(self) -> dict[str, int]:
+        return {group.id: group.target_size() for group in self._provider.node_groups()}
+
+    def _note_unregistered(self, nodes: Sequence[Node], now: Instant) -> None:
+        registered = {node.spec.provider_id for node in nodes}
+        missing = (
+            instance.id
+            for instances in self._instances.values()
+            for instance in instances
+            if instance.id not in registered
+            and instance.state != DELETING
+            and instance.error is None
+        )
+        self._first_seen = {one: self._first_seen.get(one, now) for one in sorted(missing)}
+
+    def _classify(self, nodes: Sequence[Node], now: Instant) -> None:
+        self.readiness, self.total = {}, Readiness()
+        for node in nodes:
+            group = self._provider.node_group_for(node.spec.provider_id)
+            lists = [self.total]
+            if group is not None:
+                lists.append(self.readiness.setdefault(group.id, Readiness()))
+            kind = self._class_of(node, group, now)
+            for one in lists:
+                one.registered.append(node.metadata.name)
+                getattr(one, kind).append(node.metadata.name)
+        for provider_id, since in self._first_seen.items():
+            group = self._provider.node_group_for(provider_id)
+            if group is None:
+                continue
+            allowed = self.group_options(group).max_node_provision_time
+            kind = "long_unregistered" if since + allowed < now else "unregistered"
+            for one in (self.total, self.readiness.setdefault(group.id, Readiness())):
+                getattr(one, kind).append(provider_id)
+
+    def _class_of(self, node: Node, group: NodeGroup | None, now: Instant) -> str:
+        if not self._provider.has_instance(node.spec.provider_id):
+            return "deleted"
+        found = node_readiness(node)
+        if found.is_suspended:
+            return "suspended"
+        if found.is_ready:
+            return "ready"
+        options = self._options.defaults if group is None else self.group_options(group)
+        created = node.metadata.creation_timestamp
+        if (parse_timestamp(created) if created else 0) + options.max_node_startup_time > now:
+            return "not_started"
+        return "unready"
+
+    def _update_ranges(self, targets: Mapping[str, int]) -> None:
+        self.ranges = {}
+        for group, target in targets.items():
+            readiness = self.readiness.get(group, _NONE)
+            request = self.requests.get(group)
+            minimum = target - len(readiness.long_unregistered)
+            if request is not None:
+                minimum -= request.increase
+            self.ranges[group] = AcceptableRange(minimum, target)
+
+    def _update_requests(self, now: Instant) -> None:
+        self.backoff.remove_stale(now)
+        groups = {group.id: group for group in self._provider.node_groups()}
+        for name, request in sorted(self.requests.items()):
+            if not self._has_upcoming(name):
+                del self.requests[name]
+            elif request.expected_by < now:
+                self._time_out(groups[name], request, now)
+
+    def _time_out(self, group: NodeGroup, request: ScaleUpRequest, now: Instant) -> None:
+        """Back off the group, drop the request, and lower the target by all that was asked for."""
+        waited = format_duration(now - request.time)
+        message = f"Nodes added to group {group.id} failed to register within {waited}"
+        self._events.on_status(WARNING, "ScaleUpTimedOut", message)
+        self.register_failed_scale_up(group.id, now)
+        del self.requests[group.id]
+        try:
+            group.decrease_target_size(-request.increase, now)
+        except ProviderError as failure:
+            text = (
+                f"Failed to decrease target size for group {group.id} after scale-up timeout: "
+                f"{failure}"
+            )
+            self._events.on_status(WARNING, "FailedToRevertScaleUp", text)
+
+    def _handle_create_errors(
+        self, group: NodeGroup, before: Sequence[Instance], now: Instant
+    ) -> None:
+        """Reduce the request by newly failed instances, and back off the group."""
+        known = {instance.id for instance in before if _has_failed(instance)}
+        failed: dict[tuple[str, str], list[Instance]] = {}
+        for instance in self._instances.get(group.id, ()):
+            if _has_failed(instance) and instance.error is not None:
+                error = instance.error
+                failed.setdefault((error.error_class, error.code), []).append(instance)
+        for (error_class, code), instances in sorted(failed.items()):
+            unseen = sum(instance.id not in known for instance in instances)
+            if not unseen or not self.is_scaling_up(group.id):
+                continue
+            texts = sorted({one.error.message for one in instances if one.error is not None})
+            shown = ", ".join(texts) + (", ..." if len(texts) > _MESSAGES_MAX else "")
+            message = (
+                f"Failed adding {unseen} nodes to group {group.id} due to {error_class}.{code}; "
+                f"source errors: {shown}"
+            )
+            self._events.on_status(WARNING, "ScaleUpFailed", message)
+            self.register_scale_up(group, -unseen, now)
+            self.register_failed_scale_up(group.id, now)
+
+    def _update_incorrect_sizes(self, now: Instant) -> None:
+        found: dict[str, IncorrectSize] = {}
+        for group, acceptable in self.ranges.items():
+            readiness = self.readiness.get(group)
+            if readiness is None:
+                continue
+            current, target = len(readiness.registered), acceptable.target
+            missing = len(readiness.unregistered) + len(readiness.long_unregistered)
+            if target - missing <= current <= target:
+                continue
+            known = self._incorrect.get(group)
+            is_same = known is not None and (known.current, known.expected) == (current, target)
+            since = known.since if known is not None and is_same else now
+            found[group] = IncorrectSize(current, target, since)
+        self._incorrect = found
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def is_cluster_healthy(self) -> bool:
+        """Return False if too many nodes are unready."""
+        return self._is_tolerable(len(self.total.unready), len(self.total.registered))
+
+    def _is_tolerable(self, unready: int, count: int) -> bool:
+        options = self._options
+        share = options.max_total_unready_percentage / 100.0 * count
+        return unready <= options.ok_total_unready_count or unready <= share
+
+    def is_group_healthy(self, group: str) -> bool:
+        """Return False if too many of the nodes that the group should have are not ready."""
+        acceptable = self.ranges.get(group)
+        if acceptable is None:
+            return False
+        readiness = self.readiness.get(group)
+        if readiness is None:
+            return acceptable.target == 0 or (acceptable.minimum == 0 and acceptable.target > 0)
+        working = len(readiness.ready) + len(readiness.suspended)
+        count = working + len(readiness.unready) + len(readiness.not_started)
+        return self._is_tolerable(max(0, acceptable.minimum - working), count)
+
+    def is_backed_off(self, group: str, now: Instant) -> bool:
+        """Return True if the group may not grow after a failure."""
+        return self.backoff.is_backed_off(group, now)
+
+    def is_scaling_up(self, group: str) -> bool:
+        """Return True if the group has an open request and nodes to come."""
+        return group in self.requests and self._has_upcoming(group)
+
+    def _has_upcoming(self, group: str) -> bool:
+        return self._missing(group) > 0
+
+    def _missing(self, group: str) -> int:
+        """How many nodes the group still lacks; below 0 if it has too many."""
+        acceptable = self.ranges.get(group)
+        if acceptable is None:
+            return 0
+        readiness = self.readiness.get(group, _NONE)
+        present = len(readiness.ready) + len(readiness.unready) + len(readiness.suspended)
+        return acceptable.target - present - len(readiness.long_unregistered)
+
+    def upcoming_nodes(self, now: Instant) -> dict[str, int]:
+        """How many nodes are to come, by group; only groups that grow and are not backed off."""
+        return {
+            group.id: self._missing(group.id)
+            for group in self._provider.node_groups()
+            if self.is_scaling_up(group.id) and not self.is_backed_off(group.id, now)
+        }
+
+    def not_started(self, group: str) -> list[str]:
+        """Names of the group's nodes that have not started."""
+        return self.readiness.get(group, _NONE).not_started
+
+    def incorrect_size(self, group: str) -> IncorrectSize | None:
+        """How the group's target differs from its nodes, None if it does not."""
+        return self._incorrect.get(group)
+
+    def unregistered(self) -> dict[str, Instant]:
+        """Instances without a Node, with the loop in which each was first seen."""
+        return self._first_seen
+
+    def instances_with_errors(self) -> dict[str, list[str]]:
+        """Instances that could not be created, by group."""
+        found: dict[str, list[str]] = {}
+        for group, instances in sorted(self._instances.items()):
+            failed = sorted(one.id for one in instances if _has_failed(one))
+            if failed:
+                found[group] = failed
+        return found
+
+
+def _has_failed(instance: Instance) -> bool:
+    return instance.state == CREATING and instance.error is not None
+
+
+_NONE: Final = Readiness()

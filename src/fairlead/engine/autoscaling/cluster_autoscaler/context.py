@@ -1,0 +1,65 @@
+"""AutoscalingContext: what every part of the autoscaler works with.
+
+upstream: context/autoscaling_context.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from fairlead.api.objects import Node
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider, NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.registry import (
+    ClusterStateRegistry,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.event import EventLog
+from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
+from fairlead.engine.autoscaling.cluster_autoscaler.options import (
+    AutoscalingOptions,
+    NodeGroupOptions,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
+from fairlead.engine.core.command import Command
+
+
+def _first(_count: int) -> int:
+    return 0
+
+
+@dataclass(slots=True)
+class AutoscalingContext:
+    """`commands` collects what is to be done in the cluster; the world takes it from there.
+
+    `pick` chooses among equal expansion options. `priorities` is the text of the priority
+    expander's ConfigMap. `placeholders` are the groups of nodes of this loop's snapshot that do not
+    exist yet.
+    """
+
+    options: AutoscalingOptions
+    provider: CloudProvider
+    listers: Listers
+    snapshot: ClusterSnapshot
+    commands: list[Command]
+    events: EventLog
+    registry: ClusterStateRegistry
+    pick: Callable[[int], int] = _first
+    priorities: Callable[[], str | None] = lambda: None
+    placeholders: dict[str, str] = field(default_factory=dict)
+
+    def group_of(self, node: Node) -> NodeGroup | None:
+        """The node group of `node`, None if it is not autoscaled."""
+        return self.provider.node_group_for(node.spec.provider_id)
+
+    def groups_by_id(self) -> Mapping[str, NodeGroup]:
+        """All node groups, in the provider's order."""
+        return {group.id: group for group in self.provider.node_groups()}
+
+    def group_options(self, group: NodeGroup | None) -> NodeGroupOptions:
+        """The options of `group`, the defaults for None."""
+        return self.options.defaults if group is None else self.registry.group_options(group)
+
+    def nodes_with_group(self) -> list[tuple[Node, str | None]]:
+        """All nodes of the snapshot, with the group of those that do not exist yet."""
+        nodes = self.snapshot.nodes()
+        return [(info.node, self.placeholders.get(info.name)) for info in nodes]

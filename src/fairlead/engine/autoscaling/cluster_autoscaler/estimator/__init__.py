@@ -1,0 +1,1 @@
+"""How many new nodes of a group would take the pending pods."""

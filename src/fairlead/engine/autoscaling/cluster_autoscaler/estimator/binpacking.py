@@ -1,0 +1,178 @@
+"""BinpackingNodeEstimator: packs pods on copies of a group's template, in a fork of the snapshot.
+
+For each equivalence group, largest first:
+
+    a) each pod in turn goes to any node that this estimation has added; stop at the first misfit
+    b) the rest goes to the last added node; if it is full, one more node is added
+
+A node on which a pod of the group does not fit although it is empty ends the group: further nodes
+would be the same. So does the limit of nodes.
+
+Example: a template with 4 cores, pods of 3, 3 and 1 core in three groups. The first gets node 0,
+the second node 1 (in (b): node 0 is no longer tried), the third fits node 0 or 1 in (a). Two nodes.
+
+upstream: estimator/binpacking_estimator.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.engine.autoscaling.cluster_autoscaler.estimator.pod_order import (
+    decreasing,
+    fast_path_group,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
+from fairlead.engine.autoscaling.cluster_autoscaler.template import HOSTNAME, Template
+from fairlead.engine.state.pod_info import PodInfo
+
+_SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """`nodes` new nodes would take `pods`, which are in the order of packing."""
+
+    nodes: int
+    pods: tuple[PodInfo, ...]
+
+
+@dataclass(slots=True)
+class _Packing:
+    """One estimation; `base` is the number of nodes in the snapshot before it.
+
+    `left` is how many nodes may still be added (None: any number). `helped` are the nodes that got
+    a pod; nodes of the cluster can be among them.
+    """
+
+    snapshot: ClusterSnapshot
+    template: Template
+    base: int
+    left: int | None
+    placed: list[PodInfo] = field(default_factory=list)
+    added: int = 0
+    last: str = ""
+    helped: dict[str, None] = field(default_factory=dict)
+    is_at_limit: bool = False
+
+    def pack(self, pods: Sequence[PodInfo]) -> None:
+        """Steps (a) and (b) for one equivalence group."""
+        rest = self._on_added_nodes(pods)
+        if self.is_at_limit:
+            return
+        for pod in rest:
+            if not self._on_last_node(pod) and not self._on_new_node(pod):
+                return
+
+    def pack_by_arithmetic(self, pods: Sequence[PodInfo]) -> None:
+        """As `pack`, but only one new node is simulated; further ones take as many pods each.
+
+        upstream: binpacking_estimator.go: tryFastPath
+        """
+        rest = self._on_added_nodes(pods)
+        if not rest or self.is_at_limit or not self._add_node():
+            return
+        start = len(self.placed)
+        for pod in rest:
+            if self.snapshot.rejection(pod, self.last) is not None:
+                break
+            self._place(pod, self.last)
+        per_node = len(self.placed) - start
+        if not per_node:
+            return
+        for number, at in enumerate(range(per_node, len(rest), per_node), 1):
+            if not self._may_add_node():
+                return
+            self.helped[f"{self.last}-fake-{number}"] = None
+            self.placed += rest[at : at + per_node]
+
+    def _on_added_nodes(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
+        """Step (a); returns the pods from the first misfit on."""
+        for index, pod in enumerate(pods):
+            name = self.snapshot.find_place(pod, first=self.base)
+            if name is None:
+                return pods[index:]
+            self._place(pod, name)
+        return ()
+
+    def _on_last_node(self, pod: PodInfo) -> bool:
+        """Return True if the pod got a place on the last added node.
+
+        A pod that spreads over hosts may have to wait for one on another node, and then goes to any
+        node, even one of the cluster.
+        """
+        if not self.last:
+            return False
+        status = self.snapshot.rejection(pod, self.last)
+        if status is None:
+            self._place(pod, self.last)
+            return True
+        if not _spreads_over_hosts(pod) or _SPREAD_MISMATCH not in status.reasons:
+            return False
+        others = set(self.snapshot.node_names) - {self.last}
+        name = self.snapshot.find_place(pod, others)
+        if name is not None:
+            self._place(pod, name)
+        return name is not None
+
+    def _on_new_node(self, pod: PodInfo) -> bool:
+        """Return False if the group is given up; an empty node that did not help stays."""
+        if self.last and self.last not in self.helped:
+            return False
+        if not self._add_node() or self.snapshot.rejection(pod, self.last) is not None:
+            return False
+        self._place(pod, self.last)
+        return True
+
+    def _add_node(self) -> bool:
+        if not self._may_add_node():
+            return False
+        self.last = f"{self.template.node.metadata.name}-e-{self.added}"
+        self.added += 1
+        self.snapshot.add_node(self.template.fresh(self.last), self.template.pods)
+        return True
+
+    def _may_add_node(self) -> bool:
+        if self.left is not None:
+            if self.left <= 0:
+                self.is_at_limit = True
+                return False
+            self.left -= 1
+        return True
+
+    def _place(self, pod: PodInfo, name: str) -> None:
+        self.snapshot.add_pod(pod, name)
+        self.helped[name] = None
+        self.placed.append(pod)
+
+
+def estimate(
+    snapshot: ClusterSnapshot,
+    groups: Sequence[Sequence[PodInfo]],
+    template: Template,
+    limit: int | None,
+    *,
+    fast_path: bool = False,
+) -> Estimate:
+    """How many nodes like `template` take the pods of `groups`, at most `limit` (None: no limit).
+
+    With `fast_path` the group that saves most nodes comes last and is packed by arithmetic
+    (--fastpath-binpacking-enabled).
+    """
+    ordered = decreasing(groups, template.node)
+    chosen = fast_path_group(ordered, template.node) if fast_path else None
+    packing = _Packing(snapshot, template, len(snapshot.node_names), limit)
+    with snapshot.fork():
+        for index, pods in enumerate(ordered):
+            if index != chosen:
+                packing.pack(pods)
+        if chosen is not None:
+            packing.pack_by_arithmetic(ordered[chosen])
+    return Estimate(len(packing.helped), tuple(packing.placed))
+
+
+def _spreads_over_hosts(pod: PodInfo) -> bool:
+    constraints = pod.shape.spec.topology_spread_constraints
+    return any(one.topology_key == HOSTNAME for one in constraints)

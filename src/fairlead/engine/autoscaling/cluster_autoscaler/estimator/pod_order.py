@@ -1,0 +1,85 @@
+"""The order in which equivalence groups are packed, and the group that the fast path takes.
+
+upstream: estimator/decreasing_pod_orderer.go, binpacking_estimator.go: determineBestPEGToFastpath
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from fairlead.api.objects import Node, PodAffinityTerm
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.selector import selector_matches
+from fairlead.engine.autoscaling.cluster_autoscaler.template import HOSTNAME
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import CPU, MEMORY
+
+Pods = Sequence[PodInfo]
+
+
+def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
+    """`groups` by descending share of the node's cpu and memory that one pod needs; stable."""
+    offered = node.status.allocatable
+    cpu = milli_value(offered.get("cpu", 0))
+    memory = whole_value(offered.get("memory", 0))
+
+    def score(pods: Pods) -> float:
+        wanted = dict(pods[0].shape.requests)
+        found = 0.0
+        if cpu > 0:
+            found += wanted.get(CPU, 0) / cpu
+        if memory > 0:
+            found += wanted.get(MEMORY, 0) / memory
+        return found
+
+    return sorted(groups, key=score, reverse=True)
+
+
+def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
+    """The index of the group for which arithmetic saves most, the later one of equals.
+
+    None if no group qualifies. Only the requests of the first container count.
+    """
+    best, found = 0, None
+    for index, pods in enumerate(groups):
+        nodes = max(_nodes_by_anti_affinity(pods), _nodes_by_requests(pods, node))
+        saved = len(pods) - len(pods) // nodes if nodes > 0 else 0
+        if saved >= best and _qualifies(pods[0]):
+            best, found = saved, index
+    return found
+
+
+def _anti_affinity(pod: PodInfo) -> Sequence[PodAffinityTerm]:
+    affinity = pod.shape.spec.affinity
+    if affinity is None or affinity.pod_anti_affinity is None:
+        return ()
+    return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+
+
+def _nodes_by_anti_affinity(pods: Pods) -> int:
+    for term in _anti_affinity(pods[0]):
+        if term.topology_key == HOSTNAME and selector_matches(term.label_selector, pods[0].labels):
+            return len(pods)
+    return 0
+
+
+def _nodes_by_requests(pods: Pods, node: Node) -> int:
+    containers = pods[0].shape.spec.containers
+    requests = containers[0].resources.requests if containers else {}
+    found = 0
+    for name in ("cpu", "memory"):
+        offered = milli_value(node.status.capacity.get(name, 0))
+        if name in requests and offered > 0:
+            found = max(
+                found, math.ceil(Fraction(len(pods) * milli_value(requests[name]), offered))
+            )
+    return found
+
+
+def _qualifies(pod: PodInfo) -> bool:
+    """Spreading and zonal anti-affinity make nodes differ from the first one."""
+    if pod.shape.spec.topology_spread_constraints:
+        return False
+    return all(term.topology_key == HOSTNAME for term in _anti_affinity(pod))

@@ -1,0 +1,46 @@
+"""EventLog: the events of the autoscaler, as RecordEvent commands.
+
+upstream: utils/kubernetes/events.go, clusterstate/utils/logging.go: LogEventRecorder
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Node, Pod
+from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+COMPONENT: Final = "cluster-autoscaler"
+
+
+class EventLog:
+    """Appends to `commands`, which the autoscaler hands to its world."""
+
+    def __init__(self, commands: list[Command], namespace: str, status_config_map: str) -> None:
+        """Events about the autoscaler itself regard its status ConfigMap."""
+        self._commands = commands
+        self._namespace = namespace
+        self._status = ObjectRef("ConfigMap", namespace, status_config_map)
+
+    def about(self, config_map: str) -> EventLog:
+        """A log whose events regard another ConfigMap."""
+        return EventLog(self._commands, self._namespace, config_map)
+
+    def on_pod(self, pod: Pod, type_: str, reason: str, message: str) -> None:
+        """Record an event about `pod`."""
+        meta = pod.metadata
+        self._add(ObjectRef("Pod", meta.namespace, meta.name, meta.uid), type_, reason, message)
+
+    def on_node(self, node: Node, type_: str, reason: str, message: str) -> None:
+        """Record an event about `node`."""
+        ref = ObjectRef("Node", "", node.metadata.name, node.metadata.uid)
+        self._add(ref, type_, reason, message)
+
+    def on_status(self, type_: str, reason: str, message: str) -> None:
+        """Record an event about the autoscaler."""
+        self._add(self._status, type_, reason, message)
+
+    def _add(self, ref: ObjectRef, type_: str, reason: str, message: str) -> None:
+        self._commands.append(RecordEvent(ref, type_, reason, reason, message, COMPONENT))

@@ -1,0 +1,1 @@
+"""Expanders: which of the possible scale-ups is best."""

@@ -1,0 +1,51 @@
+"""best_option: filters in a chain, then a random choice among those left.
+
+upstream: expander/factory/chain.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.option import Filter, Option
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.size import (
+    LEAST_NODES,
+    LEAST_WASTE,
+    MOST_PODS,
+)
+
+Pick = Callable[[int], int]
+_BY_SIZE: Mapping[str, Filter] = {
+    "least-waste": LEAST_WASTE,
+    "most-pods": MOST_PODS,
+    "least-nodes": LEAST_NODES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`equals` are the options that the filters left, of which `best` was picked."""
+
+    options: tuple[Option, ...]
+    equals: tuple[Option, ...]
+    best: Option | None
+
+
+def choose(
+    names: Sequence[str], filters: Mapping[str, Filter], options: Sequence[Option], pick: Pick
+) -> Choice:
+    """The best of `options` by the expanders in `names`; `pick(n)` chooses among n equals.
+
+    `filters` are those that depend on the loop (price, priority). `random` ends the chain.
+    """
+    left = list(options)
+    for name in names:
+        if name == "random" or len(left) == 1:
+            break
+        chosen = filters.get(name) or _BY_SIZE[name]
+        left = chosen.best_options(left)
+        if not left:
+            break
+    best = left[pick(len(left))] if left else None
+    return Choice(tuple(options), tuple(left), best)

@@ -1,0 +1,33 @@
+"""Option: a node group that could grow, by how many nodes, and for which pods.
+
+upstream: expander/expander.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
+from fairlead.engine.state.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """`similar` are the ids of groups among which the new nodes would be balanced."""
+
+    group: NodeGroup
+    nodes: int
+    pods: tuple[PodInfo, ...]
+    template: Template
+    similar: tuple[str, ...] = ()
+
+
+class Filter(Protocol):
+    """Keeps the best of several options."""
+
+    def best_options(self, options: Sequence[Option]) -> list[Option]:
+        """The best of `options`, several if they are equal; empty if none is acceptable."""
+        ...

@@ -1,0 +1,84 @@
+"""The price expander: money per pod, weighted by how well the node size suits the cluster.
+
+upstream: expander/price/{price,preferred}.go
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Node, Pod
+from fairlead.api.quantity import milli_value
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.option import Option
+
+# Dampens the influence of small prices: a pod of half a core and 500 MiB.
+_STABILIZATION_POD: Final = decode_as(
+    Pod,
+    {
+        "metadata": {"name": "stabilize", "namespace": "kube-system"},
+        "spec": {
+            "containers": [{"resources": {"requests": {"cpu": "500m", "memory": "500Mi"}}}],
+        },
+    },
+)
+_GPU_UNFITNESS: Final = 1000.0
+_NODES_DAMPED: Final = 15.0
+# Preferred cores of a node, by the largest number of nodes in the cluster.
+_PREFERRED_CORES: Final = ((2, 1), (6, 2), (20, 4), (60, 8), (200, 16))
+_PREFERRED_CORES_MAX: Final = 32
+
+
+class Cheapest:
+    """Keeps the cheapest option; options without a price are dropped."""
+
+    def __init__(self, provider: CloudProvider, cluster_nodes: int) -> None:
+        """`cluster_nodes` is the size of the cluster, which decides the preferred node."""
+        self._provider = provider
+        self._preferred = _preferred_cores(cluster_nodes)
+
+    def best_options(self, options: Sequence[Option]) -> list[Option]:
+        """All options that share the lowest score."""
+        stabilization = self._provider.pod_price(_STABILIZATION_POD)
+        best: list[Option] = []
+        lowest = math.inf
+        for option in options:
+            score = self._score(option, stabilization)
+            if score is None:
+                continue
+            if not best or score < lowest:
+                best, lowest = [], score
+            if score == lowest:
+                best.append(option)
+        return best
+
+    def _score(self, option: Option, stabilization: float) -> float | None:
+        node = option.template.node
+        node_price = self._provider.node_price(node)
+        if node_price is None:
+            return None
+        total_pods = 0.0
+        for pod in option.pods:
+            total_pods += self._provider.pod_price(pod.pod)
+        total_nodes = node_price * option.nodes
+        ratio = (total_nodes + stabilization) / (total_pods + stabilization)
+        return self._unfitness(node, option.nodes) * ratio
+
+    def _unfitness(self, node: Node, nodes: int) -> float:
+        if self._provider.gpu_label in node.metadata.labels:
+            return _GPU_UNFITNESS
+        cores = milli_value(node.status.capacity.get("cpu", 0)) / 1000.0
+        preferred = float(self._preferred)
+        unfitness = max(preferred / cores, cores / preferred) if cores else math.inf
+        # Dampened, since with many nodes their size matters less.
+        return (unfitness - 1.0) * (1.0 - math.tanh((nodes - 1) / _NODES_DAMPED)) + 1.0
+
+
+def _preferred_cores(nodes: int) -> int:
+    for most, cores in _PREFERRED_CORES:
+        if nodes <= most:
+            return cores
+    return _PREFERRED_CORES_MAX

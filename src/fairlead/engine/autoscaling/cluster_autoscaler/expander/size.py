@@ -1,0 +1,57 @@
+"""Expanders that compare amounts: least-waste, most-pods, least-nodes.
+
+upstream: expander/{waste/waste,mostpods/mostpods,leastnodes/leastnodes}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fairlead.api.objects import Node
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.option import Option
+from fairlead.engine.state.resource_columns import CPU, MEMORY
+
+
+class Lowest:
+    """Keeps the options with the lowest cost."""
+
+    def __init__(self, cost: Callable[[Option], float]) -> None:
+        """Costs are compared exactly, also as floats."""
+        self._cost = cost
+
+    def best_options(self, options: Sequence[Option]) -> list[Option]:
+        """All options that share the lowest cost."""
+        costs = [self._cost(option) for option in options]
+        lowest = min(costs)
+        return [one for one, cost in zip(options, costs, strict=True) if cost == lowest]
+
+
+def wasted_share(option: Option) -> float:
+    """The unused shares of the new nodes' cpu and memory capacity, added."""
+    cpu, memory = _capacity(option.template.node)
+    total_cpu, total_memory = cpu * option.nodes, memory * option.nodes
+    used_cpu = used_memory = 0
+    for pod in option.pods:
+        wanted = dict(pod.shape.requests)
+        used_cpu += wanted.get(CPU, 0)
+        used_memory += wanted.get(MEMORY, 0)
+    return _share(total_cpu - used_cpu, total_cpu) + _share(
+        total_memory - used_memory, total_memory
+    )
+
+
+def _capacity(node: Node) -> tuple[int, int]:
+    capacity = node.status.capacity
+    return milli_value(capacity.get("cpu", 0)), whole_value(capacity.get("memory", 0))
+
+
+def _share(part: int, total: int) -> float:
+    if total:
+        return part / total
+    return float("-inf") if part < 0 else float("nan") if part == 0 else float("inf")
+
+
+LEAST_WASTE = Lowest(wasted_share)
+MOST_PODS = Lowest(lambda option: -len(option.pods))
+LEAST_NODES = Lowest(lambda option: option.nodes)

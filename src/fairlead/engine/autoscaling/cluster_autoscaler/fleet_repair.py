@@ -1,0 +1,104 @@
+"""FleetRepair: instances that never became nodes, and targets that do not match.
+
+upstream: core/static_autoscaler.go: removeOldUnregisteredNodes, deleteCreatedNodesWithErrors,
+fixNodeGroupSize
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import NodeGroup, ProviderError
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, WARNING
+from fairlead.engine.core.instant import Instant
+
+
+class RepairError(Exception):
+    """The provider refused to lower a target; the loop ends."""
+
+
+class FleetRepair:
+    """What a loop repairs before it scales."""
+
+    def __init__(self, context: AutoscalingContext) -> None:
+        """Repair through the context's provider."""
+        self._context = context
+
+    def remove_old_unregistered(self, now: Instant) -> None:
+        """Delete instances that have had no Node for too long, as far as the minimum allows."""
+        context = self._context
+        by_group: dict[str, list[str]] = {}
+        for provider_id, since in context.registry.unregistered().items():
+            group = context.provider.node_group_for(provider_id)
+            if group is None:
+                continue
+            if since + context.group_options(group).max_node_provision_time < now:
+                by_group.setdefault(group.id, []).append(provider_id)
+        groups = context.groups_by_id()
+        for name, provider_ids in sorted(by_group.items()):
+            if not self._delete_unregistered(groups[name], provider_ids, now):
+                return
+
+    def _delete_unregistered(self, group: NodeGroup, provider_ids: list[str], now: Instant) -> bool:
+        context, force = self._context, self._context.options.force_delete_unregistered_nodes
+        possible = group.target_size() - group.min_size
+        if not force:
+            if possible <= 0:
+                return True
+            provider_ids = provider_ids[:possible]
+        provider_ids = self._whole(group, provider_ids)
+        try:
+            group.delete_nodes(provider_ids, now, force=force)
+        except ProviderError as failure:
+            context.registry.cache.invalidate(group.id)
+            for one in provider_ids:
+                message = f"Failed to remove node {one}: {failure}"
+                context.events.on_status(WARNING, "DeleteUnregisteredFailed", message)
+            return False
+        context.registry.cache.invalidate(group.id)
+        for one in provider_ids:
+            message = f"Removed unregistered node {one}"
+            context.events.on_status(NORMAL, "DeleteUnregistered", message)
+        return True
+
+    def delete_failed_instances(self, now: Instant) -> None:
+        """Delete instances that could not be created; the provider may refuse below the minimum."""
+        context, groups, deleted = self._context, self._context.groups_by_id(), False
+        for name, provider_ids in context.registry.instances_with_errors().items():
+            group = groups.get(name)
+            if group is None:
+                continue
+            try:
+                group.delete_nodes(self._whole(group, provider_ids), now)
+            except ProviderError:
+                continue
+            deleted = True
+            context.registry.cache.invalidate(name)
+        if deleted:
+            context.registry.recalculate()
+
+    def _whole(self, group: NodeGroup, provider_ids: Sequence[str]) -> list[str]:
+        """All instances of a group that has no or all nodes."""
+        if self._context.group_options(group).zero_or_max_node_scaling:
+            return [instance.id for instance in group.instances()]
+        return list(provider_ids)
+
+    def fix_sizes(self, now: Instant) -> bool:
+        """Lower targets that have been above the number of nodes for too long.
+
+        Returns True if one was lowered. Raises RepairError.
+        """
+        context, has_fixed = self._context, False
+        for group in context.provider.node_groups():
+            wrong = context.registry.incorrect_size(group.id)
+            if wrong is None or wrong.current >= wrong.expected:
+                continue
+            if wrong.since + context.group_options(group).max_node_provision_time >= now:
+                continue
+            try:
+                group.decrease_target_size(wrong.current - wrong.expected, now)
+            except ProviderError as failure:
+                raise RepairError(f"failed to decrease {group.id}: {failure}") from failure
+            has_fixed = True
+        return has_fixed

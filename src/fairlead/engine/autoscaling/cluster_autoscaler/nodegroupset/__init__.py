@@ -1,0 +1,1 @@
+"""Similar node groups, and how new nodes are balanced among them."""

@@ -1,0 +1,91 @@
+"""Whether the templates of two groups are so alike that their sizes should be balanced.
+
+upstream: processors/nodegroupset/{compare_nodegroups,label_nodegroups}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.api.pods.requests import pod_requests
+from fairlead.api.quantity import milli_value
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.autoscaling.cluster_autoscaler.template import HOSTNAME, Template
+from fairlead.engine.state.resource_columns import PODS
+
+_IGNORED_LABELS: Final = frozenset(
+    {
+        HOSTNAME,
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "beta.kubernetes.io/fluentd-ds-ready",
+        "kops.k8s.io/instancegroup",
+    }
+)
+_MEMORY: Final = "memory"
+_ALWAYS_REQUESTED: Final = ("cpu", _MEMORY, "ephemeral-storage", PODS)
+Amounts = dict[str, int]
+
+
+def are_similar(a: Template, b: Template, options: AutoscalingOptions) -> bool:
+    """Compare labels, capacity, allocatable and free resources; taints do not count.
+
+    With --balancing-label only those labels count, and they must exist.
+    """
+    left, right = a.node.metadata.labels, b.node.metadata.labels
+    if options.balancing_label:
+        names = options.balancing_label
+        return all(name in left and left.get(name) == right.get(name) for name in names)
+    return (
+        _same_capacity(a, b, options.memory_difference_ratio)
+        and _within(_allocatable(a), _allocatable(b), options.max_allocatable_difference_ratio)
+        and _within(_free(a), _free(b), options.max_free_difference_ratio)
+        and _same_labels(left, right, frozenset(options.balancing_ignore_label))
+    )
+
+
+def _same_labels(a: Mapping[str, str], b: Mapping[str, str], ignored: frozenset[str]) -> bool:
+    keys = (a.keys() | b.keys()) - _IGNORED_LABELS - ignored
+    return all(key in a and key in b and a[key] == b[key] for key in keys)
+
+
+def _same_capacity(a: Template, b: Template, memory_ratio: float) -> bool:
+    left = {name: milli_value(text) for name, text in a.node.status.capacity.items()}
+    right = {name: milli_value(text) for name, text in b.node.status.capacity.items()}
+    if left.keys() != right.keys():
+        return False
+    return all(
+        _is_close(amount, right[name], memory_ratio) if name == _MEMORY else amount == right[name]
+        for name, amount in left.items()
+    )
+
+
+def _within(a: Amounts, b: Amounts, ratio: float) -> bool:
+    if a.keys() != b.keys():
+        return False
+    return all(_is_close(amount, b[name], ratio) for name, amount in a.items())
+
+
+def _is_close(a: int, b: int, ratio: float) -> bool:
+    larger, smaller = max(a, b), min(a, b)
+    return larger - smaller <= larger * ratio
+
+
+def _allocatable(template: Template) -> Amounts:
+    offered = template.node.status.allocatable
+    return {name: milli_value(text) for name, text in offered.items()}
+
+
+def _free(template: Template) -> Amounts:
+    """Allocatable minus requests of the template's pods, in thousandths of the unit."""
+    free = {**dict.fromkeys(_ALWAYS_REQUESTED, 0), **_allocatable(template)}
+    for pod in template.pods:
+        for name, amount in pod_requests(pod.pod).items():
+            if name != PODS:
+                unit = 1 if name == "cpu" else 1000
+                free[name] = free.get(name, 0) - amount * unit
+    free[PODS] -= 1000 * len(template.pods)
+    return free

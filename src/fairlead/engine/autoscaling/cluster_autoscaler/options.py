@@ -1,0 +1,234 @@
+"""AutoscalingOptions: the command line flags of Cluster Autoscaler, with upstream's defaults.
+
+A field has the name of its flag with underscores. Durations are nanoseconds.
+
+upstream: config/flags/flags.go, config/autoscaling_options.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+from fairlead.api.timestamp import parse_duration
+from fairlead.engine.core.instant import DurationNs
+
+GIB: Final = 1 << 30
+_SECOND: Final[DurationNs] = 1_000_000_000
+_MINUTE: Final[DurationNs] = 60 * _SECOND
+
+
+class OptionError(ValueError):
+    """A flag is unknown or has an invalid value; the message names the flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The smallest and largest total of one resource in the cluster."""
+
+    minimum: int
+    maximum: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGroupOptions:
+    """The options that a provider may override for a single node group.
+
+    upstream: config/autoscaling_options.go: NodeGroupAutoscalingOptions
+    """
+
+    scale_down_utilization_threshold: float = 0.5
+    scale_down_gpu_utilization_threshold: float = 0.5
+    scale_down_unneeded_time: DurationNs = 10 * _MINUTE
+    scale_down_unready_time: DurationNs = 20 * _MINUTE
+    max_node_provision_time: DurationNs = 15 * _MINUTE
+    max_node_startup_time: DurationNs = 15 * _MINUTE
+    ignore_daemonsets_utilization: bool = False
+    zero_or_max_node_scaling: bool = False
+
+    def overridden(self, overrides: Mapping[str, Any]) -> NodeGroupOptions:
+        """These options with `overrides` by flag name. Raises OptionError."""
+        return replace(self, **_parsed(overrides, NodeGroupOptions)) if overrides else self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoscalingOptions:
+    """Everything that the decisions depend on besides the cluster; see the module's docstring."""
+
+    expander: tuple[str, ...] = ("least-waste",)
+    scan_interval: DurationNs = 10 * _SECOND
+    new_pod_scale_up_delay: DurationNs = 0
+    expendable_pods_priority_cutoff: int = -10
+    max_nodes_total: int = 0
+    max_nodes_per_scaleup: int = 1000
+    cores_total: Limits = Limits(0, 320_000)
+    memory_total: Limits = Limits(0, 6_400_000 * GIB)
+    gpu_total: Mapping[str, Limits] = field(default_factory=dict)
+    balance_similar_node_groups: bool = False
+    balancing_ignore_label: tuple[str, ...] = ()
+    balancing_label: tuple[str, ...] = ()
+    memory_difference_ratio: float = 0.015
+    max_allocatable_difference_ratio: float = 0.05
+    max_free_difference_ratio: float = 0.05
+    max_total_unready_percentage: float = 45.0
+    ok_total_unready_count: int = 3
+    initial_node_group_backoff_duration: DurationNs = 5 * _MINUTE
+    max_node_group_backoff_duration: DurationNs = 30 * _MINUTE
+    node_group_backoff_reset_timeout: DurationNs = 180 * _MINUTE
+    force_ds: bool = False
+    salvo_scale_up: bool = False
+    fastpath_binpacking_enabled: bool = False
+    enforce_node_group_min_size: bool = False
+    scaleup_simulation_for_skipped_node_groups_enabled: bool = False
+    scale_from_unschedulable: bool = False
+    startup_taint: tuple[str, ...] = ()
+    startup_taint_prefix: tuple[str, ...] = ()
+    status_taint: tuple[str, ...] = ()
+    ignore_taint: tuple[str, ...] = ()
+    bypassed_scheduler_names: tuple[str, ...] = ()
+    allowed_scheduler_names: tuple[str, ...] = ()
+    force_delete_unregistered_nodes: bool = False
+    scale_down_enabled: bool = True
+    scale_down_unready_enabled: bool = True
+    scale_down_delay_after_add: DurationNs = 10 * _MINUTE
+    scale_down_delay_after_delete: DurationNs = 0
+    scale_down_delay_after_failure: DurationNs = 3 * _MINUTE
+    scale_down_delay_type_local: bool = False
+    unremovable_node_recheck_timeout: DurationNs = 5 * _MINUTE
+    ignore_mirror_pods_utilization: bool = False
+    skip_nodes_with_system_pods: bool = True
+    skip_nodes_with_local_storage: bool = True
+    skip_nodes_with_custom_controller_pods: bool = True
+    min_replica_count: int = 0
+    # Upstream's spelling.
+    blocking_system_pod_distruption_timeout: DurationNs = 60 * _MINUTE
+    max_scale_down_parallelism: int = 10
+    max_drain_parallelism: int = 1
+    max_bulk_soft_taint_count: int = 10
+    max_bulk_soft_taint_time: DurationNs = 3 * _SECOND
+    max_graceful_termination_sec: int = 600
+    max_pod_eviction_time: DurationNs = 2 * _MINUTE
+    node_delete_delay_after_taint: DurationNs = 5 * _SECOND
+    node_deletion_batcher_interval: DurationNs = 0
+    cordon_node_before_terminating: bool = True
+    daemonset_eviction_for_empty_nodes: bool = False
+    daemonset_eviction_for_occupied_nodes: bool = True
+    drain_priority_config: tuple[tuple[int, int], ...] = ()
+    write_status_configmap: bool = True
+    status_config_map_name: str = "cluster-autoscaler-status"
+    namespace: str = "kube-system"
+    defaults: NodeGroupOptions = field(default_factory=NodeGroupOptions)
+
+
+def parse_options(flags: Mapping[str, Any]) -> AutoscalingOptions:
+    """The options that `flags` (by flag name, values as text or JSON) set; others are defaults.
+
+    Raises OptionError for an unknown flag, a bad value, and the expander grpc.
+    """
+    shared = {name: value for name, value in flags.items() if _field_name(name) in _GROUP_FIELDS}
+    own = {name: value for name, value in flags.items() if name not in shared}
+    options = AutoscalingOptions(
+        **_parsed(own, AutoscalingOptions), defaults=NodeGroupOptions().overridden(shared)
+    )
+    _check_expanders(options.expander)
+    return options
+
+
+_EXPANDERS: Final = ("least-waste", "most-pods", "least-nodes", "price", "priority", "random")
+
+
+def _check_expanders(names: tuple[str, ...]) -> None:
+    for name in names:
+        if name == "grpc":
+            raise OptionError("expander: grpc asks a server outside; choose among the others")
+        if name not in _EXPANDERS:
+            raise OptionError(f"expander: no expander {name!r}; known: {', '.join(_EXPANDERS)}")
+    if len(set(names)) != len(names):
+        raise OptionError(f"expander: {','.join(names)} names an expander twice")
+
+
+def _field_name(flag: str) -> str:
+    return flag.replace("-", "_")
+
+
+_GROUP_FIELDS: Final = frozenset(one.name for one in fields(NodeGroupOptions))
+
+
+def _parsed(flags: Mapping[str, Any], owner: type) -> dict[str, Any]:
+    """`flags` by field name, each parsed by the type of its field."""
+    types = {one.name: str(one.type) for one in fields(owner)}
+    found: dict[str, Any] = {}
+    for flag, value in flags.items():
+        name = _field_name(flag)
+        if name not in types or name == "defaults":
+            raise OptionError(f"no flag --{flag}")
+        try:
+            found[name] = _PARSERS.get(name, _TYPE_PARSERS.get(types[name], _text))(value)
+        except (ValueError, TypeError, AttributeError):
+            raise OptionError(f"--{flag}: {value!r} is not a valid value") from None
+    return found
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
+    if str(value).lower() not in words:
+        raise ValueError(value)
+    return words[str(value).lower()]
+
+
+def _duration(value: Any) -> DurationNs:
+    return parse_duration(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    parts = value if isinstance(value, list) else str(value).split(",")
+    return tuple(str(part).strip() for part in parts if str(part).strip())
+
+
+def _text(value: Any) -> str:
+    return str(value)
+
+
+def _limits(value: Any) -> Limits:
+    minimum, maximum = (int(part) for part in str(value).split(":"))
+    if not 0 <= minimum <= maximum:
+        raise ValueError(value)
+    return Limits(minimum, maximum)
+
+
+def _memory_limits(value: Any) -> Limits:
+    limits = _limits(value)
+    return Limits(limits.minimum * GIB, limits.maximum * GIB)
+
+
+def _gpu_limits(value: Any) -> dict[str, Limits]:
+    found = {}
+    for text in value if isinstance(value, list) else str(value).split(","):
+        kind, minimum, maximum = str(text).split(":")
+        found[kind] = _limits(f"{minimum}:{maximum}")
+    return found
+
+
+def _priorities(value: Any) -> tuple[tuple[int, int], ...]:
+    """`priority:seconds` pairs, by ascending priority."""
+    pairs = [str(part).split(":") for part in str(value).split(",") if part]
+    return tuple(sorted((int(priority), int(grace)) for priority, grace in pairs))
+
+
+_Parser = Callable[[Any], Any]
+_PARSERS: Final[Mapping[str, _Parser]] = {
+    "cores_total": _limits,
+    "memory_total": _memory_limits,
+    "gpu_total": _gpu_limits,
+    "drain_priority_config": _priorities,
+}
+_TYPE_PARSERS: Final[Mapping[str, _Parser]] = {
+    "bool": _boolean,
+    "int": int,
+    "float": float,
+    "DurationNs": _duration,
+    "tuple[str, ...]": _names,
+}

@@ -1,0 +1,66 @@
+"""Kinds of pods that the rules treat differently.
+
+upstream: utils/pod/pod.go, utils/drain/drain.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import OwnerReference, Pod
+from fairlead.api.pods.facts import MIRROR_ANNOTATION, SOURCE_ANNOTATION, SOURCE_API, controller_of
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import Instant, seconds
+
+ANNOTATION_PREFIX: Final = "cluster-autoscaler.kubernetes.io/"
+_DAEMON_SET_POD: Final = f"{ANNOTATION_PREFIX}daemonset-pod"
+_DEFAULT_GRACE_S: Final = 30
+_EXTRA_GRACE_S: Final = 30
+
+
+def controller(pod: Pod) -> OwnerReference | None:
+    """The owner that manages `pod`, None if there is none."""
+    return controller_of(pod.metadata)
+
+
+def is_daemon_set_pod(pod: Pod) -> bool:
+    """Return True if a DaemonSet, or what an annotation makes equal to one, manages the pod."""
+    owner = controller(pod)
+    if owner is not None and owner.kind == "DaemonSet":
+        return True
+    return pod.metadata.annotations.get(_DAEMON_SET_POD) == "true"
+
+
+def is_mirror_pod(pod: Pod) -> bool:
+    """Return True if the pod mirrors a static pod of its node."""
+    return MIRROR_ANNOTATION in pod.metadata.annotations
+
+
+def is_recreatable(pod: Pod) -> bool:
+    """Return True if the pod would come back elsewhere; static and DaemonSet pods do not."""
+    source = pod.metadata.annotations.get(SOURCE_ANNOTATION, SOURCE_API)
+    return source == SOURCE_API and not is_mirror_pod(pod) and not is_daemon_set_pod(pod)
+
+
+def is_long_terminating(pod: Pod, now: Instant) -> bool:
+    """Return True if the pod has been terminating for more than its grace period and 30 s.
+
+    upstream: utils/drain/drain.go: IsPodLongTerminating
+    """
+    deleted = pod.metadata.deletion_timestamp
+    if not deleted:
+        return False
+    grace = pod.spec.termination_grace_period_seconds
+    grace_s = _DEFAULT_GRACE_S if grace is None else grace
+    return parse_timestamp(deleted) + seconds(grace_s + _EXTRA_GRACE_S) < now
+
+
+def is_expendable(pod: Pod, cutoff: int) -> bool:
+    """Return True if the pod's priority is set and below `cutoff`."""
+    return pod.spec.priority is not None and pod.spec.priority < cutoff
+
+
+def created_at(pod: Pod) -> Instant:
+    """When the pod was created; 0 if it does not say."""
+    text = pod.metadata.creation_timestamp
+    return parse_timestamp(text) if text else 0

@@ -1,0 +1,107 @@
+"""Which pending pods ask for nodes.
+
+upstream: core/podlistprocessor/, core/static_autoscaler.go: filterOutYoungPods, allPodsAreNew
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminating
+from fairlead.api.timestamp import parse_duration
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import GPU_RESOURCES
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
+    ANNOTATION_PREFIX,
+    created_at,
+    is_daemon_set_pod,
+    is_expendable,
+    is_recreatable,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.hinting_simulator import (
+    HintingSimulator,
+)
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.state.pod_info import PodInfo
+
+_SCALE_UP_DELAY: Final = f"{ANNOTATION_PREFIX}pod-scale-up-delay"
+_NEW_FOR: Final = seconds(2)
+_NEW_WITH_GPU_FOR: Final = seconds(30)
+
+
+class PodListProcessor:
+    """Keeps hints about where pods fit from loop to loop."""
+
+    def __init__(self, context: AutoscalingContext) -> None:
+        """Place pods in the context's snapshot."""
+        self._context = context
+        self._simulator = HintingSimulator(context.snapshot)
+
+    def process(self, pods: Sequence[Pod], drained: Iterable[str]) -> list[PodInfo]:
+        """The pods that need a new node, by descending priority.
+
+        Adds the pods of `drained` nodes. Pods that fit the snapshot are placed there and stay for
+        the loop: they take room, raise utilization, and travel with their node in scale-down.
+        """
+        snapshot = self._context.snapshot
+        cutoff = self._context.options.expendable_pods_priority_cutoff
+        kept = [pod for pod in pods if not is_expendable(pod, cutoff)]
+        kept += self._pods_of(drained)
+        kept.sort(key=lambda pod: -(pod.spec.priority or 0))
+        infos = [snapshot.pod_info(pod) for pod in kept]
+        placed = {id(pod) for pod in self._simulator.try_schedule(infos)}
+        self._simulator.drop_old_hints()
+        left = (pod for pod in infos if id(pod) not in placed)
+        return [pod for pod in left if not is_daemon_set_pod(pod.pod)]
+
+    def _pods_of(self, nodes: Iterable[str]) -> list[Pod]:
+        """Pods that come back when their node is gone, without the node.
+
+        upstream: podlistprocessor/currently_drained_nodes.go
+        """
+        snapshot = self._context.snapshot
+        infos = (snapshot.node(name) for name in nodes)
+        pods = (pod.pod for info in infos if info is not None for pod in snapshot.pods_on(info))
+        return [
+            replace(pod, spec=replace(pod.spec, node_name=""))
+            for pod in pods
+            if is_recreatable(pod) and not is_terminating(pod)
+        ]
+
+
+def without_young(pods: Iterable[PodInfo], delay: DurationNs, now: Instant) -> list[PodInfo]:
+    """`pods` that are older than `delay`, or than a longer delay in their annotation."""
+    return [pod for pod in pods if now - created_at(pod.pod) > _delay(pod.pod, delay)]
+
+
+def _delay(pod: Pod, delay: DurationNs) -> DurationNs:
+    stated = pod.metadata.annotations.get(_SCALE_UP_DELAY)
+    if stated is None:
+        return delay
+    try:
+        return max(parse_duration(stated), delay)
+    except ValueError:
+        return delay
+
+
+def are_all_new(pods: Sequence[PodInfo], now: Instant) -> bool:
+    """Return True if more pods may be about to come, so that scale-up should wait.
+
+    That is if the oldest pod is less than 2 s old, or the oldest one with a GPU less than 30 s.
+    """
+    if min(created_at(pod.pod) for pod in pods) + _NEW_FOR > now:
+        return True
+    with_gpu = [created_at(pod.pod) for pod in pods if _wants_gpu(pod.pod)]
+    return bool(with_gpu) and min(with_gpu) + _NEW_WITH_GPU_FOR > now
+
+
+def _wants_gpu(pod: Pod) -> bool:
+    return any(
+        name in container.resources.requests
+        for container in pod.spec.containers
+        for name in GPU_RESOURCES
+    )

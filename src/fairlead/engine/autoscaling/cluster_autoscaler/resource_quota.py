@@ -1,0 +1,135 @@
+"""Cluster-wide limits of cores, memory and GPUs.
+
+upstream: resourcequotas/, core/scaledown/resource/limits.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.api.quantity import whole_value
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import (
+    GPU_RESOURCES,
+    CloudProvider,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions, Limits
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import is_being_deleted
+from fairlead.engine.core.instant import Instant
+
+CORES: Final = "cpu"
+MEMORY: Final = "memory"
+_VIRTUAL_KUBELET: Final = ("type", "virtual-kubelet")
+Amounts = dict[str, int]
+
+
+def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
+    """All limits by resource; GPUs by the value of the GPU label."""
+    return {CORES: options.cores_total, MEMORY: options.memory_total, **options.gpu_total}
+
+
+class NodeResources:
+    """What nodes count for: the figures of a group's first node hold for the whole group."""
+
+    def __init__(self, provider: CloudProvider) -> None:
+        """For one loop."""
+        self._provider = provider
+        self._by_group: dict[str, Amounts] = {}
+
+    def of(self, node: Node, group: str | None = None) -> Amounts:
+        """Whole cores, bytes of memory, and GPUs of `node`, which belongs to `group`."""
+        if group is None:
+            found = self._provider.node_group_for(node.spec.provider_id)
+            group = None if found is None else found.id
+        if group is None:
+            return self._counted(node)
+        if group not in self._by_group:
+            self._by_group[group] = self._counted(node)
+        return self._by_group[group]
+
+    def _counted(self, node: Node) -> Amounts:
+        capacity = node.status.capacity
+        found = {
+            CORES: whole_value(capacity.get("cpu", 0)),
+            MEMORY: whole_value(capacity.get("memory", 0)),
+        }
+        kind = node.metadata.labels.get(self._provider.gpu_label)
+        if kind is not None:
+            found[kind] = max(whole_value(capacity.get(name, 0)) for name in GPU_RESOURCES)
+        return found
+
+
+class QuotaTracker:
+    """How much may still be added; `take` consumes."""
+
+    def __init__(
+        self,
+        limits: Mapping[str, Limits],
+        resources: NodeResources,
+        nodes: Iterable[tuple[Node, str | None]],
+    ) -> None:
+        """`nodes` are all nodes of the snapshot, with the group of those that are placeholders."""
+        self._resources = resources
+        self._left = {name: limit.maximum for name, limit in limits.items()}
+        for node, group in nodes:
+            key, value = _VIRTUAL_KUBELET
+            if node.metadata.labels.get(key) == value:
+                continue
+            for name, amount in resources.of(node, group).items():
+                if name in self._left:
+                    self._left[name] -= amount
+
+    def allowed(self, group: str, template: Node, wanted: int) -> int:
+        """How many of `wanted` nodes the limits allow."""
+        for name, amount in self._resources.of(template, group).items():
+            if amount > 0 and name in self._left:
+                wanted = min(wanted, max(self._left[name], 0) // amount)
+        return wanted
+
+    def exceeded(self, group: str, template: Node, wanted: int) -> list[str]:
+        """The resources of which `wanted` nodes would exceed the limit, sorted."""
+        amounts = self._resources.of(template, group)
+        return sorted(
+            name
+            for name, amount in amounts.items()
+            if name in self._left and amount > 0 and amount * wanted > self._left[name]
+        )
+
+    def take(self, group: str, template: Node, count: int) -> None:
+        """Count `count` new nodes."""
+        for name, amount in self._resources.of(template, group).items():
+            if name in self._left:
+                self._left[name] -= amount * count
+
+
+class MinimumLeft:
+    """How much scale-down may still take away before the cluster is at a minimum."""
+
+    def __init__(
+        self,
+        limits: Mapping[str, Limits],
+        resources: NodeResources,
+        nodes: Iterable[tuple[Node, str | None]],
+        now: Instant,
+    ) -> None:
+        """Nodes that are being deleted do not count."""
+        self._resources = resources
+        totals: Amounts = dict.fromkeys(limits, 0)
+        for node, group in nodes:
+            if is_being_deleted(node, now):
+                continue
+            for name, amount in resources.of(node, group).items():
+                if name in totals:
+                    totals[name] += amount
+        self._left = {name: max(totals[name] - limits[name].minimum, 0) for name in limits}
+
+    def try_take(self, node: Node) -> bool:
+        """Take `node` away if no minimum forbids it."""
+        amounts = self._resources.of(node)
+        if any(amount > self._left[name] for name, amount in amounts.items() if name in self._left):
+            return False
+        for name, amount in amounts.items():
+            if name in self._left:
+                self._left[name] -= amount
+        return True

@@ -1,0 +1,1 @@
+"""Scale-down: which nodes are not needed, and how they go."""

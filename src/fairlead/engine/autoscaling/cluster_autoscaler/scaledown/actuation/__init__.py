@@ -1,0 +1,1 @@
+"""How nodes go: taint, drain, delete."""

@@ -1,0 +1,277 @@
+"""Actuator: the deletions in progress.
+
+    start        taint and cordon all chosen nodes; 5 s later look at each again:
+    empty        evict DaemonSet pods if wanted ──┐
+    drain        evict pods, wait until gone ─────┴─▶ ready ──▶ batch ──▶ the provider deletes
+    any failure  remove taint and cordon
+
+Nodes of a group that has no or all nodes wait until all of them are ready. With an interval of the
+batcher, the first ready node of a group opens a batch that is deleted when the interval has passed.
+
+upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import Node, Pod, PodDisruptionBudget
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import ProviderError
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, WARNING
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import is_expendable
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.drain import (
+    NodeDrain,
+    daemon_set_eviction_of,
+    drain_of,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.node_write import (
+    NodeWriter,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.deletion_tracker import (
+    DeleteResult,
+    NodeDeleteResult,
+    NodeDeletionTracker,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget import (
+    RemainingBudgets,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import DrainRules
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.parallelism import Cropped
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.timer_queue import TimerQueue
+
+_OTHERS_FAILED: Final = "couldn't scale down other nodes in this node group"
+Task = Callable[[Instant], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Deletion:
+    """A node on its way out; `batch_size` nodes of an atomic group go together (0: alone)."""
+
+    node: Node
+    group: str
+    drain: bool
+    batch_size: int
+
+    @property
+    def name(self) -> str:
+        return self.node.metadata.name
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionOutcome:
+    """How the deletion of a node of `group` ended, for delays by group."""
+
+    group: str
+    at: Instant
+    is_success: bool
+
+
+class Actuator:
+    """`next_due` and `run_due` drive the background work; `outcomes` lists what ended."""
+
+    def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
+        """Delete through the context's provider and commands."""
+        self._context = context
+        self._rules = rules
+        self.tracker = NodeDeletionTracker()
+        options = context.options
+        cordon = options.cordon_node_before_terminating
+        self.writer = NodeWriter(context.commands, context.listers, cordon=cordon)
+        self._timers: TimerQueue[Task] = TimerQueue()
+        self._drains: dict[str, tuple[NodeDrain, _Deletion]] = {}
+        self._ready: dict[str, list[_Deletion]] = {}
+        self._failed_groups: set[str] = set()
+        self._batches: dict[str, list[_Deletion]] = {}
+        self.outcomes: list[DeletionOutcome] = []
+
+    # --- background work -------------------------------------------------------------------
+
+    def at(self, due: Instant, task: Task) -> None:
+        """Run `task` in the background when it is due."""
+        self._timers.add(due, task)
+
+    def next_due(self) -> Instant | None:
+        """When `run_due` has work."""
+        dues = [self._timers.next_due(), *(drain.due for drain, _ in self._drains.values())]
+        return min((due for due in dues if due is not None), default=None)
+
+    def run_due(self, now: Instant) -> None:
+        """Do all background work that is due at `now`."""
+        for task in self._timers.pop_due(now):
+            task(now)
+        for name in list(self._drains):
+            entry = self._drains.get(name)
+            if entry is not None and entry[0].due is not None and entry[0].due <= now:
+                entry[0].advance(now)
+                self._after_drain(name, now)
+
+    def eviction_answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
+        """The API server performed (None) or refused the eviction of a pod."""
+        for name in list(self._drains):
+            drain, _ = self._drains[name]
+            drain.answered(ref, problem, now)
+            self._after_drain(name, now)
+
+    # --- start -----------------------------------------------------------------------------
+
+    def start_deletion(self, chosen: Cropped, now: Instant) -> list[str]:
+        """Taint the chosen nodes and begin their deletion; returns their names.
+
+        upstream: actuator.go: StartDeletion
+        """
+        started: list[str] = []
+        for views, drain in ((chosen.empty, False), (chosen.drain, True)):
+            deletions = [
+                _Deletion(one.node, view.group, drain, view.batch_size)
+                for view in views
+                for one in view.nodes
+            ]
+            for one in deletions:
+                self.writer.mark_to_be_deleted(one.name, now)
+                message = "marked the node as toBeDeleted/unschedulable"
+                self._context.events.on_node(one.node, NORMAL, "ScaleDown", message)
+                self.tracker.start(one.group, one.name, drain=drain)
+                started.append(one.name)
+            for one in deletions:
+                self._failed_groups.discard(one.group)
+            if deletions:
+                self._begin(deletions, now)
+        return started
+
+    def _begin(self, deletions: Sequence[_Deletion], now: Instant) -> None:
+        delay = self._context.options.node_delete_delay_after_taint
+
+        def look_again(then: Instant) -> None:
+            for one in deletions:
+                self._look_again(one, then)
+
+        self.at(now + delay, look_again)
+
+    def pods_on(self, name: str) -> list[Pod]:
+        """Pods bound to a node now, without expendable ones, in order of creation."""
+        listers, cutoff = (
+            self._context.listers,
+            self._context.options.expendable_pods_priority_cutoff,
+        )
+        info = self._context.snapshot.node(name)
+        if info is None:
+            return []
+        found = (listers.pods.get(pod.key) for pod in info.pods.values())
+        bound = (pod for pod in found if pod is not None and pod.spec.node_name == name)
+        return listers.in_order(pod for pod in bound if not is_expendable(pod, cutoff))
+
+    def _look_again(self, one: _Deletion, now: Instant) -> None:
+        """Abort if the node's pods have changed; else drain it."""
+        context = self._context
+        if one.name not in context.listers.nodes:
+            self._abort(
+                one,
+                DeleteResult.INTERNAL,
+                f'nodeInfos.Get for "{one.name}" returned error: node not found',
+                now,
+            )
+            return
+        pods = self.pods_on(one.name)
+        if one.drain:
+            budgets = RemainingBudgets(context.listers.all_of(PodDisruptionBudget))
+            found = self._rules.pods_to_move(pods, now, context.listers, budgets)
+        else:
+            found = self._rules.pods_to_move(pods, now)
+        if found.blocking is not None:
+            pod = found.blocking.pod
+            text = f'GetPodsToMove for "{one.name}" returned error: {pod.key} blocks'
+            self._abort(one, DeleteResult.INTERNAL, text, now)
+        elif not one.drain and (found.pods or found.on_completion):
+            text = f'failed to delete empty node "{one.name}", new pods scheduled'
+            self._abort(one, DeleteResult.INTERNAL, text, now)
+        else:
+            make = drain_of if one.drain else daemon_set_eviction_of
+            drain = make(context, one.name, pods)
+            self._drains[one.name] = (drain, one)
+            drain.start(now)
+            self._after_drain(one.name, now)
+
+    def _after_drain(self, name: str, now: Instant) -> None:
+        entry = self._drains.get(name)
+        if entry is None:
+            return
+        drain, one = entry
+        if drain.failure:
+            del self._drains[name]
+            self._abort(one, DeleteResult.FAILED_TO_EVICT_PODS, drain.failure, now)
+        elif drain.is_done:
+            del self._drains[name]
+            self._node_ready(one, now)
+
+    # --- groups ----------------------------------------------------------------------------
+
+    def _node_ready(self, one: _Deletion, now: Instant) -> None:
+        """Delete the node, or let it wait for the others of its group."""
+        if not one.batch_size:
+            self._add_to_batch([one], now)
+            return
+        if one.group in self._failed_groups:
+            self._clean_up(one, DeleteResult.FAILED_TO_DELETE, _OTHERS_FAILED, now)
+            return
+        waiting = self._ready.setdefault(one.group, [])
+        waiting.append(one)
+        if len(waiting) >= one.batch_size:
+            self._add_to_batch(self._ready.pop(one.group), now)
+
+    def _abort(self, one: _Deletion, result: DeleteResult, text: str, now: Instant) -> None:
+        """Free a node; the nodes of its group that wait for it are freed, too."""
+        self._clean_up(one, result, text, now)
+        if one.batch_size:
+            self._failed_groups.add(one.group)
+            for other in self._ready.pop(one.group, ()):
+                self._clean_up(other, DeleteResult.FAILED_TO_DELETE, _OTHERS_FAILED, now)
+
+    def _clean_up(self, one: _Deletion, result: DeleteResult, text: str, now: Instant) -> None:
+        what = "failed to drain and delete node" if one.drain else "failed to delete empty node"
+        self._context.events.on_node(one.node, WARNING, "ScaleDownFailed", f"{what}: {text}")
+        self.writer.clean_to_be_deleted(one.name)
+        self.tracker.end(one.name, NodeDeleteResult(result, text), now)
+        self.outcomes.append(DeletionOutcome(one.group, now, is_success=False))
+
+    # --- deletion --------------------------------------------------------------------------
+
+    def _add_to_batch(self, nodes: Sequence[_Deletion], now: Instant) -> None:
+        interval = self._context.options.node_deletion_batcher_interval
+        if not interval:
+            self._delete(nodes, now)
+            return
+        group = nodes[0].group
+        is_first = group not in self._batches
+        self._batches.setdefault(group, []).extend(nodes)
+        if is_first:
+            self.at(now + interval, lambda then: self._delete(self._batches.pop(group), then))
+
+    def _delete(self, nodes: Sequence[_Deletion], now: Instant) -> None:
+        """One call to the provider; success ends the deletion, whatever the Node object does."""
+        context, name = self._context, nodes[0].group
+        try:
+            group = context.groups_by_id()[name]
+            group.delete_nodes([one.node.spec.provider_id for one in nodes], now)
+        except ProviderError as failure:
+            text = f"failed to delete nodes from group {name}: {failure}"
+            for one in nodes:
+                self._clean_up(one, DeleteResult.FAILED_TO_DELETE, text, now)
+            return
+        for one in nodes:
+            events = context.events
+            events.on_node(one.node, NORMAL, "ScaleDown", "nodes removed by cluster autoscaler")
+            if one.drain:
+                events.on_status(
+                    NORMAL, "ScaleDown", f"Scale-down: node {one.name} removed with drain"
+                )
+            else:
+                events.on_status(
+                    NORMAL, "ScaleDownEmpty", f"Scale-down: empty node {one.name} removed"
+                )
+            self.tracker.end(one.name, NodeDeleteResult(DeleteResult.OK), now)
+            self.outcomes.append(DeletionOutcome(name, now, is_success=True))

@@ -1,0 +1,216 @@
+"""NodeDrain: evicts the pods of one node and waits until they are gone.
+
+    evict all pods of a priority group at once     retry a refused eviction every 10 s
+    poll every 5 s until they have left the node   then the next group
+
+The node waits for the slowest pod before it fails. DaemonSet pods are evicted as far as possible,
+and nobody waits for them to leave.
+
+upstream: core/scaledown/actuation/{drain,priority}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, WARNING
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
+    ANNOTATION_PREFIX,
+    is_daemon_set_pod,
+    is_mirror_pod,
+)
+from fairlead.engine.core.command import EvictPod, ObjectRef
+from fairlead.engine.core.instant import Instant, seconds
+
+_RETRY: Final = seconds(10)
+_POLL: Final = seconds(5)
+_HEADROOM: Final = seconds(30)
+_EVICT_DAEMON_SET_POD: Final = f"{ANNOTATION_PREFIX}enable-ds-eviction"
+
+
+@dataclass(slots=True)
+class _Eviction:
+    """The eviction of one pod; `is_full` if the drain depends on it."""
+
+    pod: Pod
+    is_full: bool
+    is_waiting: bool = False  # for the answer of the API server
+    retry_at: Instant | None = None
+    is_done: bool = False
+    last_error: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _PriorityGroup:
+    grace_s: int
+    full: tuple[Pod, ...]
+    best_effort: tuple[Pod, ...]
+
+
+@dataclass(slots=True)
+class NodeDrain:
+    """A state machine; `due` is when `advance` has work. `failure` is set if it gave up."""
+
+    context: AutoscalingContext
+    node: str
+    groups: list[_PriorityGroup]
+    evictions: list[_Eviction] = field(default_factory=list)
+    retry_until: Instant = 0
+    poll_at: Instant | None = None
+    poll_until: Instant = 0
+    is_done: bool = False
+    failure: str = ""
+
+    @property
+    def due(self) -> Instant | None:
+        """When `advance` has work; None while it only waits for answers."""
+        if self.poll_at is not None:
+            return self.poll_at
+        return min(
+            (one.retry_at for one in self.evictions if one.retry_at is not None), default=None
+        )
+
+    def start(self, now: Instant) -> None:
+        """Evict the first group."""
+        self._next_group(now)
+
+    def _next_group(self, now: Instant) -> None:
+        while self.groups and not (self.groups[0].full or self.groups[0].best_effort):
+            self.groups.pop(0)
+        if not self.groups:
+            self.is_done = True
+            return
+        group = self.groups[0]
+        self.retry_until = now + self.context.options.max_pod_eviction_time
+        self.evictions = [
+            *(_Eviction(pod, is_full=True) for pod in group.full),
+            *(_Eviction(pod, is_full=False) for pod in group.best_effort),
+        ]
+        for one in self.evictions:
+            message = "deleting pod for node scale down"
+            self.context.events.on_pod(one.pod, NORMAL, "ScaleDown", message)
+            self._evict(one)
+
+    def _evict(self, one: _Eviction) -> None:
+        one.is_waiting, one.retry_at = True, None
+        self.context.commands.append(EvictPod(_ref(one.pod), "node scale down"))
+
+    def answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
+        """The API server performed or refused an eviction; None: performed, or the pod is gone."""
+        for one in self.evictions:
+            if one.is_waiting and _ref(one.pod) == ref:
+                one.is_waiting = False
+                if problem is None:
+                    one.is_done = True
+                else:
+                    one.last_error, one.retry_at = problem, now + _RETRY
+        self._after_evictions(now)
+
+    def advance(self, now: Instant) -> None:
+        """Retry evictions or look for the pods, whatever is due."""
+        if self.poll_at is not None:
+            if self.poll_at <= now:
+                self._poll(now)
+            return
+        for one in self.evictions:
+            if one.retry_at is None or one.retry_at > now:
+                continue
+            if now < self.retry_until:
+                self._evict(one)
+                continue
+            one.retry_at, one.is_done = None, True
+            if one.is_full:
+                self._give_up(one)
+        self._after_evictions(now)
+
+    def _give_up(self, one: _Eviction) -> None:
+        message = "failed to delete pod for ScaleDown"
+        self.context.events.on_pod(one.pod, WARNING, "ScaleDownFailed", message)
+        cause = f"(last error: {one.last_error})"
+        one.failure = f"failed to evict pod {one.pod.key} within allowed timeout {cause}"
+
+    def _after_evictions(self, now: Instant) -> None:
+        if self.poll_at is not None or self.is_done or self.failure:
+            return
+        if not all(one.is_done for one in self.evictions):
+            return
+        failures = [one.failure for one in self.evictions if one.failure]
+        if failures:
+            shown = " ".join(failures)
+            self.failure = f"Failed to drain node /{self.node}, due to following errors: [{shown}]"
+            return
+        self.poll_until = now + seconds(self.groups[0].grace_s) + _HEADROOM
+        self._poll(now)
+
+    def _poll(self, now: Instant) -> None:
+        """A pod of the same name on another node counts as gone."""
+        self.poll_at = None
+        if now < self.poll_until:
+            if not any(self._is_here(pod) for pod in self.groups[0].full):
+                self.groups.pop(0)
+                self._next_group(now)
+                return
+            self.poll_at = now + _POLL
+            return
+        self.failure = f"Failed to drain node /{self.node}: pods remaining after timeout"
+
+    def _is_here(self, pod: Pod) -> bool:
+        found = self.context.listers.pods.get(pod.key)
+        return found is not None and found.spec.node_name == self.node
+
+
+def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> NodeDrain:
+    """The drain of a node that has `pods`: all but mirror pods, DaemonSet pods by best effort."""
+    options = context.options
+    by_default = options.daemonset_eviction_for_occupied_nodes
+    daemons = daemon_set_pods_to_evict(pods, by_default=by_default)
+    others = [pod for pod in pods if not is_mirror_pod(pod) and not is_daemon_set_pod(pod)]
+    bounds = options.drain_priority_config
+    if not bounds:
+        whole = _PriorityGroup(options.max_graceful_termination_sec, tuple(others), tuple(daemons))
+        return NodeDrain(context, node, [whole])
+    members: list[list[Pod]] = [[] for _ in bounds]
+    for pod in (*others, *daemons):
+        priority = pod.spec.priority or 0
+        index = max((i for i, (lowest, _) in enumerate(bounds) if lowest <= priority), default=0)
+        members[index].append(pod)
+    groups = [
+        _PriorityGroup(grace, tuple(found), ())
+        for (_, grace), found in zip(bounds, members, strict=True)
+    ]
+    return NodeDrain(context, node, groups)
+
+
+def daemon_set_eviction_of(
+    context: AutoscalingContext, node: str, pods: Sequence[Pod]
+) -> NodeDrain:
+    """The eviction of DaemonSet pods from a node without other pods."""
+    by_default = context.options.daemonset_eviction_for_empty_nodes
+    daemons = daemon_set_pods_to_evict(pods, by_default=by_default)
+    group = _PriorityGroup(context.options.max_graceful_termination_sec, (), tuple(daemons))
+    return NodeDrain(context, node, [group])
+
+
+def daemon_set_pods_to_evict(pods: Sequence[Pod], *, by_default: bool) -> list[Pod]:
+    """DaemonSet pods, unless an annotation of the pod says otherwise.
+
+    upstream: utils/daemonset/daemonset.go: PodsToEvict
+    """
+    found = []
+    for pod in pods:
+        if is_mirror_pod(pod) or not is_daemon_set_pod(pod):
+            continue
+        stated = pod.metadata.annotations.get(_EVICT_DAEMON_SET_POD)
+        if stated == "true" or (by_default and stated != "false"):
+            found.append(pod)
+    return found
+
+
+def _ref(pod: Pod) -> ObjectRef:
+    meta = pod.metadata
+    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)

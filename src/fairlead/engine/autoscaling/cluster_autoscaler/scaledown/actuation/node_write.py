@@ -1,0 +1,74 @@
+"""NodeWriter: taints and cordons, as patches of the newest version of a node.
+
+upstream: utils/taints/taints.go: AddTaints, CleanTaints
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from fairlead.api.codec import as_json
+from fairlead.api.objects import Node, Taint
+from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
+    DELETION_CANDIDATE,
+    TO_BE_DELETED,
+    deletion_candidate_taint,
+    has_taint,
+    to_be_deleted_taint,
+)
+from fairlead.engine.core.command import Command, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+
+
+class NodeWriter:
+    """Appends patches to `commands`; a node that is gone is not written."""
+
+    def __init__(self, commands: list[Command], listers: Listers, *, cordon: bool) -> None:
+        """With `cordon` nodes are cordoned while they are being deleted."""
+        self._commands = commands
+        self._listers = listers
+        self._cordon = cordon
+
+    def mark_to_be_deleted(self, name: str, now: Instant) -> None:
+        """Taint and cordon the node."""
+        node = self._listers.nodes.get(name)
+        if node is not None and not has_taint(node, TO_BE_DELETED):
+            self._write(node, (*node.spec.taints, to_be_deleted_taint(now)), cordon=True)
+
+    def clean_to_be_deleted(self, name: str) -> Node | None:
+        """Take back `mark_to_be_deleted`; returns the changed node, None if nothing changed."""
+        node = self._listers.nodes.get(name)
+        if node is None or not has_taint(node, TO_BE_DELETED):
+            return None
+        return self._write(node, _without(node, TO_BE_DELETED), cordon=False)
+
+    def mark_deletion_candidate(self, name: str, now: Instant) -> None:
+        """Add the soft taint."""
+        node = self._listers.nodes.get(name)
+        if node is not None and not has_taint(node, DELETION_CANDIDATE):
+            self._write(node, (*node.spec.taints, deletion_candidate_taint(now)))
+
+    def clean_deletion_candidate(self, name: str) -> Node | None:
+        """Remove the soft taint; returns the changed node, None if nothing changed."""
+        node = self._listers.nodes.get(name)
+        if node is None or not has_taint(node, DELETION_CANDIDATE):
+            return None
+        return self._write(node, _without(node, DELETION_CANDIDATE))
+
+    def _write(self, node: Node, taints: Iterable[Taint], *, cordon: bool | None = None) -> Node:
+        after = replace(node.spec, taints=tuple(taints))
+        patch: dict[str, Any] = {"taints": [as_json(taint) for taint in after.taints] or None}
+        if cordon is not None and self._cordon:
+            patch["unschedulable"] = True if cordon else None
+            after = replace(after, unschedulable=cordon)
+        ref = ObjectRef("Node", "", node.metadata.name, node.metadata.uid)
+        self._commands.append(PatchObject(ref, {"spec": patch}))
+        return replace(node, spec=after)
+
+
+def _without(node: Node, key: str) -> list[Taint]:
+    return [taint for taint in node.spec.taints if taint.key != key]

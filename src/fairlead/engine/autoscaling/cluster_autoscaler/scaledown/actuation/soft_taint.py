@@ -1,0 +1,68 @@
+"""Soft taints of unneeded nodes, a few per loop.
+
+The loop works on the nodes as they were at its start. A node that it tainted for deletion has
+changed since then: the write conflicts, and upstream sleeps 0.75 s before it tries again. So a
+later write of the loop is late, too, and none happens after 3 s.
+
+upstream: core/scaledown/actuation/softtaint.go, utils/taints/taints.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
+    DELETION_CANDIDATE,
+    TO_BE_DELETED,
+    has_taint,
+)
+from fairlead.engine.core.instant import DurationNs, seconds
+
+CONFLICT_SLEEP: Final[DurationNs] = seconds(0.75)
+
+
+@dataclass(frozen=True, slots=True)
+class SoftTaintWrite:
+    """Add (or remove) the soft taint of a node, `delay` after the loop's start."""
+
+    name: str
+    add: bool
+    delay: DurationNs
+
+
+def soft_taint_writes(
+    nodes: Iterable[Node],
+    unneeded: Collection[str],
+    written: Collection[str],
+    options: AutoscalingOptions,
+) -> list[SoftTaintWrite]:
+    """The writes of one loop, in order: first needed nodes lose the taint, then others get it.
+
+    `nodes` are the loop's nodes of autoscaled groups, `written` those that it has written already.
+    """
+    nodes = [node for node in nodes if not has_taint(node, TO_BE_DELETED)]
+    found: list[SoftTaintWrite] = []
+    slept: DurationNs = 0
+    for node, add in _wanted(nodes, unneeded):
+        if len(found) >= options.max_bulk_soft_taint_count:
+            break
+        if slept >= options.max_bulk_soft_taint_time:
+            break
+        if node.metadata.name in written:
+            slept += CONFLICT_SLEEP
+        found.append(SoftTaintWrite(node.metadata.name, add, slept))
+    return found
+
+
+def _wanted(nodes: Iterable[Node], unneeded: Collection[str]) -> Iterator[tuple[Node, bool]]:
+    nodes = list(nodes)
+    for node in nodes:
+        if node.metadata.name not in unneeded and has_taint(node, DELETION_CANDIDATE):
+            yield node, False
+    for node in nodes:
+        if node.metadata.name in unneeded and not has_taint(node, DELETION_CANDIDATE):
+            yield node, True

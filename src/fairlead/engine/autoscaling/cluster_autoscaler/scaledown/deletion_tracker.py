@@ -1,0 +1,82 @@
+"""NodeDeletionTracker: deletions in progress, and the results of those that ended.
+
+upstream: core/scaledown/deletiontracker/nodedeletiontracker.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from fairlead.engine.core.instant import Instant
+
+_NEVER: Final[Instant] = -(1 << 62)
+
+
+class DeleteResult(StrEnum):
+    """How the deletion of a node ended."""
+
+    OK = "NodeDeleteOk"
+    FAILED_TO_EVICT_PODS = "NodeDeleteErrorFailedToEvictPods"
+    FAILED_TO_DELETE = "NodeDeleteErrorFailedToDelete"
+    INTERNAL = "NodeDeleteErrorInternal"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDeleteResult:
+    """How the deletion of one node ended, with the error if it failed."""
+
+    type: DeleteResult
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionsInProgress:
+    """Names of nodes that are being deleted, and the number by group."""
+
+    empty: Collection[str]
+    drained: Collection[str]
+    by_group: dict[str, int]
+
+    def __contains__(self, name: object) -> bool:
+        """Return True if the node is being deleted."""
+        return name in self.empty or name in self.drained
+
+
+class NodeDeletionTracker:
+    """Nodes in order of the start of their deletion."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._empty: dict[str, str] = {}
+        self._drained: dict[str, str] = {}
+        self._results: dict[str, NodeDeleteResult] = {}
+        self._taken_at: Instant = _NEVER
+
+    def start(self, group: str, name: str, *, drain: bool) -> None:
+        """Note that the deletion of a node begins."""
+        (self._drained if drain else self._empty)[name] = group
+
+    def end(self, name: str, result: NodeDeleteResult, now: Instant) -> None:
+        """Note how the deletion of a node ended."""
+        self._empty.pop(name, None)
+        self._drained.pop(name, None)
+        if now > self._taken_at:
+            self._results[name] = result
+
+    def in_progress(self) -> DeletionsInProgress:
+        """The deletions in progress now."""
+        by_group: dict[str, int] = {}
+        for group in (*self._empty.values(), *self._drained.values()):
+            by_group[group] = by_group.get(group, 0) + 1
+        return DeletionsInProgress(tuple(self._empty), tuple(self._drained), by_group)
+
+    def take_results(self, now: Instant) -> dict[str, NodeDeleteResult]:
+        """The results since the last call; those of the same instant as that are not reported.
+
+        upstream: nodedeletiontracker.go: ClearResultsNotNewerThan
+        """
+        found, self._results, self._taken_at = self._results, {}, now
+        return found

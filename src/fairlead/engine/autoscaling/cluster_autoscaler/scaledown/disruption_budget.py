@@ -1,0 +1,48 @@
+"""RemainingBudgets: what the PodDisruptionBudgets still allow in this loop.
+
+upstream: core/scaledown/pdb/basic.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fairlead.api.objects import Pod, PodDisruptionBudget
+from fairlead.api.selector import selector_matches
+
+
+class RemainingBudgets:
+    """Allowed disruptions by budget; `take` lowers them, also below 0."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:
+        """Start with what the budgets' status allows."""
+        self._budgets = list(budgets)
+        self._allowed = [budget.status.disruptions_allowed for budget in self._budgets]
+
+    def matching(self, pod: Pod) -> list[int]:
+        """Indexes of the budgets that select `pod`; an empty selector selects every pod."""
+        return [
+            index
+            for index, budget in enumerate(self._budgets)
+            if budget.metadata.namespace == pod.metadata.namespace
+            and budget.spec.selector is not None
+            and selector_matches(budget.spec.selector, pod.metadata.labels)
+        ]
+
+    def allows(self, pod: Pod) -> bool:
+        """Return True if every budget of `pod` allows a disruption."""
+        return all(self._allowed[index] >= 1 for index in self.matching(pod))
+
+    def is_risky(self, pods: Sequence[Pod]) -> bool:
+        """Return True if a budget selects more of `pods` than it allows at once."""
+        counts: dict[int, int] = {}
+        for pod in pods:
+            for index in self.matching(pod):
+                counts[index] = counts.get(index, 0) + 1
+        return any(count > self._allowed[index] for index, count in counts.items())
+
+    def take(self, pods: Iterable[Pod]) -> None:
+        """Count the disruption of `pods`."""
+        for pod in pods:
+            for index in self.matching(pod):
+                self._allowed[index] -= 1

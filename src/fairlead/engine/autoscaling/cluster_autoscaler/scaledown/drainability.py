@@ -1,0 +1,219 @@
+"""Which pods of a node must move, and which one keeps it.
+
+The rules are asked in order, and the first that has an opinion decides about the pod. The first
+blocking pod ends the search.
+
+upstream: simulator/drainability/rules/rules.go, simulator/drain.go: GetPodsToMove
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Final
+
+from fairlead.api.objects import (
+    ApiObject,
+    DaemonSet,
+    Job,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
+    ANNOTATION_PREFIX,
+    controller,
+    created_at,
+    is_daemon_set_pod,
+    is_long_terminating,
+    is_mirror_pod,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget import (
+    RemainingBudgets,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import (
+    BlockingPod,
+    BlockingReason,
+)
+from fairlead.engine.core.instant import Instant
+
+_SAFE_TO_EVICT: Final = f"{ANNOTATION_PREFIX}safe-to-evict"
+_SAFE_LOCAL_VOLUMES: Final = f"{ANNOTATION_PREFIX}safe-to-evict-local-volumes"
+_ON_COMPLETION: Final = "on-completion"
+_KUBE_SYSTEM: Final = "kube-system"
+_REPLICATED: Final = ("ReplicationController", "ReplicaSet", "Job", "StatefulSet")
+_KINDS: Final[dict[str, type[ApiObject]]] = {
+    "ReplicationController": ReplicationController,
+    "ReplicaSet": ReplicaSet,
+    "Job": Job,
+    "StatefulSet": StatefulSet,
+    "DaemonSet": DaemonSet,
+}
+# An annotation can make a pod a DaemonSet pod whose controller is of another kind.
+_LOOKED_UP_FOR_DAEMON_SET_PODS: Final = ("ReplicationController", "DaemonSet")
+_APPS_ONLY: Final = ("StatefulSet", "DaemonSet")
+
+
+class Drain(Enum):
+    """What becomes of a pod that does not block its node."""
+
+    MOVE = auto()
+    SKIP = auto()  # mirror pods, and pods that should be gone already
+    WAIT = auto()  # the node goes when the pod has completed
+
+
+Outcome = Drain | BlockingReason | None
+
+
+@dataclass(frozen=True, slots=True)
+class PodsToMove:
+    """What a node's removal does to its pods; nothing, if `blocking` keeps the node."""
+
+    pods: list[Pod] = field(default_factory=list)
+    daemon_set_pods: list[Pod] = field(default_factory=list)
+    on_completion: list[Pod] = field(default_factory=list)
+    blocking: BlockingPod | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True if nothing has to move and nothing blocks."""
+        return self.blocking is None and not self.pods
+
+
+class DrainRules:
+    """The rules with the options that parametrize them."""
+
+    def __init__(self, options: AutoscalingOptions) -> None:
+        """Read the flags."""
+        self._options = options
+
+    def pods_to_move(
+        self,
+        pods: Iterable[Pod],
+        now: Instant,
+        listers: Listers | None = None,
+        budgets: RemainingBudgets | None = None,
+    ) -> PodsToMove:
+        """Sort `pods` in order; without `listers` controllers are not looked up."""
+        asked = _Question(self._options, now, listers, budgets or RemainingBudgets())
+        found = PodsToMove()
+        for pod in pods:
+            outcome = asked.about(pod)
+            if isinstance(outcome, BlockingReason):
+                return PodsToMove(blocking=BlockingPod(pod, outcome))
+            if outcome is Drain.WAIT:
+                found.on_completion.append(pod)
+            elif outcome is not Drain.SKIP:
+                (found.daemon_set_pods if is_daemon_set_pod(pod) else found.pods).append(pod)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    options: AutoscalingOptions
+    now: Instant
+    listers: Listers | None
+    budgets: RemainingBudgets
+
+    def about(self, pod: Pod) -> Outcome:
+        """The outcome of the first rule with an opinion."""
+        for rule in _RULES:
+            outcome = rule(self, pod)
+            if outcome is not None:
+                return outcome
+        return Drain.MOVE
+
+    # --- rules -----------------------------------------------------------------------------
+
+    def mirror(self, pod: Pod) -> Outcome:
+        return Drain.SKIP if is_mirror_pod(pod) else None
+
+    def long_terminating(self, pod: Pod) -> Outcome:
+        return Drain.SKIP if is_long_terminating(pod, self.now) else None
+
+    def replica_count(self, pod: Pod) -> Outcome:
+        owner = controller(pod)
+        if not self.options.skip_nodes_with_custom_controller_pods or owner is None:
+            return None
+        kind = _KINDS.get(owner.kind)
+        if kind is None or self.listers is None:
+            return None
+        if owner.kind in _APPS_ONLY and not owner.api_version.startswith("apps/"):
+            return None
+        if is_daemon_set_pod(pod) and owner.kind not in _LOOKED_UP_FOR_DAEMON_SET_PODS:
+            return None
+        found = self.listers.get(kind, f"{pod.metadata.namespace}/{owner.name}")
+        if found is None:
+            return BlockingReason.CONTROLLER_NOT_FOUND
+        match found:
+            case ReplicaSet() | ReplicationController():
+                is_short = found.spec.replicas < self.options.min_replica_count
+                return BlockingReason.MIN_REPLICAS_REACHED if is_short else None
+            case _:
+                return None
+
+    def daemon_set(self, pod: Pod) -> Outcome:
+        return Drain.MOVE if is_daemon_set_pod(pod) else None
+
+    def safe_to_evict(self, pod: Pod) -> Outcome:
+        return Drain.MOVE if pod.metadata.annotations.get(_SAFE_TO_EVICT) == "true" else None
+
+    def on_completion(self, pod: Pod) -> Outcome:
+        waits = pod.metadata.annotations.get(_SAFE_TO_EVICT) == _ON_COMPLETION
+        return Drain.WAIT if waits else None
+
+    def replicated(self, pod: Pod) -> Outcome:
+        owner = controller(pod)
+        is_custom = owner is not None and owner.kind not in _REPLICATED
+        if owner is None or (self.options.skip_nodes_with_custom_controller_pods and is_custom):
+            return BlockingReason.NOT_REPLICATED
+        return None
+
+    def system(self, pod: Pod) -> Outcome:
+        if not self.options.skip_nodes_with_system_pods or pod.metadata.namespace != _KUBE_SYSTEM:
+            return None
+        if self.budgets.matching(pod):
+            return None
+        age = self.now - created_at(pod)
+        if age <= self.options.blocking_system_pod_distruption_timeout:
+            return BlockingReason.UNMOVABLE_KUBE_SYSTEM_POD
+        return Drain.MOVE
+
+    def not_safe_to_evict(self, pod: Pod) -> Outcome:
+        if pod.metadata.annotations.get(_SAFE_TO_EVICT) == "false":
+            return BlockingReason.NOT_SAFE_TO_EVICT_ANNOTATION
+        return None
+
+    def local_storage(self, pod: Pod) -> Outcome:
+        if not self.options.skip_nodes_with_local_storage:
+            return None
+        safe = pod.metadata.annotations.get(_SAFE_LOCAL_VOLUMES, "").split(",")
+        for volume in pod.spec.volumes:
+            on_disk = volume.empty_dir is not None and volume.empty_dir.medium != "Memory"
+            if (volume.host_path is not None or on_disk) and volume.name not in safe:
+                return BlockingReason.LOCAL_STORAGE_REQUESTED
+        return None
+
+    def disruption_budget(self, pod: Pod) -> Outcome:
+        return None if self.budgets.allows(pod) else BlockingReason.NOT_ENOUGH_PDB
+
+
+# In upstream's order. The controller is looked up before safe-to-evict is read, so a missing
+# ReplicaSet blocks in any case. Succeeded and failed pods are not in the snapshot.
+_RULES: Final[tuple[Callable[[_Question, Pod], Outcome], ...]] = (
+    _Question.mirror,
+    _Question.long_terminating,
+    _Question.replica_count,
+    _Question.daemon_set,
+    _Question.safe_to_evict,
+    _Question.on_completion,
+    _Question.replicated,
+    _Question.system,
+    _Question.not_safe_to_evict,
+    _Question.local_storage,
+    _Question.disruption_budget,
+)

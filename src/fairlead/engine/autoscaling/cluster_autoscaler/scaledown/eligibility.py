@@ -1,0 +1,96 @@
+"""Which candidates are worth a simulation.
+
+upstream: core/scaledown/eligibility/eligibility.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
+    node_readiness,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import ANNOTATION_PREFIX
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import (
+    UnremovableNodes,
+    UnremovableReason,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.utilization import (
+    Utilization,
+    UtilizationError,
+    UtilizationRules,
+    is_gpu_node,
+    node_utilization,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import is_being_deleted
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.node_info import NodeInfo
+
+_SCALE_DOWN_DISABLED: Final = f"{ANNOTATION_PREFIX}scale-down-disabled"
+
+
+def has_no_scale_down_annotation(node: Node) -> bool:
+    """Return True if the node's owner forbids its removal."""
+    return node.metadata.annotations.get(_SCALE_DOWN_DISABLED) == "true"
+
+
+class EligibilityChecker:
+    """`utilizations` holds those of the nodes of the last `filter_out_unremovable`."""
+
+    def __init__(self, context: AutoscalingContext, unremovable: UnremovableNodes) -> None:
+        """Note reasons in `unremovable`."""
+        self._context = context
+        self._unremovable = unremovable
+        self.utilizations: dict[str, Utilization] = {}
+
+    def filter_out_unremovable(self, candidates: Sequence[Node], now: Instant) -> list[str]:
+        """The names of the candidates to simulate, in order."""
+        self.utilizations = {}
+        eligible = []
+        for node in candidates:
+            name = node.metadata.name
+            reason = (
+                UnremovableReason.RECENTLY_UNREMOVABLE
+                if self._unremovable.is_recent(name)
+                else self._reason(node, now)
+            )
+            if reason is None:
+                eligible.append(name)
+            else:
+                self._unremovable.add(name, reason)
+        return eligible
+
+    def utilization(self, info: NodeInfo, now: Instant) -> Utilization:
+        """The utilization of a node by the rules of its group. Raises UtilizationError."""
+        options, context = self._context.options, self._context
+        rules = UtilizationRules(
+            context.group_options(context.group_of(info.node)).ignore_daemonsets_utilization,
+            options.ignore_mirror_pods_utilization,
+            context.provider.gpu_label,
+        )
+        return node_utilization(info, context.snapshot.pods_on(info), rules, now)
+
+    def _reason(self, node: Node, now: Instant) -> UnremovableReason | None:
+        context = self._context
+        if is_being_deleted(node, now):
+            return UnremovableReason.CURRENTLY_BEING_DELETED
+        if has_no_scale_down_annotation(node):
+            return UnremovableReason.SCALE_DOWN_DISABLED_ANNOTATION
+        info = context.snapshot.node(node.metadata.name)
+        if info is None:
+            return UnremovableReason.UNEXPECTED_ERROR
+        try:
+            used = self.utilization(info, now)
+        except UtilizationError:
+            return UnremovableReason.UNEXPECTED_ERROR
+        if not context.options.scale_down_unready_enabled and not node_readiness(node).is_ready:
+            return UnremovableReason.SCALE_DOWN_UNREADY_DISABLED
+        self.utilizations[info.name] = used
+        group = context.group_options(context.group_of(node))
+        threshold = group.scale_down_utilization_threshold
+        if is_gpu_node(info, context.provider.gpu_label):
+            threshold = group.scale_down_gpu_utilization_threshold
+        return UnremovableReason.NOT_UNDERUTILIZED if used.value > threshold else None

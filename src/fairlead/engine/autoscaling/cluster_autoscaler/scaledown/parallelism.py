@@ -1,0 +1,123 @@
+"""crop_nodes: how many of the chosen nodes may be deleted at once.
+
+upstream: core/scaledown/budgets/budgets.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.deletion_tracker import (
+    DeletionsInProgress,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import NodesToDelete
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.removal import NodeToBeRemoved
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroupView:
+    """Nodes of one group; `batch_size` nodes must go together, 0 if each may go alone."""
+
+    group: str
+    nodes: tuple[NodeToBeRemoved, ...]
+    batch_size: int = 0
+
+
+@dataclass(slots=True)
+class Cropped:
+    """The nodes whose deletion starts, by group."""
+
+    empty: list[NodeGroupView]
+    drain: list[NodeGroupView]
+
+
+@dataclass(slots=True)
+class _Budget:
+    """How many deletions, and how many drains among them, may still start.
+
+    The first group that has no or all nodes may exceed a budget that is not used up, so that other
+    nodes do not starve it.
+    """
+
+    all: int
+    drain: int
+    may_overflow: bool = True
+
+    def take_whole(self, empty: int, drain: int) -> bool:
+        """Take the nodes of a whole group, if it may go."""
+        if self.all < empty + drain or self.drain < drain:
+            is_used_up = self.all == 0 or (drain > 0 and self.drain == 0)
+            if is_used_up or not self.may_overflow:
+                return False
+        self.all -= empty + drain
+        self.drain -= drain
+        self.may_overflow = False
+        return True
+
+
+def crop_nodes(
+    context: AutoscalingContext, chosen: NodesToDelete, deletions: DeletionsInProgress
+) -> Cropped:
+    """Respect --max-scale-down-parallelism and --max-drain-parallelism.
+
+    Groups that have no or all nodes come first: those with empty nodes, then the others. Then come
+    empty nodes, then nodes to drain, by group in order of first appearance.
+    """
+    empty, whole_empty = _by_group(context, chosen.empty)
+    drain, whole_drain = _by_group(context, chosen.drain)
+    options = context.options
+    budget = _Budget(
+        options.max_scale_down_parallelism - len(deletions.empty) - len(deletions.drained),
+        options.max_drain_parallelism - len(deletions.drained),
+    )
+    found = Cropped([], [])
+    for group, nodes in whole_empty.items():
+        drained = whole_drain.get(group, ())
+        if not budget.take_whole(len(nodes), len(drained)):
+            break
+        size = len(nodes) + len(drained)
+        found.empty.append(NodeGroupView(group, tuple(nodes), size))
+        if drained:
+            found.drain.append(NodeGroupView(group, tuple(drained), size))
+    budget.drain = min(budget.all, budget.drain)
+    for group, nodes in whole_drain.items():
+        if group in whole_empty:
+            continue
+        if not budget.take_whole(0, len(nodes)):
+            break
+        found.drain.append(NodeGroupView(group, tuple(nodes), len(nodes)))
+    views = _crop(empty, budget.all)
+    found.empty += views
+    budget.all -= sum(len(view.nodes) for view in views)
+    found.drain += _crop(drain, min(budget.all, budget.drain))
+    return found
+
+
+_Groups = dict[str, list[NodeToBeRemoved]]
+
+
+def _by_group(
+    context: AutoscalingContext, nodes: Sequence[NodeToBeRemoved]
+) -> tuple[_Groups, _Groups]:
+    """(nodes of ordinary groups, nodes of groups that have no or all nodes)."""
+    single: _Groups = {}
+    whole: _Groups = {}
+    for one in nodes:
+        group = context.group_of(one.node)
+        if group is not None:
+            is_whole = context.group_options(group).zero_or_max_node_scaling
+            (whole if is_whole else single).setdefault(group.id, []).append(one)
+    return single, whole
+
+
+def _crop(groups: _Groups, budget: int) -> list[NodeGroupView]:
+    chosen: list[NodeGroupView] = []
+    for group, nodes in groups.items():
+        if budget < 1:
+            break
+        view = NodeGroupView(group, tuple(nodes[:budget]))
+        chosen.append(view)
+        budget -= len(view.nodes)
+    return chosen

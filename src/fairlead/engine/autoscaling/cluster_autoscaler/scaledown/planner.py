@@ -1,0 +1,204 @@
+"""Planner: which nodes are unneeded, and which of them go in this loop.
+
+upstream: core/scaledown/planner/planner.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import Node, PodDisruptionBudget
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.resource_quota import (
+    MinimumLeft,
+    NodeResources,
+    resource_limits,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.deletion_tracker import (
+    DeletionsInProgress,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget import (
+    RemainingBudgets,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import DrainRules
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import (
+    EligibilityChecker,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.removal import (
+    NodeToBeRemoved,
+    RemovalSimulator,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unneeded import UnneededNodes
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import (
+    Unremovable,
+    UnremovableNodes,
+    UnremovableReason,
+)
+from fairlead.engine.core.instant import DurationNs, Instant
+
+_INTERVAL_MIN: Final[DurationNs] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NodesToDelete:
+    """The nodes that may go now, before the limits of parallelism."""
+
+    empty: tuple[NodeToBeRemoved, ...] = ()
+    drain: tuple[NodeToBeRemoved, ...] = ()
+
+
+class Planner:
+    """Keeps unneeded and unremovable nodes from loop to loop."""
+
+    def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
+        """Plan with `context`; `rules` say which pods can move."""
+        self._context = context
+        self.unneeded = UnneededNodes(context)
+        self.unremovable = UnremovableNodes()
+        self.eligibility = EligibilityChecker(context, self.unremovable)
+        self._simulator = RemovalSimulator(context, rules)
+        self._unneeded_time = context.options.defaults.scale_down_unneeded_time
+        self._interval_min = self._unneeded_time or _INTERVAL_MIN
+        self._latest: Instant | None = None
+
+    # --- candidates ------------------------------------------------------------------------
+
+    def candidates(self, nodes: Iterable[Node], now: Instant) -> list[Node]:
+        """Nodes of groups above their minimum, in the order in which they are examined.
+
+        Empty ones come first, of these the ones without pods that wait for completion; among equals
+        those that were unneeded in the last loop.
+        upstream: processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates
+        """
+        groups = self._context.provider.node_groups()
+        above = {group.id for group in groups if group.target_size() > group.min_size}
+        found = []
+        for node in nodes:
+            group = self._context.group_of(node)
+            if group is not None and group.id in above:
+                found.append((self._rank(node.metadata.name, now), node))
+        found.sort(key=lambda entry: entry[0])
+        return [node for _, node in found]
+
+    def _rank(self, name: str, now: Instant) -> tuple[bool, bool, bool]:
+        pods = self._simulator.without_listers(name, now)
+        waits = pods.is_empty and bool(pods.on_completion)
+        return not pods.is_empty, waits, name not in self.unneeded.by_name
+
+    # --- unneeded nodes --------------------------------------------------------------------
+
+    def update(
+        self,
+        destinations: Iterable[Node],
+        candidates: Sequence[Node],
+        deletions: DeletionsInProgress,
+        now: Instant,
+    ) -> None:
+        """Find the unneeded nodes among `candidates`, whose pods may go to `destinations`.
+
+        Nodes that are being deleted are neither.
+        upstream: planner.go: UpdateClusterState, categorizeNodes
+        """
+        if self._latest is not None:
+            self._interval_min = min(self._interval_min, max(now - self._latest, _INTERVAL_MIN))
+        self._latest = now
+        names = {one.metadata.name for one in destinations} - {*deletions.empty, *deletions.drained}
+        remaining = [one for one in candidates if one.metadata.name not in deletions]
+        with self._context.snapshot.fork():
+            self._categorize(names, remaining, now)
+        self._simulator.drop_old_hints()
+
+    def _categorize(self, destinations: set[str], candidates: Sequence[Node], now: Instant) -> None:
+        context = self._context
+        self.unremovable.update(set(context.snapshot.node_names), now)
+        eligible = self.eligibility.filter_out_unremovable(candidates, now)
+        budgets = RemainingBudgets(context.listers.all_of(PodDisruptionBudget))
+        limit, found, counted = self._unneeded_limit(), [], 0
+        for name in eligible:
+            if counted >= limit:
+                break
+            removal = self._simulator.simulate(name, destinations, budgets, now)
+            if isinstance(removal, Unremovable):
+                self.unremovable.add(name, removal.reason, removal.blocking)
+                timeout = context.options.unremovable_node_recheck_timeout
+                self.unremovable.remember(name, now + timeout)
+                continue
+            destinations.discard(name)
+            budgets.take(removal.pods)
+            found.append(removal)
+            group = context.group_options(context.group_of(removal.node))
+            counted += not group.zero_or_max_node_scaling
+        self.unneeded.update(found, now)
+
+    def _unneeded_limit(self) -> int:
+        """How many unneeded nodes are searched for: as many as can be deleted soon.
+
+        upstream: planner.go: unneededNodesLimit
+        """
+        parallelism = self._context.options.max_scale_down_parallelism
+        limit = len(self.unneeded.by_name) + 2 * parallelism
+        periods = max(self._unneeded_time, self._interval_min) // self._interval_min
+        return min(limit, parallelism * periods + parallelism)
+
+    # --- deletion --------------------------------------------------------------------------
+
+    def nodes_to_delete(self, deletions: DeletionsInProgress, now: Instant) -> NodesToDelete:
+        """The unneeded nodes that may go now; reasons for the others are noted.
+
+        upstream: planner.go: NodesToDelete
+        """
+        context = self._context
+        left = MinimumLeft(
+            resource_limits(context.options),
+            NodeResources(context.provider),
+            context.nodes_with_group(),
+            now,
+        )
+        found, refused = self.unneeded.removable_at(now, left, deletions.by_group)
+        for name, reason in refused.items():
+            self.unremovable.add(name, reason)
+        empty = [one for one in found if one.is_empty]
+        drain = [one for one in found if not one.is_empty]
+        drain.sort(key=lambda one: one.is_risky)
+        chosen = self._without_waiting(self._whole_groups([*empty, *drain]))
+        return NodesToDelete(
+            tuple(one for one in chosen if one.is_empty),
+            tuple(one for one in chosen if not one.is_empty),
+        )
+
+    def _without_waiting(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
+        """Leave out nodes with pods that wait for completion."""
+        for one in nodes:
+            if one.has_on_completion_pods:
+                reason = UnremovableReason.BLOCKED_BY_ON_COMPLETION_POD
+                self.unremovable.add(one.name, reason)
+        return [one for one in nodes if not one.has_on_completion_pods]
+
+    def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
+        """Of groups that have no or all nodes, all nodes go or none; they come last.
+
+        upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
+        """
+        context = self._context
+        single: list[NodeToBeRemoved] = []
+        by_group: dict[str, list[NodeToBeRemoved]] = {}
+        for one in nodes:
+            group = context.group_of(one.node)
+            if group is not None and context.group_options(group).zero_or_max_node_scaling:
+                by_group.setdefault(group.id, []).append(one)
+            else:
+                single.append(one)
+        groups = context.groups_by_id()
+        for name, members in by_group.items():
+            if len(members) in (groups[name].target_size(), self._registered(name)):
+                single += members
+                continue
+            for one in members:
+                self.unremovable.add(one.name, UnremovableReason.ATOMIC_SCALE_DOWN_FAILED)
+        return single
+
+    def _registered(self, group: str) -> int:
+        found = self._context.registry.readiness.get(group)
+        return 0 if found is None else len(found.registered)

@@ -1,0 +1,132 @@
+"""RemovalSimulator: would the pods of a node find places elsewhere?
+
+upstream: simulator/cluster.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import Node, Pod
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget import (
+    RemainingBudgets,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import (
+    DrainRules,
+    PodsToMove,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import (
+    Unremovable,
+    UnremovableReason,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.hinting_simulator import (
+    HintingSimulator,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import to_be_deleted_taint, with_taint
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class NodeToBeRemoved:
+    """A node that could go; `is_risky` if a budget allows fewer disruptions at once than needed."""
+
+    node: Node
+    pods: tuple[Pod, ...]
+    has_on_completion_pods: bool
+    is_risky: bool
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.metadata.name
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True if no pod has to move."""
+        return not self.pods
+
+
+class RemovalSimulator:
+    """Successful simulations stay in the snapshot: the next node sees where the pods went."""
+
+    def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
+        """Simulate in the context's snapshot, with `rules` for pods."""
+        self._context = context
+        self._rules = rules
+        self._simulator = HintingSimulator(context.snapshot)
+
+    def drop_old_hints(self) -> None:
+        """Forget where pods went two loops ago."""
+        self._simulator.drop_old_hints()
+
+    def without_listers(self, name: str, now: Instant) -> PodsToMove:
+        """What the rules say about a node if controllers and budgets are not known."""
+        return self._rules.pods_to_move(self._pods(name), now)
+
+    def simulate(
+        self, name: str, destinations: Collection[str], budgets: RemainingBudgets, now: Instant
+    ) -> NodeToBeRemoved | Unremovable:
+        """Move the pods of a node to `destinations`, and remove it if all found a place."""
+        info = self._context.snapshot.node(name)
+        assert info is not None
+        found = self._rules.pods_to_move(self._pods(name), now, self._context.listers, budgets)
+        if found.blocking is not None:
+            return Unremovable(UnremovableReason.BLOCKED_BY_POD, found.blocking)
+        node = info.node
+        moving = [info.pods[pod.metadata.uid or pod.key] for pod in found.pods]
+        with self._context.snapshot.fork() as fork:
+            if not self._move(node, moving, destinations, now):
+                return Unremovable(UnremovableReason.NO_PLACE_TO_MOVE_PODS)
+            fork.commit()
+        is_risky = budgets.is_risky(found.pods)
+        return NodeToBeRemoved(node, tuple(found.pods), bool(found.on_completion), is_risky)
+
+    def _pods(self, name: str) -> list[Pod]:
+        snapshot = self._context.snapshot
+        info = snapshot.node(name)
+        return [] if info is None else [pod.pod for pod in snapshot.pods_on(info)]
+
+    def _move(
+        self, node: Node, moving: list[PodInfo], destinations: Collection[str], now: Instant
+    ) -> bool:
+        """The node stays as an empty, tainted one meanwhile, since it still is a domain."""
+        snapshot, name = self._context.snapshot, node.metadata.name
+        info = snapshot.node(name)
+        assert info is not None
+        staying = {pod.id for pod in moving}
+        for pod in [*moving, *(one for one in info.pods.values() if one.id not in staying)]:
+            snapshot.remove_pod(pod, name)
+        snapshot.replace_node(with_taint(node, to_be_deleted_taint(now)))
+        loose = [snapshot.pod_info(_unbound(pod.pod)) for pod in moving]
+        others = _Others(destinations, name)
+        placed = self._simulator.try_schedule(loose, others, break_on_failure=True)
+        if len(placed) < len(loose):
+            return False
+        snapshot.remove_node(name)
+        return True
+
+
+def _unbound(pod: Pod) -> Pod:
+    return replace(pod, spec=replace(pod.spec, node_name=""))
+
+
+class _Others(Collection[str]):
+    """All of `names` except one."""
+
+    def __init__(self, names: Collection[str], left_out: str) -> None:
+        self._names = names
+        self._left_out = left_out
+
+    def __contains__(self, name: object) -> bool:
+        return name != self._left_out and name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._names if name != self._left_out)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

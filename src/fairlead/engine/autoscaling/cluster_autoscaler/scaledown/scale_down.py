@@ -1,0 +1,192 @@
+"""ScaleDown: the part of the loop that removes nodes.
+
+upstream: core/static_autoscaler.go: RunOnce, isScaleDownInCooldown;
+processors/scaledowncandidates/scale_down_candidates_delay_processor.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from fairlead.api.objects import Node, Pod
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
+    is_daemon_set_pod,
+    is_mirror_pod,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.actuator import Actuator
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.node_write import (
+    NodeWriter,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.soft_taint import (
+    soft_taint_writes,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.deletion_tracker import (
+    DeletionsInProgress,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.parallelism import (
+    Cropped,
+    crop_nodes,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import Planner
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.status import (
+    ScaleDownNode,
+    ScaleDownResult,
+    ScaleDownStatus,
+)
+from fairlead.engine.core.instant import DurationNs, Instant
+
+_LONG_AGO: Final[Instant] = -(1 << 62)
+
+
+class ScaleDown:
+    """`last_scale_up` and others start delays; `took` is how long the last run slept."""
+
+    def __init__(self, context: AutoscalingContext, planner: Planner, actuator: Actuator) -> None:
+        """Plan with `planner`, delete with `actuator`."""
+        self._context = context
+        self._planner = planner
+        self._actuator = actuator
+        self.last_scale_up: Instant = _LONG_AGO
+        self.last_deletion: Instant = _LONG_AGO
+        self._grown: dict[str, Instant] = {}
+        self._shrunk: dict[str, Instant] = {}
+        self._failed: dict[str, Instant] = {}
+        self.took: DurationNs = 0
+
+    def note_scale_up(self, group: str, now: Instant) -> None:
+        """Note that a group grew, for --scale-down-delay-type-local."""
+        self._grown[group] = now
+
+    def run(
+        self,
+        status: ScaleDownStatus,
+        nodes: Sequence[Node],
+        deletions: DeletionsInProgress,
+        now: Instant,
+        *,
+        is_forbidden: bool,
+    ) -> None:
+        """Find unneeded nodes among `nodes`, start deletions, and update soft taints.
+
+        With `is_forbidden` nothing is deleted in this loop.
+        """
+        self.took = 0
+        candidates = self._planner.candidates(self._without_delayed(nodes, now), now)
+        status.candidates = [node.metadata.name for node in candidates]
+        self._planner.update(nodes, candidates, deletions, now)
+        written: Sequence[str] = ()
+        if is_forbidden or self._is_in_cooldown(now):
+            status.result = ScaleDownResult.IN_COOLDOWN
+        elif not candidates:
+            status.result = ScaleDownResult.NO_CANDIDATES
+        else:
+            written = self._delete(status, deletions, now)
+        if self._context.options.max_bulk_soft_taint_count:
+            self._update_soft_taints(nodes, written, now)
+
+    def _is_in_cooldown(self, now: Instant) -> bool:
+        options = self._context.options
+        if options.scale_down_delay_type_local:
+            return False
+        return (
+            self.last_scale_up + options.scale_down_delay_after_add > now
+            or self.last_deletion + options.scale_down_delay_after_delete > now
+        )
+
+    def _without_delayed(self, nodes: Sequence[Node], now: Instant) -> list[Node]:
+        """Leave out groups that changed recently, if delays are per group."""
+        options, context = self._context.options, self._context
+        for outcome in self._actuator.outcomes:
+            (self._shrunk if outcome.is_success else self._failed)[outcome.group] = outcome.at
+        self._actuator.outcomes.clear()
+        if not options.scale_down_delay_type_local:
+            return list(nodes)
+        delays = (
+            (self._grown, options.scale_down_delay_after_add),
+            (self._shrunk, options.scale_down_delay_after_delete),
+            (self._failed, options.scale_down_delay_after_failure),
+        )
+        found = []
+        for node in nodes:
+            group = context.group_of(node)
+            name = "" if group is None else group.id
+            if not any(times.get(name, _LONG_AGO) + delay > now for times, delay in delays):
+                found.append(node)
+        return found
+
+    def _delete(
+        self, status: ScaleDownStatus, deletions: DeletionsInProgress, now: Instant
+    ) -> Sequence[str]:
+        """Start the deletions that are possible; returns the names of the tainted nodes."""
+        status.to_delete = self._planner.nodes_to_delete(deletions, now)
+        chosen = crop_nodes(self._context, status.to_delete, deletions)
+        status.deleting = self._described(chosen)
+        if not status.deleting:
+            status.result = ScaleDownResult.NO_NODE_DELETED
+            return ()
+        self._announce(chosen, status.deleting, now)
+        status.result = ScaleDownResult.NODE_DELETE_STARTED
+        self.last_deletion = now
+        started = self._actuator.start_deletion(chosen, now)
+        self._context.registry.recalculate()
+        return started
+
+    def _described(self, chosen: Cropped) -> list[ScaleDownNode]:
+        empty = [ScaleDownNode(one.name) for view in chosen.empty for one in view.nodes]
+        drain = [
+            ScaleDownNode(one.name, tuple(self._evicted(one.name)))
+            for view in chosen.drain
+            for one in view.nodes
+        ]
+        return [*empty, *drain]
+
+    def _evicted(self, name: str) -> list[Pod]:
+        """The pods on a node that will be evicted, in the snapshot."""
+        snapshot = self._context.snapshot
+        info = snapshot.node(name)
+        pods = [] if info is None else [pod.pod for pod in snapshot.pods_on(info)]
+        return [pod for pod in pods if not is_mirror_pod(pod) and not is_daemon_set_pod(pod)]
+
+    def _announce(self, chosen: Cropped, deleting: Sequence[ScaleDownNode], now: Instant) -> None:
+        drained = {one.name for view in chosen.drain for one in view.nodes}
+        snapshot = self._context.snapshot
+        for one in deleting:
+            if one.name not in drained:
+                message = f'Scale-down: removing empty node "{one.name}"'
+                self._context.events.on_status(NORMAL, "ScaleDownEmpty", message)
+                continue
+            info = snapshot.node(one.name)
+            assert info is not None
+            used = self._planner.eligibility.utilization(info, now)
+            names = ",".join(pod.metadata.name for pod in one.evicted)
+            message = (
+                f"Scale-down: removing node {one.name}, utilization: {used}, "
+                f"pods to reschedule: {names}"
+            )
+            self._context.events.on_status(NORMAL, "ScaleDown", message)
+
+    def _update_soft_taints(
+        self, nodes: Sequence[Node], written: Sequence[str], now: Instant
+    ) -> None:
+        """Mark unneeded nodes; writes that upstream does late are background work."""
+        context, writer = self._context, self._actuator.writer
+        autoscaled = [node for node in nodes if context.group_of(node) is not None]
+        unneeded = self._planner.unneeded.by_name
+        for write in soft_taint_writes(autoscaled, unneeded, written, context.options):
+            self.took = write.delay
+            perform = partial(_perform, writer, write.name, add=write.add)
+            if write.delay:
+                self._actuator.at(now + write.delay, perform)
+            else:
+                perform(now)
+
+
+def _perform(writer: NodeWriter, name: str, now: Instant, *, add: bool) -> None:
+    if add:
+        writer.mark_deletion_candidate(name, now)
+    else:
+        writer.clean_deletion_candidate(name)

@@ -1,0 +1,46 @@
+"""ScaleDownStatus: what scale-down did in a loop.
+
+upstream: core/scaledown/status/status.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fairlead.api.objects import Pod
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.deletion_tracker import (
+    NodeDeleteResult,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import NodesToDelete
+
+
+class ScaleDownResult(StrEnum):
+    """The outcome of a loop, by upstream's names."""
+
+    ERROR = "ScaleDownError"
+    NO_CANDIDATES = "ScaleDownNoCandidates"
+    NO_NODE_DELETED = "ScaleDownNoNodeDeleted"
+    NODE_DELETE_STARTED = "ScaleDownNodeDeleteStarted"
+    NOT_TRIED = "ScaleDownNotTried"
+    IN_COOLDOWN = "ScaleDownInCooldown"
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleDownNode:
+    """A node whose deletion started, with the pods to evict."""
+
+    name: str
+    evicted: tuple[Pod, ...] = ()
+
+
+@dataclass(slots=True)
+class ScaleDownStatus:
+    """`candidates` and `to_delete` are None if scale-down did not get that far."""
+
+    result: ScaleDownResult = ScaleDownResult.NOT_TRIED
+    candidates: Sequence[str] | None = None
+    to_delete: NodesToDelete | None = None
+    deleting: Sequence[ScaleDownNode] = ()
+    delete_results: Mapping[str, NodeDeleteResult] = field(default_factory=dict)

@@ -1,0 +1,100 @@
+"""UnneededNodes: since when each node has not been needed, and which may go now.
+
+upstream: core/scaledown/unneeded/nodes.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from fairlead.api.objects import Node
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
+    node_readiness,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.resource_quota import MinimumLeft
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import (
+    has_no_scale_down_annotation,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.removal import NodeToBeRemoved
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import UnremovableReason
+from fairlead.engine.core.instant import DurationNs, Instant
+
+
+@dataclass(frozen=True, slots=True)
+class UnneededNode:
+    """A removable node, and the loop since which it has been one without interruption."""
+
+    removal: NodeToBeRemoved
+    since: Instant
+
+
+class UnneededNodes:
+    """Nodes in the order of their evaluation."""
+
+    def __init__(self, context: AutoscalingContext) -> None:
+        """Start empty."""
+        self._context = context
+        self.by_name: dict[str, UnneededNode] = {}
+
+    def update(self, removable: Iterable[NodeToBeRemoved], now: Instant) -> None:
+        """Replace the set; nodes that stay in it keep their time."""
+        before = self.by_name
+        self.by_name = {
+            one.name: UnneededNode(one, before[one.name].since if one.name in before else now)
+            for one in removable
+        }
+
+    def clear(self) -> None:
+        """Forget all nodes."""
+        self.by_name = {}
+
+    def threshold(self, node: Node) -> DurationNs:
+        """How long the node must be unneeded: a time of its own if it is not ready."""
+        options = self._context.group_options(self._context.group_of(node))
+        if node_readiness(node).is_ready:
+            return options.scale_down_unneeded_time
+        return options.scale_down_unready_time
+
+    def removable_at(
+        self, now: Instant, left: MinimumLeft, deletions: Mapping[str, int]
+    ) -> tuple[list[NodeToBeRemoved], dict[str, UnremovableReason]]:
+        """The nodes that may go, empty ones first, and why the others may not yet.
+
+        `deletions` is the number of deletions in progress by group. Each node that may go counts
+        against the minimum of its group and of the cluster.
+        """
+        sizes = {one.id: one.target_size() for one in self._context.provider.node_groups()}
+        for group, count in deletions.items():
+            sizes[group] = sizes.get(group, 0) - count
+        found, refused = [], {}
+        nodes = self.by_name.values()
+        empty = [one for one in nodes if one.removal.is_empty]
+        for one in (*empty, *(one for one in nodes if not one.removal.is_empty)):
+            reason = self._reason(one, now, left, sizes)
+            if reason is None:
+                found.append(one.removal)
+            else:
+                refused[one.removal.name] = reason
+        return found, refused
+
+    def _reason(
+        self, one: UnneededNode, now: Instant, left: MinimumLeft, sizes: dict[str, int]
+    ) -> UnremovableReason | None:
+        node = one.removal.node
+        if has_no_scale_down_annotation(node):
+            return UnremovableReason.SCALE_DOWN_DISABLED_ANNOTATION
+        group = self._context.group_of(node)
+        assert group is not None, node
+        threshold = self.threshold(node)
+        if threshold > 0 and one.since + threshold >= now:
+            if node_readiness(node).is_ready:
+                return UnremovableReason.NOT_UNNEEDED_LONG_ENOUGH
+            return UnremovableReason.NOT_UNREADY_LONG_ENOUGH
+        if sizes[group.id] <= group.min_size:
+            return UnremovableReason.NODE_GROUP_MIN_SIZE_REACHED
+        if not left.try_take(node):
+            return UnremovableReason.MINIMAL_RESOURCE_LIMIT_EXCEEDED
+        sizes[group.id] -= 1
+        return None

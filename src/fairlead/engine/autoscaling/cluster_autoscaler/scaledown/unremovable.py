@@ -1,0 +1,94 @@
+"""Why a node is not removed, by upstream's names, and nodes that are not examined for a while.
+
+upstream: simulator/cluster.go: UnremovableReason, core/scaledown/unremovable/nodes.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fairlead.api.objects import Pod
+from fairlead.engine.core.instant import Instant
+
+
+class UnremovableReason(StrEnum):
+    """Why a node stays."""
+
+    SCALE_DOWN_DISABLED_ANNOTATION = "ScaleDownDisabledAnnotation"
+    SCALE_DOWN_UNREADY_DISABLED = "ScaleDownUnreadyDisabled"
+    NOT_UNNEEDED_LONG_ENOUGH = "NotUnneededLongEnough"
+    NOT_UNREADY_LONG_ENOUGH = "NotUnreadyLongEnough"
+    NODE_GROUP_MIN_SIZE_REACHED = "NodeGroupMinSizeReached"
+    ATOMIC_SCALE_DOWN_FAILED = "AtomicScaleDownFailed"
+    MINIMAL_RESOURCE_LIMIT_EXCEEDED = "MinimalResourceLimitExceeded"
+    CURRENTLY_BEING_DELETED = "CurrentlyBeingDeleted"
+    NOT_UNDERUTILIZED = "NotUnderutilized"
+    RECENTLY_UNREMOVABLE = "RecentlyUnremovable"
+    NO_PLACE_TO_MOVE_PODS = "NoPlaceToMovePods"
+    BLOCKED_BY_POD = "BlockedByPod"
+    BLOCKED_BY_ON_COMPLETION_POD = "BlockedByOnCompletionPod"
+    UNEXPECTED_ERROR = "UnexpectedError"
+
+
+class BlockingReason(StrEnum):
+    """Why a pod cannot be moved (utils/drain/drain.go: BlockingPodReason)."""
+
+    CONTROLLER_NOT_FOUND = "ControllerNotFound"
+    MIN_REPLICAS_REACHED = "MinReplicasReached"
+    NOT_REPLICATED = "NotReplicated"
+    LOCAL_STORAGE_REQUESTED = "LocalStorageRequested"
+    NOT_SAFE_TO_EVICT_ANNOTATION = "NotSafeToEvictAnnotation"
+    UNMOVABLE_KUBE_SYSTEM_POD = "UnmovableKubeSystemPod"
+    NOT_ENOUGH_PDB = "NotEnoughPdb"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockingPod:
+    """A pod that keeps its node, and why."""
+
+    pod: Pod
+    reason: BlockingReason
+
+
+@dataclass(frozen=True, slots=True)
+class Unremovable:
+    """Why a node is not removed in this loop."""
+
+    reason: UnremovableReason
+    blocking: BlockingPod | None = None
+
+
+class UnremovableNodes:
+    """`reasons` of this loop by node; failed simulations are remembered for a while."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.reasons: dict[str, Unremovable] = {}
+        self._until: dict[str, Instant] = {}
+
+    def update(self, present: Collection[str], now: Instant) -> None:
+        """Start a loop: forget reasons, and simulations that are too old or of gone nodes."""
+        self.reasons = {}
+        self._until = {
+            name: until for name, until in self._until.items() if until > now and name in present
+        }
+
+    def add(
+        self, name: str, reason: UnremovableReason, blocking: BlockingPod | None = None
+    ) -> None:
+        """Note why a node is not removed."""
+        self.reasons[name] = Unremovable(reason, blocking)
+
+    def remember(self, name: str, until: Instant) -> None:
+        """Do not simulate the removal of a node again before `until`."""
+        self._until[name] = until
+
+    def is_recent(self, name: str) -> bool:
+        """Return True if the removal of the node was simulated recently, and failed."""
+        return name in self._until
+
+    def next_expiry(self) -> Instant | None:
+        """When the first remembered simulation is forgotten."""
+        return min(self._until.values(), default=None)

@@ -1,0 +1,123 @@
+"""How much of a node its pods request.
+
+upstream: simulator/utilization/info.go
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fairlead.api.pods.requests import pod_requests
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import GPU_RESOURCES
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
+    is_daemon_set_pod,
+    is_long_terminating,
+    is_mirror_pod,
+)
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class UtilizationError(Exception):
+    """A resource has no allocatable amount."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utilization:
+    """Shares of allocatable resources; `value` is that of `resource`, which decides."""
+
+    cpu: float
+    memory: float
+    gpu: float
+    resource: str
+    value: float
+
+    def __str__(self) -> str:
+        """As events show it (Go's %v of the struct)."""
+        shares = (self.cpu, self.memory, self.gpu, 0.0)
+        shown = " ".join(_go_float(share) for share in shares)
+        return f"{{{shown} {self.resource} {_go_float(self.value)}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class UtilizationRules:
+    """Which pods do not count, and the label of GPU nodes."""
+
+    ignore_daemon_sets: bool
+    ignore_mirror_pods: bool
+    gpu_label: str
+
+    def ignores(self, pod: PodInfo) -> bool:
+        """Return True if `pod` does not count."""
+        is_ignored = self.ignore_daemon_sets and is_daemon_set_pod(pod.pod)
+        return is_ignored or (self.ignore_mirror_pods and is_mirror_pod(pod.pod))
+
+
+def is_gpu_node(info: NodeInfo, gpu_label: str) -> bool:
+    """Return True if the node has the GPU label or a GPU."""
+    return gpu_label in info.labels or gpu_resource(info) is not None
+
+
+def gpu_resource(info: NodeInfo) -> str | None:
+    """The GPU resource that the node offers, None if it offers none."""
+    allocatable = info.node.status.allocatable
+    return next((name for name in GPU_RESOURCES if whole_value(allocatable.get(name, 0)) > 0), None)
+
+
+def node_utilization(
+    info: NodeInfo, pods: Iterable[PodInfo], rules: UtilizationRules, now: Instant
+) -> Utilization:
+    """Only the GPU counts on a GPU node; else the larger of cpu and memory, memory if equal.
+
+    Raises UtilizationError.
+    """
+    pods = list(pods)
+    if is_gpu_node(info, rules.gpu_label):
+        resource = gpu_resource(info)
+        if resource is None:
+            return Utilization(0.0, 0.0, 0.0, GPU_RESOURCES[0], 0.0)
+        share = _share(info, pods, resource, rules, now)
+        return Utilization(0.0, 0.0, share, resource, share)
+    cpu = _share(info, pods, "cpu", rules, now)
+    memory = _share(info, pods, "memory", rules, now)
+    resource, value = ("cpu", cpu) if cpu > memory else ("memory", memory)
+    return Utilization(cpu, memory, 0.0, resource, value)
+
+
+def _share(
+    info: NodeInfo, pods: Iterable[PodInfo], resource: str, rules: UtilizationRules, now: Instant
+) -> float:
+    """Requests / allocatable; ignored pods leave both."""
+    allocatable = info.node.status.allocatable
+    if resource not in allocatable:
+        raise UtilizationError(f"failed to get {resource} from {info.name}")
+    offered = milli_value(allocatable[resource])
+    if not offered:
+        raise UtilizationError(f"{resource} is 0 at {info.name}")
+    requested = ignored = 0
+    unit = 1 if resource == "cpu" else 1000
+    for pod in pods:
+        amount = pod_requests(pod.pod).get(resource, 0) * unit
+        if rules.ignores(pod):
+            ignored += amount
+        elif not is_long_terminating(pod.pod, now):
+            requested += amount
+    left = offered - ignored
+    if left:
+        return requested / left
+    return math.nan if not requested else math.inf
+
+
+def _go_float(value: float) -> str:
+    if value == int(value) and abs(value) < 1e21:
+        return str(int(value))
+    text = repr(value)
+    mantissa, _, exponent = text.partition("e")
+    if exponent or abs(value) < 1e-4:
+        power = int(exponent or 0)
+        return f"{mantissa}e{power:+03d}"
+    return text

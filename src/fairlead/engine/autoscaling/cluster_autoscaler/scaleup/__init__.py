@@ -1,0 +1,1 @@
+"""Scale-up: which node groups grow for the pods that have no place."""

@@ -1,0 +1,55 @@
+"""PodGroup: pending pods that are equal for scheduling, so that one stands for all.
+
+upstream: core/scaleup/equivalence/groups.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import controller, is_daemon_set_pod
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import same_pods
+from fairlead.engine.state.pod_info import PodInfo
+
+_GROUPS_MAX: Final = 10
+
+
+@dataclass(slots=True)
+class PodGroup:
+    """`accepted` are the node groups on whose nodes the first pod fits, `rejected` the reasons."""
+
+    pods: list[PodInfo]
+    accepted: list[str] = field(default_factory=list)
+    rejected: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def first(self) -> PodInfo:
+        """The pod that stands for the group."""
+        return self.pods[0]
+
+
+def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodGroup]:
+    """Group `pods` by controller, labels and spec, in order of the first pod.
+
+    A pod without controller is a group of its own. So is one that differs from the first ten
+    groups of its controller, and no later pod joins it.
+    """
+    groups: list[PodGroup] = []
+    by_controller: dict[str, list[PodGroup]] = {}
+    for pod in pods:
+        owner = controller(pod.pod)
+        if owner is None or is_daemon_set_pod(pod.pod):
+            groups.append(PodGroup([pod]))
+            continue
+        known = by_controller.setdefault(owner.uid, [])
+        same = next((one for one in known if same_pods(pod.pod, one.first.pod)), None)
+        if same is not None:
+            same.pods.append(pod)
+            continue
+        group = PodGroup([pod])
+        groups.append(group)
+        if len(known) < _GROUPS_MAX:
+            known.append(group)
+    return groups

@@ -1,0 +1,52 @@
+"""execute_scale_ups: grows node groups one after the other.
+
+upstream: core/scaleup/orchestrator/executor.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import ProviderError
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, WARNING
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import ScaleUpInfo
+from fairlead.engine.core.instant import Instant
+
+_CLOUD_PROVIDER_ERROR: Final = "cloudProviderError"
+
+
+class ExecutionError(Exception):
+    """The provider refused to grow `group`; groups before it stay grown."""
+
+    def __init__(self, group: str, problem: str) -> None:
+        """`problem` is the provider's message."""
+        super().__init__(f"failed to increase node group size: {problem}")
+        self.group = group
+        self.type = _CLOUD_PROVIDER_ERROR
+
+
+def execute_scale_ups(
+    context: AutoscalingContext, infos: Sequence[ScaleUpInfo], now: Instant
+) -> None:
+    """Grow the groups in order; the first failure backs off its group and ends it.
+
+    Raises ExecutionError.
+    """
+    groups, events = context.groups_by_id(), context.events
+    for info in infos:
+        group, increase = groups[info.group], info.new - info.current
+        sizes = f"{info.new} instead of {info.current} (max: {info.maximum})"
+        message = f"Scale-up: setting group {info.group} size to {sizes}"
+        events.on_status(NORMAL, "ScaledUpGroup", message)
+        try:
+            group.increase_size(increase, now)
+        except ProviderError as failure:
+            message = f"Scale-up failed for group {info.group}: {failure}"
+            events.on_status(WARNING, "FailedToScaleUpGroup", message)
+            context.registry.register_failed_scale_up(info.group, now)
+            raise ExecutionError(info.group, str(failure)) from failure
+        context.registry.register_scale_up(group, increase, now)
+        message = f"Scale-up: group {info.group} size set to {sizes}"
+        events.on_status(NORMAL, "ScaledUpGroup", message)

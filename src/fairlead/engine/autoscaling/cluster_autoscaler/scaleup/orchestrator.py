@@ -1,0 +1,344 @@
+"""ScaleUpOrchestrator: one scale-up decision.
+
+1. group the pods; leave out node groups that may not grow
+2. for each node group: which pods fit a new node, and how many nodes would all of them need
+3. choose an option; cap it; balance it over similar groups
+4. grow the groups
+
+upstream: core/scaleup/orchestrator/orchestrator.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.estimator.binpacking import estimate
+from fairlead.engine.autoscaling.cluster_autoscaler.event import WARNING
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.chain import Choice, choose
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.option import Filter, Option
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.price import Cheapest
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.priority import HighestPriority
+from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.balancing import balance
+from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.similarity import are_similar
+from fairlead.engine.autoscaling.cluster_autoscaler.resource_quota import (
+    NodeResources,
+    QuotaTracker,
+    resource_limits,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.equivalence import (
+    PodGroup,
+    build_pod_groups,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.executor import (
+    ExecutionError,
+    execute_scale_ups,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.skipped_group import (
+    skip_reason,
+    unsafe_reason,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import (
+    NoScaleUpInfo,
+    ScaleUpInfo,
+    ScaleUpResult,
+    ScaleUpStatus,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.pod_info import PodInfo
+
+FILTERED_OUT: Final = "expansion options filtered out and no longer considered"
+EXECUTION_FAILED: Final = "scale-up execution failed"
+_MAX_REACHED: Final = "max node total count already reached"
+_TRANSIENT: Final = "transientError"
+Templates = Mapping[str, Template]
+Reasons = dict[str, tuple[str, ...]]
+
+
+class ScaleUpOrchestrator:
+    """`choices` lists the choices of the expander since it was last cleared."""
+
+    def __init__(self, context: AutoscalingContext) -> None:
+        """Decide with `context`."""
+        self._context = context
+        self.choices: list[Choice] = []
+
+    def scale_up(
+        self, pods: Sequence[PodInfo], templates: Templates, now: Instant
+    ) -> ScaleUpStatus:
+        """Grow node groups for `pods`, none of which has a place."""
+        attempt = _Attempt(self._context, build_pod_groups(pods), templates, now)
+        options = attempt.options()
+        if not options:
+            return attempt.status(ScaleUpResult.NO_OPTIONS_AVAILABLE)
+        choice = self._choose(options)
+        if choice.best is None or choice.best.nodes <= 0:
+            attempt.reject_accepted(FILTERED_OUT)
+            return attempt.status(ScaleUpResult.NO_OPTIONS_AVAILABLE)
+        return attempt.execute(choice.best)
+
+    def _choose(self, options: Sequence[Option]) -> Choice:
+        context = self._context
+        names = context.options.expander
+        filters: dict[str, Filter] = {}
+        if "price" in names:
+            filters["price"] = Cheapest(context.provider, len(context.listers.nodes))
+        if "priority" in names:
+            filters["priority"] = HighestPriority(context.priorities(), context.events)
+        choice = choose(names, filters, options, context.pick)
+        self.choices.append(choice)
+        return choice
+
+    def scale_up_to_min_size(self, templates: Templates, now: Instant) -> ScaleUpStatus:
+        """Grow every group below its minimum to it (--enforce-node-group-min-size).
+
+        upstream: orchestrator.go: ScaleUpToNodeGroupMinSize
+        """
+        context = self._context
+        quota = _quota(context)
+        infos = []
+        for group in context.provider.node_groups():
+            target, template = group.target_size(), templates.get(group.id)
+            if target >= group.min_size or unsafe_reason(context, group, now) is not None:
+                continue
+            if template is None or quota.exceeded(group.id, template.node, 1):
+                continue
+            wanted = quota.allowed(group.id, template.node, group.min_size - target)
+            # Upstream compares the cluster's limit with the group's own target.
+            capped = _capped(context, wanted, target)
+            if capped is not None:
+                infos.append(ScaleUpInfo(group.id, target, target + capped, group.max_size))
+        if not infos:
+            return ScaleUpStatus(ScaleUpResult.NOT_NEEDED)
+        try:
+            execute_scale_ups(context, infos, now)
+        except ExecutionError as failure:
+            return _failed(failure)
+        context.registry.recalculate()
+        considered = len(context.provider.node_groups())
+        return ScaleUpStatus(ScaleUpResult.SUCCESSFUL, infos, considered=considered)
+
+
+def _quota(context: AutoscalingContext) -> QuotaTracker:
+    resources = NodeResources(context.provider)
+    return QuotaTracker(resource_limits(context.options), resources, context.nodes_with_group())
+
+
+def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
+    """`wanted` nodes, less if --max-nodes-total forbids; None if it allows none."""
+    limit = context.options.max_nodes_total
+    if limit <= 0 or wanted + present <= limit:
+        return wanted
+    message = f"Max total nodes in cluster reached: {limit}"
+    context.events.on_status(WARNING, "MaxNodesTotalReached", message)
+    return limit - present if limit > present else None
+
+
+def _failed(failure: ExecutionError) -> ScaleUpStatus:
+    return ScaleUpStatus(
+        ScaleUpResult.ERROR,
+        failed_resize=(failure.group,),
+        error=str(failure),
+        error_type=failure.type,
+    )
+
+
+class _Attempt:
+    """One call of `scale_up`."""
+
+    def __init__(
+        self,
+        context: AutoscalingContext,
+        pod_groups: list[PodGroup],
+        templates: Templates,
+        now: Instant,
+    ) -> None:
+        self._context = context
+        self._pod_groups = pod_groups
+        self._templates = templates
+        self._now = now
+        self._quota = _quota(context)
+        self._groups = context.provider.node_groups()
+        self._skipped: dict[str, str] = {}
+        self._fitting: dict[str, list[PodGroup]] = {}
+
+    # --- options ---------------------------------------------------------------------------
+
+    def options(self) -> list[Option]:
+        """What each group that may grow could do for the pods."""
+        for group in self._groups:
+            reason = skip_reason(self._context, group, self._templates, self._quota, self._now)
+            if reason is not None:
+                self._skipped[group.id] = reason
+        valid = [group for group in self._groups if group.id not in self._skipped]
+        for group in valid:
+            self._fitting[group.id] = self._fitting_pods(group.id)
+        found = (self._option(group) for group in valid if self._fitting[group.id])
+        return [option for option in found if option.pods and option.nodes]
+
+    def _fitting_pods(self, group: str) -> list[PodGroup]:
+        """The pod groups whose first pod fits a new node of `group`; notes why others do not."""
+        template = self._templates[group]
+        snapshot, fitting = self._context.snapshot, []
+        with snapshot.fork():
+            snapshot.add_node(template.node, template.pods)
+            for pods in self._pod_groups:
+                status = snapshot.rejection(pods.first, template.node.metadata.name)
+                if status is None:
+                    pods.accepted.append(group)
+                    fitting.append(pods)
+                else:
+                    pods.rejected[group] = status.reasons
+        return fitting
+
+    def _option(self, group: NodeGroup) -> Option:
+        context, template = self._context, self._templates[group.id]
+        similar = self._similar(group)
+        found = estimate(
+            context.snapshot,
+            [pods.pods for pods in self._fitting[group.id]],
+            template,
+            self._node_limit(group, similar),
+            fast_path=context.options.fastpath_binpacking_enabled,
+        )
+        nodes = found.nodes
+        if nodes and context.group_options(group).zero_or_max_node_scaling:
+            nodes = group.max_size
+        return Option(group, nodes, found.pods, template, tuple(one.id for one in similar))
+
+    def _node_limit(self, group: NodeGroup, similar: Sequence[NodeGroup]) -> int | None:
+        """How many nodes an estimation may add; None for any number.
+
+        upstream: estimator/{static,sng_capacity,cluster_capacity}_threshold.go
+        """
+        options, limits = self._context.options, []
+        limits.append(options.max_nodes_per_scaleup)
+        limits.append(sum(max(one.max_size - one.target_size(), 0) for one in (group, *similar)))
+        if options.max_nodes_total:
+            left = options.max_nodes_total - len(self._context.snapshot.node_names)
+            if left <= 0:
+                return 0
+            limits.append(left)
+        return min((limit for limit in limits if limit > 0), default=None)
+
+    def _similar(self, group: NodeGroup) -> list[NodeGroup]:
+        """Groups among which the new nodes of `group` would be balanced."""
+        context = self._context
+        if not context.options.balance_similar_node_groups:
+            return []
+        if context.group_options(group).zero_or_max_node_scaling or not self._fitting[group.id]:
+            return []
+        return [one for one in self._groups if one.id != group.id and self._is_like(one, group)]
+
+    def _is_like(self, other: NodeGroup, group: NodeGroup) -> bool:
+        if other.id not in self._fitting or other.id not in self._templates:
+            return False
+        if unsafe_reason(self._context, other, self._now) is not None:
+            return False
+        fitting = {id(pods) for pods in self._fitting[other.id]}
+        if not all(id(pods) in fitting for pods in self._fitting[group.id]):
+            return False
+        left, right = self._templates[group.id], self._templates[other.id]
+        return are_similar(left, right, self._context.options)
+
+    # --- execution -------------------------------------------------------------------------
+
+    def execute(self, best: Option) -> ScaleUpStatus:
+        """Cap and balance the new nodes of `best`, then grow the groups."""
+        context, triggered = self._context, [pod.pod for pod in best.pods]
+        nodes = _capped(context, best.nodes, len(context.snapshot.node_names))
+        if nodes is None:
+            return ScaleUpStatus(
+                ScaleUpResult.ERROR,
+                triggered=triggered,
+                error=_MAX_REACHED,
+                error_type=_TRANSIENT,
+            )
+        nodes = self._quota.allowed(best.group.id, best.template.node, nodes)
+        infos = self._balanced(best.group, nodes)
+        try:
+            execute_scale_ups(context, infos, self._now)
+        except ExecutionError as failure:
+            self._reject_failed(infos, failure.group)
+            status = _failed(failure)
+            status.triggered, status.remain = triggered, self._remain()
+            return status
+        context.registry.recalculate()
+        status = self.status(ScaleUpResult.SUCCESSFUL)
+        status.infos, status.triggered = infos, triggered
+        status.await_evaluation = [
+            pod.pod
+            for pods in self._pod_groups
+            if pods.accepted and best.group.id not in pods.accepted
+            for pod in pods.pods
+        ]
+        return status
+
+    def _balanced(self, group: NodeGroup, nodes: int) -> list[ScaleUpInfo]:
+        """How `nodes` are distributed; what the quota cuts is not distributed again."""
+        targets = [group]
+        for similar in self._similar(group):
+            template = self._templates[similar.id]
+            if not self._quota.exceeded(similar.id, template.node, 1):
+                targets.append(similar)
+        infos = []
+        for info in balance(targets, nodes):
+            node = self._templates[info.group].node
+            allowed = self._quota.allowed(info.group, node, info.new - info.current)
+            self._quota.take(info.group, node, allowed)
+            if allowed > 0:
+                new = info.current + allowed
+                infos.append(ScaleUpInfo(info.group, info.current, new, info.maximum))
+        return infos
+
+    def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
+        """The failed group, and those that would have come after it, help nobody."""
+        names = [info.group for info in infos]
+        lost = set(names[names.index(failed) :])
+        for pods in self._pod_groups:
+            for name in pods.accepted:
+                if name in lost:
+                    pods.rejected[name] = (EXECUTION_FAILED,)
+            pods.accepted = [name for name in pods.accepted if name not in lost]
+
+    # --- status ----------------------------------------------------------------------------
+
+    def reject_accepted(self, reason: str) -> None:
+        """Turn every acceptance into a rejection for `reason`."""
+        for pods in self._pod_groups:
+            pods.rejected |= dict.fromkeys(pods.accepted, (reason,))
+            pods.accepted = []
+
+    def status(self, result: ScaleUpResult) -> ScaleUpStatus:
+        """The outcome `result`, with the pods that no group accepts."""
+        return ScaleUpStatus(result, remain=self._remain(), considered=len(self._groups))
+
+    def _remain(self) -> list[NoScaleUpInfo]:
+        found = []
+        for pods in self._pod_groups:
+            if pods.accepted:
+                continue
+            skipped: Reasons = {name: (reason,) for name, reason in self._skipped.items()}
+            rejected = dict(pods.rejected)
+            if self._context.options.scaleup_simulation_for_skipped_node_groups_enabled:
+                rejected |= self._rejected_by_skipped(pods)
+                skipped = {name: why for name, why in skipped.items() if name not in rejected}
+            found += [NoScaleUpInfo(pod.pod, rejected, skipped) for pod in pods.pods]
+        return found
+
+    def _rejected_by_skipped(self, pods: PodGroup) -> dict[str, tuple[str, ...]]:
+        """The skipped groups that would not take the pods anyway, with reasons."""
+        snapshot, found = self._context.snapshot, {}
+        for name in self._skipped:
+            template = self._templates.get(name)
+            if template is None:
+                continue
+            with snapshot.fork():
+                snapshot.add_node(template.node, template.pods)
+                status = snapshot.rejection(pods.first, template.node.metadata.name)
+            if status is not None:
+                found[name] = status.reasons
+        return found

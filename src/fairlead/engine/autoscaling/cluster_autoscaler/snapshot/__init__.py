@@ -1,0 +1,1 @@
+"""The cluster as a loop sees it, and simulations on it."""

@@ -1,0 +1,286 @@
+"""ClusterSnapshot: the cluster that one loop decides about, with simulations as forks.
+
+    with snapshot.fork() as fork:
+        snapshot.add_node(template)
+        snapshot.schedule_on_any(pod)
+        fork.commit()                   # else leaving the block reverts
+
+The snapshot has a cluster state of its own, which follows the real one between loops. Changes
+inside a fork are made to its columns, noted in an undo log, and undone in reverse order. So the
+scheduler's plugins and their plans work on a simulation as on the real state, and the cost of a
+fork follows the size of the simulation.
+
+Nodes have an order: that of the cluster, then nodes added by simulations. First-fit starts after
+the place where the last search ended.
+
+upstream: simulator/clustersnapshot/predicate/{predicate_snapshot,plugin_runner}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.objects import ApiObject, Node, Pod
+from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.filter_plugins import build_plans
+from fairlead.engine.core.status import Status, unresolvable
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.feasibility import Feasibility, ask_about_nodes
+from fairlead.engine.framework.interface import PreFilterResult
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+Positions = npt.NDArray[np.int64]
+_NOT_ELIGIBLE = unresolvable()
+
+
+class Fork:
+    """A simulation in progress; see `ClusterSnapshot.fork`."""
+
+    def __init__(self, start: int) -> None:
+        """`start` is the length of the undo log when the simulation began."""
+        self.start = start
+        self.is_committed = False
+
+    def commit(self) -> None:
+        """Keep the changes when the block ends; an outer fork may still revert them."""
+        self.is_committed = True
+
+
+class ClusterSnapshot:
+    """See the module's docstring. `last_index` is where the last first-fit search ended."""
+
+    def __init__(self, listers: Listers) -> None:
+        """An empty cluster; `listers` say which pods are visible."""
+        self._listers = listers
+        self._cluster = Cluster()
+        self.table = self._cluster.table
+        self._plans = build_plans(self._cluster)
+        self._order: list[str] = []
+        self._places: dict[str, int] | None = None
+        self._rows: Positions | None = None
+        self._undo: list[Callable[[], None]] = []
+        self.last_index = 0
+
+    # --- following the cluster -------------------------------------------------------------
+
+    def put(self, changed: ApiObject) -> None:
+        """Take over a new or changed object; only between loops."""
+        if isinstance(changed, Pod):
+            visible = self._listers.in_snapshot(changed)
+            if visible is None:
+                self.remove(changed)
+                return
+            changed = visible
+        self._cluster.apply(ObjectChanged(changed))
+
+    def remove(self, gone: ApiObject) -> None:
+        """Drop an object; only between loops."""
+        self._cluster.apply(ObjectDeleted(gone))
+
+    @contextmanager
+    def loop(self, nodes: Iterable[str]) -> Iterator[None]:
+        """One loop over the cluster with `nodes` in this order; its changes end with the block."""
+        self._order = list(nodes)
+        self._changed_order()
+        with self.fork():
+            yield
+
+    # --- reading ---------------------------------------------------------------------------
+
+    @property
+    def node_names(self) -> list[str]:
+        """The names of all nodes, in order."""
+        return self._order
+
+    def node(self, name: str) -> NodeInfo | None:
+        """The node called `name`, None if it is not in the snapshot."""
+        return self.table.find(name)
+
+    def nodes(self) -> list[NodeInfo]:
+        """All nodes, in order."""
+        found = (self.table.find(name) for name in self._order)
+        return [info for info in found if info is not None]
+
+    def pods_on(self, info: NodeInfo) -> list[PodInfo]:
+        """Pods on a node: those of the cluster in order of creation, then simulated ones."""
+        order, simulated = self._listers.order, len(self._listers.order) + 1
+        if len(info.pods) < 2:
+            return list(info.pods.values())
+        pods = info.pods.values()
+        return sorted(
+            pods,
+            key=lambda pod: order.get(pod.key, simulated) if pod.pod.spec.node_name else 1 << 62,
+        )
+
+    def pod_info(self, pod: Pod) -> PodInfo:
+        """`pod` with its shape in the snapshot."""
+        return PodInfo(pod, self._cluster.shapes.shape_of(pod))
+
+    # --- forks -----------------------------------------------------------------------------
+
+    @contextmanager
+    def fork(self) -> Iterator[Fork]:
+        """A simulation that is reverted at the end of the block unless it is committed."""
+        fork = Fork(len(self._undo))
+        try:
+            yield fork
+        finally:
+            if not fork.is_committed:
+                while len(self._undo) > fork.start:
+                    self._undo.pop()()
+
+    def add_node(self, node: Node, pods: Iterable[PodInfo] = ()) -> None:
+        """Add a node with `pods` at the end of the order."""
+        name = node.metadata.name
+        info = self.table.put_node(node)
+        for pod in pods:
+            self.table.add_pod(info, pod)
+        self._order.append(name)
+        if self._places is not None:
+            self._places[name] = len(self._order) - 1
+        self._rows = None
+        self._undo.append(lambda: self._forget_last_node(name))
+
+    def _forget_last_node(self, name: str) -> None:
+        self.table.remove_node(name)
+        assert self._order.pop() == name
+        if self._places is not None:
+            del self._places[name]
+        self._rows = None
+
+    def replace_node(self, node: Node) -> None:
+        """Put another version of a node in its place; its pods stay."""
+        info = self.table.find(node.metadata.name)
+        assert info is not None
+        before = info.node
+        self.table.put_node(node)
+        self._undo.append(lambda: self._put_back(before))
+
+    def _put_back(self, before: Node) -> None:
+        self.table.put_node(before)
+
+    def remove_node(self, name: str) -> None:
+        """Remove a node with its pods; does nothing if it is not there."""
+        info = self.table.find(name)
+        if info is None:
+            return
+        place, node = self._place(name), info.node
+        pods = self.table.remove_node(name)
+        del self._order[place]
+        self._changed_order()
+        self._undo.append(lambda: self._restore_node(place, node, pods))
+
+    def _restore_node(self, place: int, node: Node, pods: list[PodInfo]) -> None:
+        info = self.table.put_node(node)
+        for pod in pods:
+            self.table.add_pod(info, pod)
+        self._order.insert(place, node.metadata.name)
+        self._changed_order()
+
+    def add_pod(self, pod: PodInfo, name: str) -> None:
+        """Put `pod` on a node."""
+        info = self.table.find(name)
+        assert info is not None
+        ports = dict(info.used_ports) if pod.shape.host_ports else None
+        self.table.add_pod(info, pod)
+        self._undo.append(lambda: self._take_off(pod, name, ports))
+
+    def _take_off(
+        self, pod: PodInfo, name: str, ports: dict[tuple[str, str, int], None] | None
+    ) -> None:
+        info = self.table.find(name)
+        assert info is not None
+        self.table.remove_pod(info, info.pods[pod.id])
+        if ports is not None:
+            info.used_ports = ports
+
+    def remove_pod(self, pod: PodInfo, name: str) -> None:
+        """Take `pod` off a node."""
+        info = self.table.find(name)
+        assert info is not None
+        ports = dict(info.used_ports) if pod.shape.host_ports else None
+        self.table.remove_pod(info, pod)
+        self._undo.append(lambda: self._put_on(pod, name, ports))
+
+    def _put_on(
+        self, pod: PodInfo, name: str, ports: dict[tuple[str, str, int], None] | None
+    ) -> None:
+        info = self.table.find(name)
+        assert info is not None
+        self.table.add_pod(info, pod)
+        if ports is not None:
+            info.used_ports = ports
+
+    # --- predicates ------------------------------------------------------------------------
+
+    def rejection(self, pod: PodInfo, name: str) -> Status | None:
+        """Why `pod` does not fit the node called `name`; None if it fits.
+
+        upstream: plugin_runner.go: RunFiltersOnNode
+        """
+        info = self.table.find(name)
+        if info is None:
+            return _NOT_ELIGIBLE
+        framework, state = self._plans.framework, CycleState()
+        for plugin in framework.pre_filters:
+            answer = framework.run_pre_filter(state, pod, plugin)
+            if isinstance(answer, Status):
+                return answer
+            names = answer.node_names if isinstance(answer, PreFilterResult) else None
+            if names is not None and name not in names:
+                return _NOT_ELIGIBLE
+        return framework.run_filters(state, pod, info)
+
+    def find_place(
+        self, pod: PodInfo, among: Collection[str] | None = None, first: int = 0
+    ) -> str | None:
+        """The first node after the last found one that takes `pod`; None if there is none.
+
+        `among` limits the nodes by name, `first` to places in the order from there on. Cordoned
+        nodes are never chosen, even if the pod tolerates the cordon.
+        upstream: plugin_runner.go: RunFiltersUntilPassingNode
+        """
+        count = len(self._order)
+        if first >= count:
+            return None
+        rows = self._rows_in_order()
+        verdicts = ask_about_nodes(self._plans, pod)
+        if verdicts.rejected is not None:
+            return None
+        open_at = (_codes(verdicts, rows) == 0) & ~self.table.unschedulable[rows]
+        places = np.flatnonzero(open_at).tolist()
+        start = (self.last_index + 1) % count
+        for place in (*(p for p in places if p >= start), *(p for p in places if p < start)):
+            if place >= first and (among is None or self._order[place] in among):
+                self.last_index = place
+                return self._order[place]
+        return None
+
+    def _rows_in_order(self) -> Positions:
+        if self._rows is None:
+            self._rows = np.array([info.row for info in self.nodes()], np.int64)
+        return self._rows
+
+    def _place(self, name: str) -> int:
+        if self._places is None:
+            self._places = {one: place for place, one in enumerate(self._order)}
+        return self._places[name]
+
+    def _changed_order(self) -> None:
+        self._places = self._rows = None
+
+
+def _codes(found: Feasibility, rows: Positions) -> npt.NDArray[np.int32]:
+    """The verdicts by row for `rows`; rows outside the plan are not feasible."""
+    if found.plan.node_names is None:
+        return found.codes[rows]
+    by_row = np.full(found.plan.table.capacity, -1, np.int32)
+    by_row[found.plan.rows] = found.codes
+    return by_row[rows]

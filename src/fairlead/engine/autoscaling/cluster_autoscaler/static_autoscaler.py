@@ -1,0 +1,322 @@
+"""StaticAutoscaler: the main loop.
+
+    1. list nodes and pods, build the snapshot and the templates, update the cluster state
+    2. repair: old unregistered instances, unhealthy cluster, create errors, wrong sizes
+    3. place pending pods on what exists or is to come; scale up for the others
+    4. scale down
+
+upstream: core/static_autoscaler.go: RunOnce
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import ApiObject, DaemonSet, Node, Pod
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
+    is_ready_and_schedulable,
+    with_starting_nodes_unready,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.registry import (
+    ClusterStateRegistry,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.event import WARNING, EventLog
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.chain import Choice
+from fairlead.engine.autoscaling.cluster_autoscaler.fleet_repair import FleetRepair, RepairError
+from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_list import (
+    PodListProcessor,
+    are_all_new,
+    without_young,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.actuator import Actuator
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import DrainRules
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import Planner
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.scale_down import ScaleDown
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.status import (
+    ScaleDownResult,
+    ScaleDownStatus,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.orchestrator import (
+    ScaleUpOrchestrator,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import (
+    NoScaleUpInfo,
+    ScaleUpResult,
+    ScaleUpStatus,
+    send_events,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import TaintConfig
+from fairlead.engine.autoscaling.cluster_autoscaler.template import Template, TemplateProvider
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.state.pod_info import PodInfo
+
+_CALLED: Final = frozenset(
+    {ScaleUpResult.SUCCESSFUL, ScaleUpResult.ERROR, ScaleUpResult.NO_OPTIONS_AVAILABLE}
+)
+
+
+@dataclass(slots=True)
+class LoopRecord:
+    """What one loop saw and decided."""
+
+    at: Instant
+    templates: Mapping[str, Template] | None = None
+    unschedulable: Sequence[Pod] | None = None
+    to_help: Sequence[Pod] = ()
+    choices: Sequence[Choice] = ()
+    scale_ups: list[ScaleUpStatus] = field(default_factory=list)
+    scale_down: ScaleDownStatus = field(default_factory=ScaleDownStatus)
+    took: DurationNs = 0
+    error: str = ""
+
+
+class StaticAutoscaler:
+    """`put` and `remove` follow the cluster; `run_once` decides, `run_due` continues deletions.
+
+    Commands are appended to `commands`; the world takes them from there.
+    """
+
+    def __init__(
+        self,
+        provider: CloudProvider,
+        options: AutoscalingOptions,
+        pick: Callable[[int], int] | None = None,
+        priorities: Callable[[], str | None] | None = None,
+    ) -> None:
+        """`pick(n)` chooses among n equal options; `priorities` is the expander's ConfigMap."""
+        self.commands: list[Command] = []
+        events = EventLog(self.commands, options.namespace, options.status_config_map_name)
+        listers = Listers(options)
+        self.context = AutoscalingContext(
+            options,
+            provider,
+            listers,
+            ClusterSnapshot(listers),
+            self.commands,
+            events,
+            ClusterStateRegistry(provider, options, events),
+        )
+        if pick is not None:
+            self.context.pick = pick
+        if priorities is not None:
+            self.context.priorities = priorities
+        self._taints = TaintConfig(options)
+        rules = DrainRules(options)
+        context = self.context
+        self.planner = Planner(context, rules)
+        self.actuator = Actuator(context, rules)
+        self.orchestrator = ScaleUpOrchestrator(context)
+        self._templates = TemplateProvider(provider, context.snapshot, options, self._taints)
+        self._pods = PodListProcessor(context)
+        self._repair = FleetRepair(context)
+        self._scale_down = ScaleDown(context, self.planner, self.actuator)
+        self._is_initialized = False
+
+    # --- following the cluster -------------------------------------------------------------
+
+    def put(self, changed: ApiObject) -> None:
+        """Take over a new or changed object."""
+        self.context.listers.put(changed)
+        self.context.snapshot.put(changed)
+
+    def remove(self, gone: ApiObject) -> None:
+        """Drop an object."""
+        self.context.listers.remove(gone)
+        self.context.snapshot.remove(gone)
+
+    # --- the loop --------------------------------------------------------------------------
+
+    def run_once(self, now: Instant) -> LoopRecord:
+        """One loop."""
+        record = LoopRecord(now)
+        self._loop(record, now)
+        record.choices = self.orchestrator.choices
+        record.scale_down.delete_results = self.actuator.tracker.take_results(now)
+        return record
+
+    def _loop(self, record: LoopRecord, now: Instant) -> None:
+        self._clean_up_once()
+        listers, provider = self.context.listers, self.context.provider
+        nodes = [
+            with_starting_nodes_unready(node, self._taints, provider.gpu_label)
+            for node in listers.nodes.values()
+        ]
+        self.context.placeholders.clear()
+        self.orchestrator.choices = []
+        deletions = self.actuator.tracker.in_progress()
+        with self.context.snapshot.loop(listers.nodes):
+            for node in nodes:
+                if node is not listers.nodes[node.metadata.name]:
+                    self.context.snapshot.replace_node(node)
+            templates = self._templates.process(nodes, listers.all_of(DaemonSet), now)
+            record.templates = templates
+            self.context.registry.update_nodes(nodes, frozenset(templates), now)
+            try:
+                if self._has_repaired(now):
+                    record.scale_ups.append(ScaleUpStatus(ScaleUpResult.NOT_TRIED))
+                    return
+            except RepairError as failure:
+                record.error = str(failure)
+                record.scale_ups.append(ScaleUpStatus(ScaleUpResult.NOT_TRIED))
+                return
+            nodes = self._add_upcoming(nodes, templates, now)
+            may_scale_down = self._scale_up(record, nodes, templates, deletions.drained, now)
+            if record.scale_ups[-1].result is ScaleUpResult.SUCCESSFUL:
+                record.scale_down.result = ScaleDownResult.IN_COOLDOWN
+            if self.context.options.scale_down_enabled:
+                self._scale_down.run(
+                    record.scale_down, nodes, deletions, now, is_forbidden=not may_scale_down
+                )
+                record.took = self._scale_down.took
+            if self.context.options.enforce_node_group_min_size:
+                self._enforce_min_size(record, templates, now)
+
+    def _clean_up_once(self) -> None:
+        """Remove the taints that an earlier process may have left."""
+        if self._is_initialized:
+            return
+        self._is_initialized = True
+        writer = self.actuator.writer
+        for name, node in list(self.context.listers.nodes.items()):
+            if self.context.group_of(node) is not None:
+                self._take_over(writer.clean_to_be_deleted(name))
+            if not self.context.options.max_bulk_soft_taint_count:
+                self._take_over(writer.clean_deletion_candidate(name))
+
+    def _take_over(self, node: Node | None) -> None:
+        """Count on a write that the world has not confirmed yet."""
+        if node is not None:
+            self.put(node)
+
+    def _has_repaired(self, now: Instant) -> bool:
+        """Return True if the loop ends here. Raises RepairError."""
+        context, registry = self.context, self.context.registry
+        self._repair.remove_old_unregistered(now)
+        if not registry.is_cluster_healthy():
+            self.planner.unneeded.clear()
+            context.events.on_status(WARNING, "ClusterUnhealthy", "Cluster is unhealthy")
+            return True
+        self._repair.delete_failed_instances(now)
+        return self._repair.fix_sizes(now)
+
+    def _add_upcoming(
+        self, nodes: Sequence[Node], templates: Mapping[str, Template], now: Instant
+    ) -> list[Node]:
+        """Add a placeholder for each node to come; registered ones that start are left out.
+
+        Returns the nodes without those that have not started.
+        """
+        context, starting = self.context, set()
+        for group, count in sorted(context.registry.upcoming_nodes(now).items()):
+            starting |= set(context.registry.not_started(group))
+            template = templates.get(group)
+            for index in range(count if template is not None else 0):
+                assert template is not None
+                name = f"{template.node.metadata.name}-upcoming-{index}"
+                context.snapshot.add_node(template.fresh(name), template.pods)
+                context.placeholders[name] = group
+        for name in sorted(starting):
+            context.snapshot.remove_node(name)
+        return [node for node in nodes if node.metadata.name not in starting]
+
+    # --- scale-up --------------------------------------------------------------------------
+
+    def _scale_up(
+        self,
+        record: LoopRecord,
+        nodes: Sequence[Node],
+        templates: Mapping[str, Template],
+        drained: Collection[str],
+        now: Instant,
+    ) -> bool:
+        """Help the pods without a place; False if scale-down has to wait for a loop."""
+        options = self.context.options
+        record.unschedulable = self.context.listers.unschedulable_pods()
+        pods = self._pods.process(record.unschedulable, drained)
+        record.to_help = [pod.pod for pod in pods]
+        pods = without_young(pods, options.new_pod_scale_up_delay, now)
+        ready = sum(is_ready_and_schedulable(node) for node in nodes)
+        if not pods:
+            self._report(record, ScaleUpStatus(ScaleUpResult.NOT_NEEDED))
+        elif 0 < options.max_nodes_total <= ready:
+            message = f"Max total nodes in cluster reached: {options.max_nodes_total}"
+            self.context.events.on_status(WARNING, "MaxNodesTotalReached", message)
+            self._report(record, _limited(pods))
+        elif not options.bypassed_scheduler_names and are_all_new(pods, now):
+            self._report(record, ScaleUpStatus(ScaleUpResult.IN_COOLDOWN))
+            return False
+        else:
+            self._attempts(record, pods, templates, now)
+        return True
+
+    def _attempts(
+        self,
+        record: LoopRecord,
+        pods: Sequence[PodInfo],
+        templates: Mapping[str, Template],
+        now: Instant,
+    ) -> None:
+        """One attempt; with --salvo-scale-up as many as succeed."""
+        while pods:
+            status = self.orchestrator.scale_up(pods, templates, now)
+            self._report(record, status)
+            if status.result is not ScaleUpResult.SUCCESSFUL:
+                return
+            self._scale_down.last_scale_up = now
+            for info in status.infos:
+                self._scale_down.note_scale_up(info.group, now)
+            if not self.context.options.salvo_scale_up:
+                return
+            pods = self._settle(pods, status, templates)
+
+    def _settle(
+        self,
+        pods: Sequence[PodInfo],
+        status: ScaleUpStatus,
+        templates: Mapping[str, Template],
+    ) -> list[PodInfo]:
+        """Put the helped pods on the nodes asked for; returns the other pods."""
+        snapshot = self.context.snapshot
+        first = len(snapshot.node_names)
+        for info in status.infos:
+            template = templates[info.group]
+            for index in range(info.new - info.current):
+                name = f"{template.node.metadata.name}-salvo-{first}-{index}"
+                snapshot.add_node(template.fresh(name), template.pods)
+                self.context.placeholders[name] = info.group
+        helped = {pod.key for pod in status.triggered}
+        for pod in pods:
+            if pod.key in helped:
+                name_found = snapshot.find_place(pod, first=first)
+                if name_found is not None:
+                    snapshot.add_pod(pod, name_found)
+        return [pod for pod in pods if pod.key not in helped]
+
+    def _report(self, record: LoopRecord, status: ScaleUpStatus) -> None:
+        record.scale_ups.append(status)
+        send_events(status, self.context.events)
+
+    def _enforce_min_size(
+        self, record: LoopRecord, templates: Mapping[str, Template], now: Instant
+    ) -> None:
+        status = self.orchestrator.scale_up_to_min_size(templates, now)
+        # Upstream has one status for the loop: this one replaces that of a scale-up that decided
+        # without asking the node groups.
+        record.scale_ups = [one for one in record.scale_ups if one.result in _CALLED]
+        record.scale_ups.append(status)
+        send_events(status, self.context.events)
+        if status.result is ScaleUpResult.SUCCESSFUL:
+            self._scale_down.last_scale_up = now
+
+
+def _limited(pods: Sequence[PodInfo]) -> ScaleUpStatus:
+    remain = [NoScaleUpInfo(pod.pod, {}, {}) for pod in pods]
+    return ScaleUpStatus(ScaleUpResult.LIMITED_BY_MAX_NODES_TOTAL, remain=remain)

@@ -1,0 +1,102 @@
+"""Taints that Cluster Autoscaler sets, and those that it takes off templates.
+
+upstream: utils/taints/taints.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import Node, Taint
+from fairlead.api.taint import NO_SCHEDULE, PREFER_NO_SCHEDULE
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant, seconds
+
+TO_BE_DELETED: Final = "ToBeDeletedByClusterAutoscaler"
+DELETION_CANDIDATE: Final = "DeletionCandidateOfClusterAutoscaler"
+_DELETION_MAX: Final = seconds(300)
+_STARTUP_PREFIXES: Final = (
+    "startup-taint.cluster-autoscaler.kubernetes.io/",
+    "ignore-taint.cluster-autoscaler.kubernetes.io/",
+)
+_STATUS_PREFIX: Final = "status-taint.cluster-autoscaler.kubernetes.io/"
+_CONDITION_TAINTS: Final = frozenset(
+    {
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/memory-pressure",
+        "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/network-unavailable",
+        "node.kubernetes.io/pid-pressure",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "cloud.google.com/impending-node-termination",
+        "NodeWithImpairedVolumes",
+    }
+)
+
+
+class TaintConfig:
+    """Which taints say that a node is starting, or only describe its status."""
+
+    def __init__(self, options: AutoscalingOptions) -> None:
+        """Read the taint flags; --ignore-taint is the old name of --startup-taint."""
+        self._startup = frozenset((*options.startup_taint, *options.ignore_taint))
+        self._startup_prefixes = (*_STARTUP_PREFIXES, *options.startup_taint_prefix)
+        self._status = frozenset(options.status_taint)
+
+    def is_startup_taint(self, key: str) -> bool:
+        """Return True if a node with this taint has not finished starting."""
+        return key in self._startup or key.startswith(self._startup_prefixes)
+
+    def sanitized(self, taints: Iterable[Taint]) -> tuple[Taint, ...]:
+        """`taints` without those that a new node of the same group would not have."""
+        return tuple(taint for taint in taints if not self._is_transient(taint.key))
+
+    def _is_transient(self, key: str) -> bool:
+        return (
+            key in (TO_BE_DELETED, DELETION_CANDIDATE)
+            or key in _CONDITION_TAINTS
+            or self.is_startup_taint(key)
+            or key in self._status
+            or key.startswith(_STATUS_PREFIX)
+        )
+
+
+def has_taint(node: Node, key: str) -> bool:
+    """Return True if the node has a taint with this key."""
+    return any(taint.key == key for taint in node.spec.taints)
+
+
+def to_be_deleted_taint(now: Instant) -> Taint:
+    """The taint of a node whose deletion starts `now`."""
+    return Taint(key=TO_BE_DELETED, effect=NO_SCHEDULE, value=_unix(now))
+
+
+def deletion_candidate_taint(now: Instant) -> Taint:
+    """The taint of a node that is unneeded `now`."""
+    return Taint(key=DELETION_CANDIDATE, effect=PREFER_NO_SCHEDULE, value=_unix(now))
+
+
+def with_taint(node: Node, taint: Taint) -> Node:
+    """A copy of `node` with `taint` added."""
+    return replace(node, spec=replace(node.spec, taints=(*node.spec.taints, taint)))
+
+
+def is_being_deleted(node: Node, now: Instant) -> bool:
+    """Return True if the node was tainted for deletion less than 5 minutes ago.
+
+    upstream: core/scaledown/actuation/delete_in_batch.go: IsNodeBeingDeleted
+    """
+    for taint in node.spec.taints:
+        if taint.key == TO_BE_DELETED and taint.value.lstrip("-").isdigit():
+            return now - int(taint.value) * NANOSECONDS_PER_SECOND < _DELETION_MAX
+    return False
+
+
+def _unix(now: Instant) -> str:
+    return str(now // NANOSECONDS_PER_SECOND)

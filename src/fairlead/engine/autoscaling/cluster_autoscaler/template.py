@@ -1,0 +1,226 @@
+"""Templates: what a new node of each group would look like, with the pods that it comes with.
+
+The first of these that exists: a good node of the group; the template of a good node in an earlier
+loop; the provider's template; any node of the group.
+
+upstream: processors/nodeinfosprovider/mixed_nodeinfos_processor.go, simulator/node_info_utils.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.codec import DecodeError, decode_as, without_nulls
+from fairlead.api.node_selector import required_node_affinity_matches
+from fairlead.api.objects import DaemonSet, Node, Pod, Toleration
+from fairlead.api.pods.facts import controller_of, is_terminating
+from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider, NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
+    node_readiness,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
+    is_daemon_set_pod,
+    is_mirror_pod,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
+    TO_BE_DELETED,
+    TaintConfig,
+    has_taint,
+)
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.state.pod_info import PodInfo
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+_TEMPLATE_LABEL: Final = "cluster-autoscaler.kubernetes.io/template-node"
+_STABLE_FOR: Final = seconds(60)
+_CRITICAL: Final = "system-node-critical"
+_DEPRECATED_LABELS: Final = (
+    ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
+    ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
+    ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"),
+)
+# Tolerations that the DaemonSet controller adds to its pods (pkg/controller/daemon/util).
+_DAEMON_TOLERATIONS: Final = tuple(
+    Toleration(key=f"node.kubernetes.io/{key}", operator="Exists", effect=effect)
+    for key, effect in (
+        ("not-ready", NO_EXECUTE),
+        ("unreachable", NO_EXECUTE),
+        ("disk-pressure", NO_SCHEDULE),
+        ("memory-pressure", NO_SCHEDULE),
+        ("pid-pressure", NO_SCHEDULE),
+        ("unschedulable", NO_SCHEDULE),
+    )
+)
+_HOST_NETWORK_TOLERATION: Final = Toleration(
+    key="node.kubernetes.io/network-unavailable", operator="Exists", effect=NO_SCHEDULE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A node as its group would create it, with the pods that run on every such node."""
+
+    node: Node
+    pods: tuple[PodInfo, ...]
+
+    def fresh(self, name: str) -> Node:
+        """A copy of the node under another name."""
+        return _renamed(self.node, name)
+
+
+class TemplateProvider:
+    """Keeps the templates of good nodes for loops in which a group has none."""
+
+    def __init__(
+        self,
+        provider: CloudProvider,
+        snapshot: ClusterSnapshot,
+        options: AutoscalingOptions,
+        taints: TaintConfig,
+    ) -> None:
+        """Read nodes and their pods from `snapshot`."""
+        self._provider = provider
+        self._snapshot = snapshot
+        self._options = options
+        self._taints = taints
+        self._cache: dict[str, Template] = {}
+
+    def process(
+        self, nodes: Sequence[Node], daemon_sets: Sequence[DaemonSet], now: Instant
+    ) -> dict[str, Template]:
+        """The template of each group that has one; `nodes` in list order."""
+        found: dict[str, Template] = {}
+        good = [node for node in nodes if _is_good(node, now)]
+        for name, node in self._first_by_group(good).items():
+            found[name] = self._cache[name] = self._of_node(name, node, daemon_sets)
+        groups = self._provider.node_groups()
+        for group in groups:
+            template = found.get(group.id) or self._cache.get(group.id)
+            template = template or self._of_provider(group, daemon_sets)
+            if template is not None:
+                found[group.id] = template
+        for name, node in self._first_by_group(nodes).items():
+            if name not in found:
+                found[name] = self._of_node(name, node, daemon_sets)
+        known = {group.id for group in groups}
+        self._cache = {name: one for name, one in self._cache.items() if name in known}
+        return found
+
+    def _first_by_group(self, nodes: Iterable[Node]) -> dict[str, Node]:
+        first: dict[str, Node] = {}
+        for node in nodes:
+            group = self._provider.node_group_for(node.spec.provider_id)
+            if group is not None:
+                first.setdefault(group.id, node)
+        return first
+
+    def _of_node(self, group: str, node: Node, daemon_sets: Sequence[DaemonSet]) -> Template:
+        """Mirror and DaemonSet pods of the node, and the DaemonSets that it still lacks."""
+        info = self._snapshot.node(node.metadata.name)
+        running = [] if info is None else self._snapshot.pods_on(info)
+        kept = [pod for pod in running if _comes_with_node(pod.pod)]
+        present = {_owner_uid(pod.pod) for pod in kept}
+        wanted = (
+            one
+            for one in daemon_sets
+            if one.metadata.uid not in present and (self._options.force_ds or _is_critical(one))
+        )
+        fresh = _renamed(self._sanitized(node), f"template-node-for-{group}")
+        return Template(fresh, (*kept, *self._daemon_pods(fresh, wanted)))
+
+    def _of_provider(self, group: NodeGroup, daemon_sets: Sequence[DaemonSet]) -> Template | None:
+        """All DaemonSets that match the provider's node."""
+        node = group.template_node()
+        if node is None:
+            return None
+        labels = dict(node.metadata.labels)
+        for stable, deprecated in _DEPRECATED_LABELS:
+            if stable in labels:
+                labels[deprecated] = labels[stable]
+        node = replace(node, metadata=replace(node.metadata, labels=labels))
+        fresh = _renamed(self._sanitized(node), f"template-node-for-{group.id}")
+        return Template(fresh, tuple(self._daemon_pods(fresh, daemon_sets)))
+
+    def _sanitized(self, node: Node) -> Node:
+        cordoned = node.spec.unschedulable and not self._options.scale_from_unschedulable
+        taints = self._taints.sanitized(node.spec.taints)
+        return replace(node, spec=replace(node.spec, taints=taints, unschedulable=cordoned))
+
+    def _daemon_pods(self, node: Node, daemon_sets: Iterable[DaemonSet]) -> Iterable[PodInfo]:
+        for one in daemon_sets:
+            pod = _daemon_pod(one, node)
+            if pod is not None and _runs_on(pod, node):
+                yield self._snapshot.pod_info(pod)
+
+
+def _renamed(node: Node, name: str) -> Node:
+    labels = {**node.metadata.labels, HOSTNAME: name, _TEMPLATE_LABEL: "true"}
+    metadata = replace(node.metadata, name=name, uid=name, labels=labels)
+    return replace(node, metadata=metadata)
+
+
+def _is_good(node: Node, now: Instant) -> bool:
+    """Ready for more than a minute, not cordoned, not being deleted."""
+    found = node_readiness(node)
+    is_stable = found.last_transition + _STABLE_FOR < now
+    is_open = not node.spec.unschedulable and not has_taint(node, TO_BE_DELETED)
+    return found.is_ready and is_stable and is_open
+
+
+def _comes_with_node(pod: Pod) -> bool:
+    return (is_mirror_pod(pod) or is_daemon_set_pod(pod)) and not is_terminating(pod)
+
+
+def _owner_uid(pod: Pod) -> str:
+    owner = controller_of(pod.metadata)
+    return "" if owner is None else owner.uid
+
+
+def _is_critical(daemon_set: DaemonSet) -> bool:
+    spec = daemon_set.spec.template.get("spec") or {}
+    is_critical: bool = spec.get("priorityClassName") == _CRITICAL
+    return is_critical and spec.get("preemptionPolicy") != "Never"
+
+
+def _daemon_pod(daemon_set: DaemonSet, node: Node) -> Pod | None:
+    """The pod that the DaemonSet would create on `node`; None if its template cannot be read."""
+    meta, template = daemon_set.metadata, daemon_set.spec.template
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "name": meta.name,
+        "uid": meta.uid,
+        "controller": True,
+    }
+    name = f"{meta.name}-pod-{node.metadata.name}"
+    metadata = {
+        **(template.get("metadata") or {}),
+        "name": name,
+        "namespace": meta.namespace,
+        "uid": f"{meta.namespace}-{name}",
+        "ownerReferences": [owner],
+    }
+    spec = {**(template.get("spec") or {}), "nodeName": node.metadata.name}
+    try:
+        pod = decode_as(Pod, without_nulls({"metadata": metadata, "spec": spec}))
+    except DecodeError:
+        return None
+    added = _DAEMON_TOLERATIONS
+    if pod.spec.host_network:
+        added = (*added, _HOST_NETWORK_TOLERATION)
+    return replace(pod, spec=replace(pod.spec, tolerations=(*pod.spec.tolerations, *added)))
+
+
+def _runs_on(pod: Pod, node: Node) -> bool:
+    """Return True if selector, affinity and taints match; resources do not count."""
+    if not required_node_affinity_matches(pod.spec, node.metadata.labels, node.metadata.name):
+        return False
+    effects = (NO_SCHEDULE, NO_EXECUTE)
+    return find_untolerated(node.spec.taints, pod.spec.tolerations, effects) is None
