@@ -54,6 +54,8 @@ class LoopDetector:
         self._graph = DisplacementGraph(STARVING_AFTER)
         self._nominations = NominationHistory(WASTED_AFTER)
         self._warnings: list[Command] = []
+        # By uid: a terminating pod may be the victim of several preemptors, but leaves once.
+        self._leaving: dict[str, None] = {}
 
     # --- Reporter --------------------------------------------------------------------------
 
@@ -76,6 +78,10 @@ class LoopDetector:
     def _displaced(self, record: PodPreempting) -> None:
         victims = zip(record.victims, record.victim_workloads, strict=True)
         for victim, workload in victims:
+            if victim.uid in self._leaving:
+                continue
+            self._leaving[victim.uid] = None
+            _bound(self._leaving, _COUNTS_MAX)
             found = self._graph.add(Displacement(record.workload, workload, record.rule, record.at))
             if found.cycle is not None:
                 self._cycle(found.cycle, victim, record.at)

@@ -22,7 +22,6 @@ from fairlead.whatif.run.experiment import (
     HORIZON_DEFAULT,
     Experiment,
     with_batch,
-    with_topology_labels,
 )
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
 from fairlead.whatif.run.progress import NoProgress, Progress
@@ -111,7 +110,6 @@ def what_if(
         steps_begin=None,
         notes=tuple(unreadable_lines(snapshot.unreadable)),
     )
-    without = with_topology_labels(without)
     changed = replace(
         without,
         steps=tuple(steps_of_change(change, snapshot, conditions.seed)),

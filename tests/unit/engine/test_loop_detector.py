@@ -19,11 +19,11 @@ class Listener:
 
 
 def preempting(by, victim, at=0):
-    """`by` preempts `victim`, both named as their workloads are."""
+    """`by` preempts the incarnation of `victim` at that time; named as their workloads are."""
     return PodPreempting(
         pod=ObjectRef("Pod", "ns", by, by),
         node="n",
-        victims=(ObjectRef("Pod", "ns", victim, victim),),
+        victims=(ObjectRef("Pod", "ns", victim, f"{victim}-{at}"),),
         pdb_violations=0,
         rule="cheapest first",
         candidates=1,
@@ -72,3 +72,12 @@ def test_everything_heard_is_passed_on_first():
     LoopDetector(listener).report(record)
     assert listener.records[0] is record
     assert isinstance(listener.records[1], DisplacementCycle)
+
+
+def test_a_victim_that_is_leaving_already_is_not_counted_again():
+    """Several preemptors may name the same terminating pod."""
+    listener = Listener()
+    watch = LoopDetector(listener)
+    for number in range(2 * STARVING_AFTER + 2):
+        watch.report(preempting(f"by-{number}", "low"))
+    assert not [one for one in listener.records if isinstance(one, WorkloadStarving)]

@@ -69,6 +69,7 @@ def print_answer(
     print_allocation(console, _rows_of_both(answer))
     print_line(console, _recovery(answer))
     _print_notes(console, changed)
+    _print_unsettled(console, changed)
     if forbidden:
         print_line(
             console, f"Displaced pods matching --fail-on: {names_of(forbidden)}", style="bold red"
@@ -101,8 +102,14 @@ def print_simulation(
     print_queues(console, outcome.jobs)
     print_allocation(console, _rows_of(outcome))
     _print_notes(console, outcome)
-    if not outcome.settled and experiment.duration is None:
-        print_line(console, "The cluster had not settled when the run ended.", style="yellow")
+    if experiment.duration is None:
+        _print_unsettled(console, outcome)
+
+
+def _print_unsettled(console: Console, outcome: RunOutcome) -> None:
+    if not outcome.settled:
+        text = "The cluster had not settled when the run ended (--horizon); changes continue."
+        print_line(console, text, style="yellow")
 
 
 def _print_notes(console: Console, outcome: RunOutcome) -> None:

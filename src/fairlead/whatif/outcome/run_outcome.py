@@ -176,7 +176,7 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """A repeated displacement: `kind` is "cycle", "starving" or "wasted"."""
+    """A repeated displacement: `kind` is "cycle", "evictions", "starving" or "wasted"."""
 
     kind: str
     message: str

@@ -36,11 +36,12 @@ from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Complaint, PodCountSample, RunOutcome, Skipped
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 from fairlead.whatif.run.allocation import allocations, missing_pods, nodes_at_end, requested_in
-from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.experiment import Experiment, with_topology_labels
 from fairlead.whatif.run.gang_recorder import GangRecorder
 from fairlead.whatif.run.job_recorder import JobRecorder, missing_queue, missing_queue_notes
 from fairlead.whatif.run.outage_outcome import outage_outcome
@@ -127,6 +128,7 @@ def run_experiment(
 
     Raises InputError for objects and steps that an API server would refuse.
     """
+    experiment = with_topology_labels(experiment)
     return _Run(experiment, command_log, metered=metered).finish(phase, progress or NoProgress())
 
 
@@ -306,7 +308,14 @@ class _Run:
                 )
                 for subject, message in recorder.complaints.items()
             ),
-            recurrences=tuple(one for one in recorder.recurrences if one.at >= since),
+            recurrences=tuple(
+                one
+                for one in sorted(
+                    (*recorder.recurrences, *eviction_loops(recorder.evicted)),
+                    key=lambda one: one.at,
+                )
+                if one.at >= since
+            ),
             nodes=nodes,
             allocations=allocations(nodes, self._engine.requested_before),
             priority_names=dict(recorder.priority_names),

@@ -41,7 +41,7 @@ from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.document import Document, read, read_one
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
-from fairlead.whatif.run.experiment import Experiment, with_batch, with_topology_labels
+from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.scenario.generated_nodes import GeneratedNodes, generated_nodes
 from fairlead.whatif.scenario.settings import (
     Settings,
@@ -138,7 +138,7 @@ def experiment_of(
         runs_cron_jobs=settings.cron_jobs,
     )
     source = batch.source or _batch_source(folder, scenario)
-    return with_batch(with_topology_labels(experiment), replace(batch, source=source), steps)
+    return with_batch(experiment, replace(batch, source=source), steps)
 
 
 def _refuse_empty(path: str, inventory: Inventory) -> None:

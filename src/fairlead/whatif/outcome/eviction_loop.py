@@ -1,0 +1,40 @@
+"""Eviction loops: pods that are evicted, replaced, and evicted again for the same reason.
+
+A pod that tolerates a NoExecute taint for a while may be placed on the tainted node again as soon
+as its controller has replaced it, for ever. Disruption budgets and backoff do not end such a loop.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from fairlead.engine.workloads.drain.controller import WHY as DRAINED
+from fairlead.whatif.outcome.run_outcome import Evicted, Recurrence
+from fairlead.whatif.outcome.workload import WorkloadRef
+
+EVICTIONS_MAX: Final = 3
+"""How often a pod and its replacements may be evicted for one reason before it is a loop."""
+
+
+def eviction_loops(evicted: Iterable[Evicted]) -> Iterator[Recurrence]:
+    """A recurrence for each workload and reason, from when its first pod was in a loop.
+
+    `evicted` are in order of time; replacements have the key of the pod that they replace.
+    """
+    chains: dict[tuple[WorkloadRef, str], dict[str, list[Evicted]]] = {}
+    for one in evicted:
+        if one.why != DRAINED:
+            pods = chains.setdefault((one.pod.workload, one.reason), defaultdict(list))
+            pods[one.pod.key].append(one)
+    for (workload, reason), pods in chains.items():
+        loops = [chain for chain in pods.values() if len(chain) > EVICTIONS_MAX]
+        if loops:
+            count = sum(map(len, loops))
+            which = "1 pod" if len(loops) == 1 else f"{len(loops):,} pods"
+            message = (
+                f"{which} of {workload} evicted and replaced {count:,} times for the same reason: "
+                f"{reason}"
+            )
+            yield Recurrence("evictions", message, min(chain[EVICTIONS_MAX].at for chain in loops))
