@@ -360,10 +360,18 @@ CASES = [
              files=(("n.csv", "nodes,cpu_milli,memory_mib,gpu,model\n-1,1,1,0,\n"),)),
     scenario("outputs nowhere", SCENARIO + "outputs: {json: none/x.json}",
              "s.yaml: outputs.json: there is no directory none"),
+    scenario("outputs elsewhere", SCENARIO + "outputs: {json: /tmp/x.json}",
+             "s.yaml: outputs.json: /tmp/x.json is not below the current directory; --overwrite"),
+    scenario("outputs above", SCENARIO + "outputs: {report: ../x.html}",
+             "s.yaml: outputs.report: ../x.html is not below the current directory"),
+    scenario("outputs over a file of the user", SCENARIO + "outputs: {json: mine.txt}",
+             "s.yaml: outputs.json: mine.txt exists and was not written by Fairlead; --overwrite",
+             files=(("mine.txt", "precious"),)),
     # --- explain and the command line itself -----------------------------------------------------
     Case("explain nobody", "explain pod/none --snapshot dump.yaml", ("there is no Pod none",),
          (("dump.yaml", NODE),)),
-    Case("explain without a snapshot", "explain pod/none", ("explain: --snapshot is missing",)),
+    Case("explain without a snapshot", "explain pod/none",
+         ("arguments: name a SNAPSHOT, or a cluster",)),
     change("an option without its value", "--drain", "whatif: --drain needs a value"),
     clock("a kubeconfig of no cluster", NODE, "is not a kubeconfig"),
     clock("a kubeconfig of another context", KUBECONFIG.replace("name: a,", "name: b,") % "x",
@@ -378,7 +386,7 @@ CASES = [
     clock("a server that is not there", KUBECONFIG % "'http://127.0.0.1:1'", "does not answer"),
     Case("conformance of nothing", "conformance", ("conformance: KIND is missing",)),
     Case("unknown command", "whatfi x", ("whatfi",)),
-    Case("nothing to ask about", "whatif", ("whatif: SNAPSHOT is missing",)),
+    Case("nothing to ask about", "whatif", ("arguments: name a SNAPSHOT, or a cluster",)),
 ]  # fmt: skip
 
 

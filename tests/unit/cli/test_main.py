@@ -116,6 +116,17 @@ def test_a_simulation_writes_what_its_scenario_and_options_name(fairlead, tmp_pa
     assert code == 0  # what a simulation leaves is a snapshot that stands still
 
 
+def test_outputs_of_a_scenario_replace_only_its_own_files(fairlead, tmp_path):
+    outputs = "outputs: {json: r.json, report: r.html, commands: c.jsonl, snapshot: s.json}"
+    (tmp_path / "s.yaml").write_text(PRIORITIES.read_text() + outputs)
+    assert [fairlead("simulate", "s.yaml")[0] for _ in range(2)] == [0, 0]
+    (tmp_path / "r.json").write_text("precious")
+    assert fairlead("simulate", "s.yaml")[0] == 2
+    assert (tmp_path / "r.json").read_text() == "precious"
+    assert fairlead("simulate", "s.yaml", "--overwrite")[0] == 0
+    assert (tmp_path / "r.json").read_text() != "precious"
+
+
 def test_a_written_file_replaces_an_old_one_and_has_usual_permissions(fairlead, tmp_path):
     (tmp_path / "old.json").write_text("{}")
     fairlead("simulate", PRIORITIES, "--snapshot", "old.json", "--no-report")

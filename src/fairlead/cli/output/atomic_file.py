@@ -7,9 +7,12 @@ import tempfile
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Final, Self
 
 from fairlead.whatif.input.error import InputError
+
+_MARK_BYTES: Final = 64 << 10  # the mark of a snapshot is at its end
+_COMMAND: Final = b'{"t_ns":'
 
 
 def require_writable(option: str, path: Path | None) -> None:
@@ -23,6 +26,17 @@ def require_writable(option: str, path: Path | None) -> None:
         raise InputError(option, f"there is no directory {folder}")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise InputError(option, f"{path} cannot be written: Permission denied")
+
+
+def is_own_output(path: Path) -> bool:
+    """Whether the file at `path` is empty, or a result, report, snapshot or command log of ours."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        content = file.read(_MARK_BYTES)
+        file.seek(max(0, path.stat().st_size - _MARK_BYTES))
+        content += file.read()
+    return not content or b"fairlead" in content.lower() or content.startswith(_COMMAND)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -33,6 +33,13 @@ def simulate(
         Path | None,
         named("FILE", "Write the scheduler's metrics to FILE in the Prometheus text format."),
     ] = None,
+    overwrite: Annotated[
+        bool,
+        Parameter(
+            help="Let the scenario's outputs replace files that Fairlead did not write.",
+            negative=(),
+        ),
+    ] = False,
     plugin: Plugins = (),
     batch_config: BatchConfig = None,
     batch_plugin: BatchPlugins = (),
@@ -75,6 +82,7 @@ def simulate(
         snapshot,
         metrics,
         profile_plugins,
+        overwrite,
         batch=(batch_config, batch_plugin),
         controllers=controllers,
         release=release,

@@ -7,13 +7,15 @@ from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Final
 
+from msgspec import structs
+
 from fairlead.cli import exit_code
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import OutputOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
-from fairlead.cli.output.atomic_file import require_writable, write_atomically
+from fairlead.cli.output.atomic_file import is_own_output, require_writable, write_atomically
 from fairlead.cli.output.plugin_time import print_plugin_times
 from fairlead.cli.output.progress_bar import ProgressBar
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
@@ -21,6 +23,7 @@ from fairlead.cli.output.summary import print_simulation
 from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.whatif.configuration.batch_config import BatchOptions
 from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.report import write_report
 from fairlead.whatif.report.data import Heading, simulation_report
 from fairlead.whatif.result.result_json import encode_result, simulation_result
@@ -41,6 +44,7 @@ class SimulationRequest:
     snapshot: Path | None
     metrics: Path | None
     profile_plugins: bool
+    overwrite: bool
     batch: tuple[str | None, Names]
     controllers: ControllerOptions
     release: ReleaseOptions
@@ -50,6 +54,8 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
     """Run the scenario, output the result and return the exit code. Raises InputError."""
     started = perf_counter()
     path, scenario = request.path, read_scenario(request.path)
+    if not request.overwrite:
+        _refuse_foreign_files(path, scenario.outputs)
     files = _files(path, scenario.outputs, options, request.snapshot)
     plugins = UserPlugins(request.plugins)
     batch, release = BatchOptions(*request.batch), request.release.choice
@@ -117,6 +123,25 @@ def _files(path: str, named: Outputs, options: OutputOptions, snapshot: Path | N
     for name, file in vars(files).items():
         require_writable(f"{path}: outputs.{name}", file)
     return files
+
+
+def _refuse_foreign_files(path: str, named: Outputs) -> None:
+    """Raise InputError if the scenario would write elsewhere, or replace a file of the user.
+
+    A scenario may come from a stranger. Files that options name are the user's own choice.
+    """
+    here = Path.cwd().resolve()
+    for name, text in structs.asdict(named).items():
+        if text is None:
+            continue
+        file = Path(text).resolve()
+        source, field = path, f"outputs.{name}"
+        if not file.is_relative_to(here):
+            problem = f"{text} is not below the current directory; --overwrite allows it"
+            raise InputError(source, problem, field=field)
+        if file.exists() and not is_own_output(file):
+            problem = f"{text} exists and was not written by Fairlead; --overwrite replaces it"
+            raise InputError(source, problem, field=field)
 
 
 def _path(name: str | None) -> Path | None:
