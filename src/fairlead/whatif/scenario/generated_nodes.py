@@ -25,7 +25,7 @@ _ALLOCATABLE: Final[dict[str, QuantityText]] = {"cpu": "4", "memory": "32Gi"}
 Allocatable = dict[str, QuantityText]
 
 
-class NodeGroup(StrictForm, frozen=True, kw_only=True):
+class GeneratedNodeGroup(StrictForm, frozen=True, kw_only=True):
     """Identical nodes; `name` is the prefix of their numbered names."""
 
     name: str = "node"
@@ -46,7 +46,7 @@ class GeneratedNodes(StrictForm, frozen=True, kw_only=True):
     allocatable: Allocatable = {}
     labels: dict[str, str] = {}
     taints: list[dict[str, Any]] = []
-    groups: list[NodeGroup] = []
+    groups: list[GeneratedNodeGroup] = []
 
 
 def generated_nodes(generated: GeneratedNodes, source: str, start: Instant) -> list[Json]:
@@ -103,14 +103,14 @@ def node_object(
     }
 
 
-def _groups(generated: GeneratedNodes) -> Iterator[NodeGroup]:
+def _groups(generated: GeneratedNodes) -> Iterator[GeneratedNodeGroup]:
     if generated.nodes:
-        yield NodeGroup(nodes=generated.nodes)
+        yield GeneratedNodeGroup(nodes=generated.nodes)
     yield from generated.groups
 
 
 def _node_of_group(
-    name: str, zone: str, generated: GeneratedNodes, group: NodeGroup, start: Instant
+    name: str, zone: str, generated: GeneratedNodes, group: GeneratedNodeGroup, start: Instant
 ) -> Json:
     labels = {**({ZONE_LABEL: zone} if zone else {}), **generated.labels, **group.labels}
     allocatable = {

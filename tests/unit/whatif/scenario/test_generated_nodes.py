@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.scenario.generated_nodes import GeneratedNodes, NodeGroup, generated_nodes
+from fairlead.whatif.scenario.generated_nodes import (
+    GeneratedNodeGroup,
+    GeneratedNodes,
+    generated_nodes,
+)
 
-GPU = NodeGroup(
+GPU = GeneratedNodeGroup(
     name="gpu", nodes=2, allocatable={"gpu": 8}, labels={"pool": "gpu"},
     taints=[{"key": "gpu", "effect": "NoSchedule"}],
 )  # fmt: skip
@@ -46,7 +50,10 @@ def test_groups_add_to_what_all_nodes_have():
     [
         ({"nodes": -1}, "s.yaml: cluster.generated.nodes: -1 is negative"),
         ({"zones": -1}, "s.yaml: cluster.generated.zones: -1 is negative"),
-        ({"groups": [NodeGroup(nodes=-2)]}, "s.yaml: cluster.generated.groups[0].nodes: -2 is"),
+        (
+            {"groups": [GeneratedNodeGroup(nodes=-2)]},
+            "s.yaml: cluster.generated.groups[0].nodes: -2 is",
+        ),
         ({"nodes": 10**9}, "s.yaml: cluster.generated.nodes: 1000000000 nodes are more than"),
     ],
 )

@@ -33,7 +33,7 @@ _NEW_FOR: Final = seconds(2)
 _NEW_WITH_GPU_FOR: Final = seconds(30)
 
 
-class PodListProcessor:
+class PodList:
     """Keeps hints about where pods fit from loop to loop."""
 
     def __init__(self, context: AutoscalingContext) -> None:

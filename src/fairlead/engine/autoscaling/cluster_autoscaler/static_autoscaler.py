@@ -30,13 +30,13 @@ from fairlead.engine.autoscaling.cluster_autoscaler.fleet_repair import FleetRep
 from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_list import (
-    PodListProcessor,
+    PodList,
     are_all_new,
     without_young,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.actuator import Actuator
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import DrainRules
-from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import Planner
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import ScaleDownPlanner
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.scale_down import ScaleDown
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.status import (
     ScaleDownResult,
@@ -111,11 +111,11 @@ class StaticAutoscaler:
         self._taints = TaintConfig(options)
         rules = DrainRules(options)
         context = self.context
-        self.planner = Planner(context, rules)
+        self.planner = ScaleDownPlanner(context, rules)
         self.actuator = Actuator(context, rules)
         self.orchestrator = ScaleUpOrchestrator(context)
         self._templates = TemplateProvider(provider, context.snapshot, options, self._taints)
-        self._pods = PodListProcessor(context)
+        self._pods = PodList(context)
         self._repair = FleetRepair(context)
         self._scale_down = ScaleDown(context, self.planner, self.actuator)
         self._is_initialized = False

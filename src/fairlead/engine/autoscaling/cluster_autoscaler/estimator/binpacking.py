@@ -32,7 +32,7 @@ _SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class BinpackingEstimate:
     """`nodes` new nodes would take `pods`, which are in the order of packing."""
 
     nodes: int
@@ -155,7 +155,7 @@ def estimate(
     limit: int | None,
     *,
     fast_path: bool = False,
-) -> Estimate:
+) -> BinpackingEstimate:
     """How many nodes like `template` take the pods of `groups`, at most `limit` (None: no limit).
 
     With `fast_path` the group that saves most nodes comes last and is packed by arithmetic
@@ -170,7 +170,7 @@ def estimate(
                 packing.pack(pods)
         if chosen is not None:
             packing.pack_by_arithmetic(ordered[chosen])
-    return Estimate(len(packing.helped), tuple(packing.placed))
+    return BinpackingEstimate(len(packing.helped), tuple(packing.placed))
 
 
 def _spreads_over_hosts(pod: PodInfo) -> bool:

@@ -6,9 +6,23 @@ upstream: processors/nodegroupset/balancing_processor.go: BalanceScaleUpBetweenG
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import NodeGroup
-from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import ScaleUpInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUpInfo:
+    """A group that grows from `current` to `new` nodes."""
+
+    group: str
+    current: int
+    new: int
+    maximum: int
+
+    def __str__(self) -> str:
+        """As events show it."""
+        return f"{{{self.group} {self.current}->{self.new} (max: {self.maximum})}}"
 
 
 def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:

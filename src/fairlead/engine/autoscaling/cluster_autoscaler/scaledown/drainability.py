@@ -58,7 +58,7 @@ _LOOKED_UP_FOR_DAEMON_SET_PODS: Final = ("ReplicationController", "DaemonSet")
 _APPS_ONLY: Final = ("StatefulSet", "DaemonSet")
 
 
-class Drain(Enum):
+class DrainDecision(Enum):
     """What becomes of a pod that does not block its node."""
 
     MOVE = auto()
@@ -66,7 +66,7 @@ class Drain(Enum):
     WAIT = auto()  # the node goes when the pod has completed
 
 
-Outcome = Drain | BlockingReason | None
+Outcome = DrainDecision | BlockingReason | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,9 @@ class DrainRules:
             outcome = asked.about(pod)
             if isinstance(outcome, BlockingReason):
                 return PodsToMove(blocking=BlockingPod(pod, outcome))
-            if outcome is Drain.WAIT:
+            if outcome is DrainDecision.WAIT:
                 found.on_completion.append(pod)
-            elif outcome is not Drain.SKIP:
+            elif outcome is not DrainDecision.SKIP:
                 (found.daemon_set_pods if is_daemon_set_pod(pod) else found.pods).append(pod)
         return found
 
@@ -125,15 +125,15 @@ class _Question:
             outcome = rule(self, pod)
             if outcome is not None:
                 return outcome
-        return Drain.MOVE
+        return DrainDecision.MOVE
 
     # --- rules -----------------------------------------------------------------------------
 
     def mirror(self, pod: Pod) -> Outcome:
-        return Drain.SKIP if is_mirror_pod(pod) else None
+        return DrainDecision.SKIP if is_mirror_pod(pod) else None
 
     def long_terminating(self, pod: Pod) -> Outcome:
-        return Drain.SKIP if is_long_terminating(pod, self.now) else None
+        return DrainDecision.SKIP if is_long_terminating(pod, self.now) else None
 
     def replica_count(self, pod: Pod) -> Outcome:
         owner = controller(pod)
@@ -157,14 +157,16 @@ class _Question:
                 return None
 
     def daemon_set(self, pod: Pod) -> Outcome:
-        return Drain.MOVE if is_daemon_set_pod(pod) else None
+        return DrainDecision.MOVE if is_daemon_set_pod(pod) else None
 
     def safe_to_evict(self, pod: Pod) -> Outcome:
-        return Drain.MOVE if pod.metadata.annotations.get(_SAFE_TO_EVICT) == "true" else None
+        return (
+            DrainDecision.MOVE if pod.metadata.annotations.get(_SAFE_TO_EVICT) == "true" else None
+        )
 
     def on_completion(self, pod: Pod) -> Outcome:
         waits = pod.metadata.annotations.get(_SAFE_TO_EVICT) == _ON_COMPLETION
-        return Drain.WAIT if waits else None
+        return DrainDecision.WAIT if waits else None
 
     def replicated(self, pod: Pod) -> Outcome:
         owner = controller(pod)
@@ -181,7 +183,7 @@ class _Question:
         age = self.now - created_at(pod)
         if age <= self.options.blocking_system_pod_distruption_timeout:
             return BlockingReason.UNMOVABLE_KUBE_SYSTEM_POD
-        return Drain.MOVE
+        return DrainDecision.MOVE
 
     def not_safe_to_evict(self, pod: Pod) -> Outcome:
         if pod.metadata.annotations.get(_SAFE_TO_EVICT) == "false":

@@ -1,4 +1,4 @@
-"""Planner: which nodes are unneeded, and which of them go in this loop.
+"""ScaleDownPlanner: which nodes are unneeded, and which of them go in this loop.
 
 upstream: core/scaledown/planner/planner.go
 """
@@ -49,7 +49,7 @@ class NodesToDelete:
     drain: tuple[NodeToBeRemoved, ...] = ()
 
 
-class Planner:
+class ScaleDownPlanner:
     """Keeps unneeded and unremovable nodes from loop to loop."""
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:

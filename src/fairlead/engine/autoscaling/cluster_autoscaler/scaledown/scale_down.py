@@ -19,7 +19,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.actuator import Actuator
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.node_write import (
-    NodeWriter,
+    NodeTaintWriter,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.soft_taint import (
     soft_taint_writes,
@@ -31,7 +31,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.parallelism import
     Cropped,
     crop_nodes,
 )
-from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import Planner
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import ScaleDownPlanner
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.status import (
     ScaleDownNode,
     ScaleDownResult,
@@ -45,7 +45,9 @@ _LONG_AGO: Final[Instant] = -(1 << 62)
 class ScaleDown:
     """`last_scale_up` and others start delays; `took` is how long the last run slept."""
 
-    def __init__(self, context: AutoscalingContext, planner: Planner, actuator: Actuator) -> None:
+    def __init__(
+        self, context: AutoscalingContext, planner: ScaleDownPlanner, actuator: Actuator
+    ) -> None:
         """Plan with `planner`, delete with `actuator`."""
         self._context = context
         self._planner = planner
@@ -185,7 +187,7 @@ class ScaleDown:
                 perform(now)
 
 
-def _perform(writer: NodeWriter, name: str, now: Instant, *, add: bool) -> None:
+def _perform(writer: NodeTaintWriter, name: str, now: Instant, *, add: bool) -> None:
     if add:
         writer.mark_deletion_candidate(name, now)
     else:

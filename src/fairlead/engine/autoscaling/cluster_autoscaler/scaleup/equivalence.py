@@ -1,4 +1,4 @@
-"""PodGroup: pending pods that are equal for scheduling, so that one stands for all.
+"""PodEquivalenceGroup: pending pods that are equal for scheduling, so that one stands for all.
 
 upstream: core/scaleup/equivalence/groups.go
 """
@@ -17,7 +17,7 @@ _GROUPS_MAX: Final = 10
 
 
 @dataclass(slots=True)
-class PodGroup:
+class PodEquivalenceGroup:
     """`accepted` are the node groups on whose nodes the first pod fits, `rejected` the reasons."""
 
     pods: list[PodInfo]
@@ -30,25 +30,25 @@ class PodGroup:
         return self.pods[0]
 
 
-def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodGroup]:
+def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
     """Group `pods` by controller, labels and spec, in order of the first pod.
 
     A pod without controller is a group of its own. So is one that differs from the first ten
     groups of its controller, and no later pod joins it.
     """
-    groups: list[PodGroup] = []
-    by_controller: dict[str, list[PodGroup]] = {}
+    groups: list[PodEquivalenceGroup] = []
+    by_controller: dict[str, list[PodEquivalenceGroup]] = {}
     for pod in pods:
         owner = controller(pod.pod)
         if owner is None or is_daemon_set_pod(pod.pod):
-            groups.append(PodGroup([pod]))
+            groups.append(PodEquivalenceGroup([pod]))
             continue
         known = by_controller.setdefault(owner.uid, [])
         same = next((one for one in known if same_pods(pod.pod, one.first.pod)), None)
         if same is not None:
             same.pods.append(pod)
             continue
-        group = PodGroup([pod])
+        group = PodEquivalenceGroup([pod])
         groups.append(group)
         if len(known) < _GROUPS_MAX:
             known.append(group)

@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import ProviderError
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, WARNING
-from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import ScaleUpInfo
+from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.balancing import ScaleUpInfo
 from fairlead.engine.core.instant import Instant
 
 _CLOUD_PROVIDER_ERROR: Final = "cloudProviderError"

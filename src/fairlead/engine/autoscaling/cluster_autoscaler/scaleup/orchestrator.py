@@ -21,7 +21,10 @@ from fairlead.engine.autoscaling.cluster_autoscaler.expander.chain import Choice
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.option import Filter, Option
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.price import Cheapest
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.priority import HighestPriority
-from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.balancing import balance
+from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.balancing import (
+    ScaleUpInfo,
+    balance,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.similarity import are_similar
 from fairlead.engine.autoscaling.cluster_autoscaler.resource_quota import (
     NodeResources,
@@ -29,7 +32,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.resource_quota import (
     resource_limits,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.equivalence import (
-    PodGroup,
+    PodEquivalenceGroup,
     build_pod_groups,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.executor import (
@@ -42,7 +45,6 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.skipped_group import
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import (
     NoScaleUpInfo,
-    ScaleUpInfo,
     ScaleUpResult,
     ScaleUpStatus,
 )
@@ -152,7 +154,7 @@ class _Attempt:
     def __init__(
         self,
         context: AutoscalingContext,
-        pod_groups: list[PodGroup],
+        pod_groups: list[PodEquivalenceGroup],
         templates: Templates,
         now: Instant,
     ) -> None:
@@ -163,7 +165,7 @@ class _Attempt:
         self._quota = _quota(context)
         self._groups = context.provider.node_groups()
         self._skipped: dict[str, str] = {}
-        self._fitting: dict[str, list[PodGroup]] = {}
+        self._fitting: dict[str, list[PodEquivalenceGroup]] = {}
 
     # --- options ---------------------------------------------------------------------------
 
@@ -179,7 +181,7 @@ class _Attempt:
         found = (self._option(group) for group in valid if self._fitting[group.id])
         return [option for option in found if option.pods and option.nodes]
 
-    def _fitting_pods(self, group: str) -> list[PodGroup]:
+    def _fitting_pods(self, group: str) -> list[PodEquivalenceGroup]:
         """The pod groups whose first pod fits a new node of `group`; notes why others do not."""
         template = self._templates[group]
         snapshot, fitting = self._context.snapshot, []
@@ -329,7 +331,7 @@ class _Attempt:
             found += [NoScaleUpInfo(pod.pod, rejected, skipped) for pod in pods.pods]
         return found
 
-    def _rejected_by_skipped(self, pods: PodGroup) -> dict[str, tuple[str, ...]]:
+    def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
         """The skipped groups that would not take the pods anyway, with reasons."""
         snapshot, found = self._context.snapshot, {}
         for name in self._skipped:

@@ -12,6 +12,7 @@ from typing import Final
 
 from fairlead.api.objects import Pod
 from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, EventLog
+from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.balancing import ScaleUpInfo
 
 MAX_NODES_REACHED: Final = "max total nodes in cluster reached"
 
@@ -26,20 +27,6 @@ class ScaleUpResult(StrEnum):
     NOT_TRIED = "ScaleUpNotTried"
     IN_COOLDOWN = "ScaleUpInCooldown"
     LIMITED_BY_MAX_NODES_TOTAL = "ScaleUpLimitedByMaxNodesTotal"
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleUpInfo:
-    """A group that grows from `current` to `new` nodes."""
-
-    group: str
-    current: int
-    new: int
-    maximum: int
-
-    def __str__(self) -> str:
-        """As events show it."""
-        return f"{{{self.group} {self.current}->{self.new} (max: {self.maximum})}}"
 
 
 @dataclass(frozen=True, slots=True)

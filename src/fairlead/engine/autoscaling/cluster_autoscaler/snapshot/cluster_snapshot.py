@@ -40,7 +40,7 @@ Positions = npt.NDArray[np.int64]
 _NOT_ELIGIBLE = unresolvable()
 
 
-class Fork:
+class SnapshotFork:
     """A simulation in progress; see `ClusterSnapshot.fork`."""
 
     def __init__(self, start: int) -> None:
@@ -126,9 +126,9 @@ class ClusterSnapshot:
     # --- forks -----------------------------------------------------------------------------
 
     @contextmanager
-    def fork(self) -> Iterator[Fork]:
+    def fork(self) -> Iterator[SnapshotFork]:
         """A simulation that is reverted at the end of the block unless it is committed."""
-        fork = Fork(len(self._undo))
+        fork = SnapshotFork(len(self._undo))
         try:
             yield fork
         finally:

@@ -28,7 +28,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.drain im
     drain_of,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.node_write import (
-    NodeWriter,
+    NodeTaintWriter,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.deletion_tracker import (
     DeleteResult,
@@ -81,7 +81,7 @@ class Actuator:
         self.tracker = NodeDeletionTracker()
         options = context.options
         cordon = options.cordon_node_before_terminating
-        self.writer = NodeWriter(context.commands, context.listers, cordon=cordon)
+        self.writer = NodeTaintWriter(context.commands, context.listers, cordon=cordon)
         self._timers: TimerQueue[Task] = TimerQueue()
         self._drains: dict[str, tuple[NodeDrain, _Deletion]] = {}
         self._ready: dict[str, list[_Deletion]] = {}

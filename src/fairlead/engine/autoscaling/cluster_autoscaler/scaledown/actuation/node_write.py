@@ -1,4 +1,4 @@
-"""NodeWriter: taints and cordons, as patches of the newest version of a node.
+"""NodeTaintWriter: taints and cordons, as patches of the newest version of a node.
 
 upstream: utils/taints/taints.go: AddTaints, CleanTaints
 """
@@ -24,7 +24,7 @@ from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 
 
-class NodeWriter:
+class NodeTaintWriter:
     """Appends patches to `commands`; a node that is gone is not written."""
 
     def __init__(self, commands: list[Command], listers: Listers, *, cordon: bool) -> None:
