@@ -1,4 +1,4 @@
-"""Metrics of the scheduler and the node controllers, under upstream's names.
+"""Metrics of the schedulers and the node controllers, under upstream's names.
 
 Existing dashboards work with them. Counters and histograms are fed by the engine's reports; gauges
 and plugin times are read on each scrape. Durations are in seconds of the world's clock, those of
@@ -11,7 +11,8 @@ pkg/controller/tainteviction/metrics/metrics.go, pkg/controller/podgc/metrics/me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -25,25 +26,43 @@ from fairlead.engine.core.reporter import (
     DisplacementCycle,
     EvictionCancelled,
     EvictionTimed,
+    NodeEmptied,
     NodeTainted,
     PodCollected,
     PodEvicted,
     PodPlaced,
     PodPreempting,
     PodUnschedulable,
+    QueueStood,
     Record,
     Reporter,
     WorkloadStarving,
     ZoneAssessed,
 )
 from fairlead.engine.framework.user_plugin.meter import PluginTime
+from fairlead.worlds.batch_metrics import BatchMetrics
+from fairlead.worlds.metric_names import (
+    NODE_NAMES,
+    SCHEDULER_NAMES,
+    NodeMetricNames,
+    SchedulerMetricNames,
+)
 
+_TOTAL: Final = "_total"
 _DURATION_BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))
 _ATTEMPT_BUCKETS: Final = (1, 2, 4, 8, 16)
-_VICTIM_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64)
+_CREATED: Final = re.compile(rb"^(?:# (?:HELP|TYPE) )?\w+_created[ {].*\n", re.MULTILINE)
 PluginTimes = Callable[[], Iterable[PluginTime]]
 _DELETION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
 _PERCENT: Final = 100
+# upstream: metrics.go: FrameworkExtensionPointDuration
+_POINT_BUCKETS: Final = tuple(0.0001 * 2**i for i in range(12))
+_PLACING_SINGLE: Final = ("PreFilter", "Filter", "Reserve", "Permit")
+_PLACING: Final = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit")
+_OTHERS: Final = (
+    *(names.evictions for names in NODE_NAMES.values()),
+    "kube_batch_total_preemption_attempts",
+)
 _NUL: Final = "\0"  # separates region and zone in upstream's zone keys, but not in these labels
 
 
@@ -65,13 +84,26 @@ class SchedulerMetrics:
     `waiting` is set once there is a queue.
     """
 
-    def __init__(self, reporter: Reporter, plugin_times: PluginTimes) -> None:
-        """`plugin_times` measures how long plugins take."""
+    def __init__(
+        self,
+        reporter: Reporter,
+        plugin_times: PluginTimes,
+        scheduler_version: str = "1.36",
+        node_version: str = "1.36",
+        job_profiles: Collection[str] = (),
+    ) -> None:
+        """`plugin_times` measures how long plugins take.
+
+        The versions are those that the scheduler and the node controllers follow. Pods of
+        `job_profiles` are the batch scheduler's.
+        """
+        names = SCHEDULER_NAMES[scheduler_version]
         self._reporter = reporter
         self.waiting: QueueSizes | None = None
         self.registry = CollectorRegistry()
-        self.registry.register(_OnScrapeCollector(self, plugin_times))
-        self._nodes = NodeMetrics(self.registry)
+        self.registry.register(_OnScrapeCollector(self, plugin_times, names))
+        self._nodes = NodeMetrics(self.registry, NODE_NAMES[node_version])
+        self._batch = BatchMetrics(self.registry, frozenset(job_profiles))
         self._attempts = Counter(
             "scheduler_schedule_attempts",
             "Number of attempts to schedule pods, by the result.",
@@ -79,7 +111,7 @@ class SchedulerMetrics:
             registry=self.registry,
         )
         self._duration = Histogram(
-            "scheduler_scheduling_attempt_duration_seconds",
+            names.attempt_duration,
             "Scheduling attempt latency in seconds.",
             ("result", "profile"),
             buckets=_DURATION_BUCKETS,
@@ -91,15 +123,22 @@ class SchedulerMetrics:
             buckets=_ATTEMPT_BUCKETS,
             registry=self.registry,
         )
+        self._points = Histogram(
+            "scheduler_framework_extension_point_duration_seconds",
+            "Latency for running all plugins of a specific extension point.",
+            ("extension_point", "status", "profile"),
+            buckets=_POINT_BUCKETS,
+            registry=self.registry,
+        )
         self._preemptions = Counter(
-            "scheduler_preemption_attempts",
+            names.preemptions,
             "Total preemption attempts in the cluster till now.",
             registry=self.registry,
         )
         self._victims = Histogram(
-            "scheduler_preemption_victims",
+            names.victims,
             "Number of selected preemption victims.",
-            buckets=_VICTIM_BUCKETS,
+            buckets=names.victim_buckets,
             registry=self.registry,
         )
         self._cycles = Counter(
@@ -118,14 +157,24 @@ class SchedulerMetrics:
         self._reporter.report(record)
         self._nodes.report(record)
         match record:
+            case PodPlaced() | PodUnschedulable() | PodPreempting() if self._batch.takes(record):
+                pass
             case PodPlaced():
                 self._attempted("scheduled", record)
                 self._pod_attempts.observe(record.attempt)
+                points = _PLACING if record.via == "score" else _PLACING_SINGLE
+                self._ran(points, "Success", record.profile)
             case PodUnschedulable():
                 self._attempted("error" if record.is_error else "unschedulable", record)
+                if record.plugins and not record.is_binding:
+                    self._ran(("Filter",), "Unschedulable", record.profile)
+                    found = "Success" if record.nominated_node else "Unschedulable"
+                    self._ran(("PostFilter",), found, record.profile)
             case PodPreempting():
                 self._preemptions.inc()
                 self._victims.observe(len(record.victims))
+            case QueueStood():
+                self._batch.see_queue(record)
             case DisplacementCycle():
                 self._cycles.inc()
             case WorkloadStarving():
@@ -138,22 +187,39 @@ class SchedulerMetrics:
         took = to_seconds(record.at - record.started)
         self._duration.labels(result, record.profile).observe(took)
 
+    def _ran(self, points: Iterable[str], status: str, profile: str) -> None:
+        """Plugins of `points` ran; a decision takes no time of the world's clock."""
+        for point in points:
+            self._points.labels(point, status, profile).observe(0)
+
     def exposition(self) -> bytes:
-        """All metrics in Prometheus' text format."""
-        return generate_latest(self.registry)
+        """All metrics in Prometheus' text format, and under upstream's names only.
+
+        The library adds a suffix to the counters whose names have none, and the time at which each
+        metric was created.
+        """
+        text = _CREATED.sub(b"", generate_latest(self.registry))
+        for name in (*(names.preemptions for names in SCHEDULER_NAMES.values()), *_OTHERS):
+            if not name.endswith(_TOTAL):
+                text = text.replace(f"{name}{_TOTAL}".encode(), name.encode())
+        return text
 
 
 class _OnScrapeCollector(Collector):
     """Metrics that are read on each scrape: gauges and plugin times."""
 
-    def __init__(self, metrics: SchedulerMetrics, plugin_times: PluginTimes) -> None:
+    def __init__(
+        self, metrics: SchedulerMetrics, plugin_times: PluginTimes, names: SchedulerMetricNames
+    ) -> None:
         self._metrics = metrics
         self._plugin_times = plugin_times
+        self._names = names
 
     def collect(self) -> Iterable[Metric]:
         """Yield each metric family."""
         yield self._pending()
-        yield self._unschedulable()
+        if self._names.rejections:
+            yield self._unschedulable()
         yield self._durations()
 
     def _pending(self) -> Metric:
@@ -161,8 +227,10 @@ class _OnScrapeCollector(Collector):
             "scheduler_pending_pods", "Number of pending pods, by the queue type.", labels=["queue"]
         )
         waiting = self._metrics.waiting
-        for queue, count in waiting.counts().items() if waiting is not None else ():
-            family.add_metric([queue], count)
+        counts = waiting.counts() if waiting is not None else {}
+        for queue in self._names.queues:
+            if queue in counts:
+                family.add_metric([queue], counts[queue])
         return family
 
     def _unschedulable(self) -> Metric:
@@ -191,8 +259,9 @@ class _OnScrapeCollector(Collector):
 class NodeMetrics:
     """Metrics of zone health, node evictions, taint evictions and pod garbage collection."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        """Register everything in `registry`."""
+    def __init__(self, registry: CollectorRegistry, names: NodeMetricNames) -> None:
+        """Register everything that `names` has in `registry`."""
+        in_version = {True: registry, False: None}
         self._timed: dict[ObjectRef, Instant] = {}
         self._zone_health = Gauge(
             "node_collector_zone_health",
@@ -213,7 +282,7 @@ class NodeMetrics:
             registry=registry,
         )
         self._evictions = Counter(
-            "node_collector_evictions",
+            names.evictions,
             "Number of Node evictions that happened since current instance of NodeController "
             "started.",
             ("zone",),
@@ -222,20 +291,20 @@ class NodeMetrics:
         self._deletions = Counter(
             "taint_eviction_controller_pod_deletions",
             "Total number of Pods deleted by TaintEvictionController since its start.",
-            registry=registry,
+            registry=in_version[names.taint_eviction],
         )
         self._deletion_time = Histogram(
             "taint_eviction_controller_pod_deletion_duration_seconds",
             "Latency, in seconds, between the time when a taint effect has been activated for the "
             "Pod and its deletion via TaintEvictionController.",
             buckets=_DELETION_BUCKETS,
-            registry=registry,
+            registry=in_version[names.taint_eviction],
         )
         self._collected = Counter(
             "pod_gc_collector_force_delete_pods",
             "Number of pods that are being forcefully deleted since the Pod GC Controller started.",
             ("namespace", "reason"),
-            registry=registry,
+            registry=in_version[names.pod_gc],
         )
 
     def report(self, record: Record) -> None:
@@ -243,7 +312,7 @@ class NodeMetrics:
         match record:
             case ZoneAssessed():
                 self._assess(record)
-            case NodeTainted(zone=zone, is_turn=True):
+            case NodeTainted(zone=zone, is_turn=True) | NodeEmptied(zone=zone):
                 self._evictions.labels(_shown(zone)).inc()
             case EvictionTimed(pod=pod, due=due):
                 self._timed[pod] = due

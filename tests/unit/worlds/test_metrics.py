@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.bench.bare_world import BareWorld
 from fairlead.bench.templates import nodes, pods, requests
+from fairlead.engine.configuration.release import release_of
+from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
 from fairlead.engine.framework.user_plugin.meter import Meter, PluginTime
-from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.metrics import SchedulerMetrics
 
 
-def measured():
+def measured(version=""):
     """A node of 4 CPU; four pods of 900m, one that preempts three of them, one that never fits."""
+    config = default_config(release_of(version), {})
     ticks = iter(range(10**9))
     meter = Meter(lambda: next(ticks) * 1000)
     cluster = Cluster()
-    metrics = SchedulerMetrics(SilentReporter(), meter.times)
-    scheduler = Scheduler(SchedulerConfig(meter=meter), cluster, metrics, TieBreak(0), 0)
+    metrics = SchedulerMetrics(SilentReporter(), meter.times, config.version.version)
+    scheduler = Scheduler(replace(config, meter=meter), cluster, metrics, TieBreak(0), 0)
     metrics.waiting = scheduler.queue
     world = BareWorld(Engine(cluster, [scheduler]))
     world.enqueue([ObjectsLoaded([*nodes(1)])])
@@ -37,16 +42,18 @@ def measured():
     world.enqueue(ObjectChanged(pod) for pod in pods("gated", 1, spec=gated))
     world.run()
     text = metrics.exposition().decode()
-    return {
+    written = {line.split("{")[0].split(" ")[0] for line in text.splitlines() if line[0] != "#"}
+    samples = {
         (sample.name, *sorted(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
+    return samples, written
 
 
 def test_attempts_by_result():
     """Five pods were placed; the preemptor and the huge pod failed once each."""
-    samples = measured()
+    samples, _ = measured()
     profile = ("profile", "default-scheduler")
     attempts = "scheduler_schedule_attempts_total"
     assert samples[attempts, profile, ("result", "scheduled")] == 5
@@ -57,14 +64,14 @@ def test_attempts_by_result():
 
 def test_preemptions_and_their_victims():
     """One preemption with three victims."""
-    samples = measured()
+    samples, _ = measured()
     assert samples[("scheduler_preemption_attempts_total",)] == 1
     assert samples[("scheduler_preemption_victims_sum",)] == 3
 
 
 def test_pods_by_queue():
     """The huge pod waits in the unschedulable pool, the gated one is gated."""
-    samples = measured()
+    samples, _ = measured()
     pending = {
         key[1][1]: value for key, value in samples.items() if key[0].endswith("pending_pods")
     }
@@ -73,15 +80,60 @@ def test_pods_by_queue():
 
 def test_reasons_by_plugin():
     """NodeResourcesFit keeps one pod out; placed pods are counted no more."""
-    samples = measured()
+    samples, _ = measured()
     rejected = {k[1][1]: v for k, v in samples.items() if k[0] == "scheduler_unschedulable_pods"}
     assert rejected == {"NodeResourcesFit": 1}
 
 
 def test_plugin_times():
     """Every plugin that was asked has its calls and seconds by extension point."""
-    samples = measured()
+    samples, _ = measured()
     name = "scheduler_plugin_execution_duration_seconds_count"
     calls = {key[1:]: value for key, value in samples.items() if key[0] == name}
     assert calls[("extension_point", "Filter"), ("plugin", "NodeResourcesFit")] > 0
     assert PluginTime("p", "Filter").calls == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "names", "others"),
+    [
+        (
+            "1.36",
+            {
+                "scheduler_preemption_victims_sum",
+                "scheduler_preemption_attempts_total",
+                "scheduler_scheduling_attempt_duration_seconds_count",
+                "scheduler_unschedulable_pods",
+            },
+            {"scheduler_pod_preemption_victims_sum", "scheduler_total_preemption_attempts"},
+        ),
+        (
+            "1.19",
+            {
+                "scheduler_pod_preemption_victims_sum",
+                "scheduler_total_preemption_attempts",
+                "scheduler_e2e_scheduling_duration_seconds_count",
+            },
+            {"scheduler_preemption_victims_sum", "scheduler_unschedulable_pods"},
+        ),
+    ],
+)
+def test_names_are_those_of_the_version_and_only_those(version, names, others):
+    """Each metric has one name."""
+    samples, found = measured(version)
+    assert names <= found
+    assert not others & found
+    gated = ("queue", "gated")
+    assert (("scheduler_pending_pods", gated) in samples) is (version == "1.36")
+
+
+@pytest.mark.parametrize("version", ["1.19", "1.36"])
+def test_runs_of_extension_points(version):
+    """PostFilter ran for the preemptor and for the huge pod."""
+    samples, _ = measured(version)
+    profile = ("profile", "default-scheduler")
+    name = "scheduler_framework_extension_point_duration_seconds_count"
+    post_filter = ("extension_point", "PostFilter")
+    assert samples[name, post_filter, profile, ("status", "Success")] == 1
+    assert samples[name, post_filter, profile, ("status", "Unschedulable")] >= 1
+    assert samples[name, ("extension_point", "Reserve"), profile, ("status", "Success")] >= 5

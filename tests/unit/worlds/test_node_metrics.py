@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import (
     EvictionCancelled,
     EvictionTimed,
+    NodeEmptied,
     NodeTainted,
     PodCollected,
     PodEvicted,
@@ -22,17 +24,24 @@ P = ObjectRef("Pod", "ns", "p", "u")
 Q = ObjectRef("Pod", "ns", "q", "v")
 
 
+def as_written(text):
+    """Values by name and label values; the library's parser adds a suffix to counters."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    found = {}
+    for line in lines:
+        name, _, value = line.rpartition(" ")
+        name, _, labels = name.partition("{")
+        found[name, *sorted(re.findall(r'="([^"]*)"', labels))] = float(value)
+    return found
+
+
 @pytest.fixture
 def samples():
-    def told(*records):
-        metrics = SchedulerMetrics(SilentReporter(), list)
+    def told(*records, version="1.36"):
+        metrics = SchedulerMetrics(SilentReporter(), list, node_version=version)
         for record in records:
             metrics.report(record)
-        return {
-            (sample.name, *sorted(sample.labels.values())): sample.value
-            for family in text_string_to_metric_families(metrics.exposition().decode())
-            for sample in family.samples
-        }
+        return as_written(metrics.exposition().decode())
 
     return told
 
@@ -78,3 +87,24 @@ def test_pods_that_are_collected(samples):
     """By namespace and reason."""
     found = samples(PodCollected(P, "n1", "orphaned", 0))
     assert found["pod_gc_collector_force_delete_pods_total", "ns", "orphaned"] == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "counter"),
+    [("1.36", "node_collector_evictions_total"), ("1.16", "node_collector_evictions_number")],
+)
+def test_names_are_those_of_the_version_and_only_those(samples, version, counter):
+    """1.16 has no metrics of taint eviction and pod garbage collection."""
+    records = (
+        NodeTainted("n1", "a", "k", True, 0),
+        NodeEmptied("n2", "a", 0),
+        PodCollected(P, "n1", "orphaned", 0),
+        PodEvicted(Q, "n1", "taint", 0),
+    )
+    found = samples(*records, version=version)
+    assert found[counter, "a"] == 2
+    names = {key[0] for key in found}
+    others = {name for name in names if name.startswith(("taint_eviction", "pod_gc"))}
+    assert bool(others) is (version == "1.36")
+    assert {name for name in names if "evictions" in name} == {counter}
+    assert not any(name.endswith("_created") for name in names)

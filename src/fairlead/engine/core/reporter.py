@@ -125,6 +125,14 @@ class NodeTainted(Struct, frozen=True):
     at: Instant
 
 
+class NodeEmptied(Struct, frozen=True):
+    """The pods of `node` were deleted because it does not respond; took a token of its zone."""
+
+    node: str
+    zone: str
+    at: Instant
+
+
 class EvictionTimed(Struct, frozen=True):
     """A pod is to be evicted from `node` at `due`, `tolerated_s` after `taints` were seen."""
 
@@ -217,6 +225,7 @@ Record = (
     | NodeSilenced
     | ZoneAssessed
     | NodeTainted
+    | NodeEmptied
     | EvictionTimed
     | EvictionCancelled
     | PodCollected

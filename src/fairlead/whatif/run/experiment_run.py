@@ -31,7 +31,6 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_second
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectsLoaded, Stimulus
 from fairlead.engine.engine import Engine
-from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.whatif.change.step import ScriptedStep
@@ -132,11 +131,18 @@ def run_experiment(
     return _Run(experiment, command_log, metered=metered).finish(phase, progress or NoProgress())
 
 
-def _metrics(reporter: Reporter, meter: Meter | None) -> SchedulerMetrics:
+def _metrics(reporter: Reporter, experiment: Experiment) -> SchedulerMetrics:
     # Expensive to import and rarely needed.
     from fairlead.worlds.metrics import SchedulerMetrics  # noqa: PLC0415
 
-    return SchedulerMetrics(reporter, list if meter is None else meter.times)
+    meter, batch = experiment.scheduler.meter, experiment.batch
+    return SchedulerMetrics(
+        reporter,
+        list if meter is None else meter.times,
+        experiment.scheduler.version.version,
+        experiment.node_lifecycle.profile.version,
+        () if batch is None else batch.ownership.scheduler_names,
+    )
 
 
 class _Run:
@@ -150,7 +156,7 @@ class _Run:
         outage = OutageRecorder(experiment.node_lifecycle)
         self._recorder = Recorder(experiment.start, outage=outage)
         self._jobs = JobRecorder(self._recorder)
-        self._metrics = _metrics(self._jobs, experiment.scheduler.meter) if metered else None
+        self._metrics = _metrics(self._jobs, experiment) if metered else None
         config = EngineConfig(
             seed=experiment.seed,
             start=experiment.start,

@@ -32,6 +32,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import SilentReporter
 from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 from fairlead.worlds.local.clock import LocalClock
@@ -46,6 +47,7 @@ from fairlead.worlds.local.random_ids import RandomIds
 from fairlead.worlds.local.reconcile_listener import ReconcileListener
 from fairlead.worlds.local.resource_metrics import MEASUREMENTS, measured
 from fairlead.worlds.local.strategies import LOCAL_API_SERVER
+from fairlead.worlds.metrics import SchedulerMetrics
 
 METRICS: Final = "metrics"
 _CONTROLLERS: Final = "workloads"
@@ -138,10 +140,13 @@ class LocalCluster:
                 journal.begin(self.store.storage)
         self.journal = journal
         storage, new_id = self.store.storage, partial(ids.new_uid, LEASE, "", "")
+        config = config_in(options.release, options.engine)
+        self.metrics = _metrics(config)
         self.control_plane = ControlPlane(
             self.store,
             now,
-            config=config_in(options.release, options.engine),
+            config=config,
+            metrics=self.metrics,
             authority=options.authority,
             without=options.without,
             controllers=(
@@ -161,6 +166,12 @@ class LocalCluster:
         create_as_apiserver(self.store, (*standing, *more, *job_kinds()), now)
         self.server.reconcile(now)
         create_as_apiserver(self.store, (DEFAULT_QUEUE,), now)
+
+
+def _metrics(config: EngineConfig) -> SchedulerMetrics:
+    jobs = () if config.batch is None else config.batch.ownership.scheduler_names
+    scheduler, nodes = config.scheduler.version, config.node_lifecycle.profile
+    return SchedulerMetrics(SilentReporter(), list, scheduler.version, nodes.version, jobs)
 
 
 def config_in(release: Release, config: EngineConfig) -> EngineConfig:

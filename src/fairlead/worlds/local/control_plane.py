@@ -28,6 +28,7 @@ from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.engine import Engine
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
+from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.worlds.driver import Driver
@@ -38,6 +39,7 @@ from fairlead.worlds.local.controllers.node_ttl import NodeTtl
 from fairlead.worlds.local.controllers.service_cidr import ServiceCidrs
 from fairlead.worlds.local.events.writer import HOST
 from fairlead.worlds.local.world import LocalWorld, StoreListener
+from fairlead.worlds.metrics import SchedulerMetrics
 
 # Containers stop immediately, so users need not wait for grace periods.
 STOPPING: Final[DurationNs] = seconds(1)
@@ -66,12 +68,14 @@ class ControlPlane:
         controllers: Sequence[Controller] = (),
         listeners: Sequence[StoreListener] = (),
         host: str = HOST,
+        metrics: SchedulerMetrics | None = None,
     ) -> None:
         """Start at `now` with the contents of `store`.
 
         `authority` is the PEM text of the CA that every namespace publishes, "" for none. `without`
         names parts of the engine to leave out; `controllers` run in addition to the engine's own;
-        `listeners` see changes first. `host` is the host name that controllers report.
+        `listeners` see changes first. `host` is the host name that controllers report. `metrics`
+        gets the reports of the engine.
         """
         storage = store.storage
         own: tuple[Controller, ...] = (
@@ -87,7 +91,9 @@ class ControlPlane:
         self._world.enqueue(ObjectsLoaded(_views(store, excluding=POD)))
         Driver(Engine(Cluster(), own), self._world, now=now).run(now)
         config = replace(config, start=now)
-        engine = build_engine(config, SilentReporter(), without, first=own)
+        engine = build_engine(config, metrics or SilentReporter(), without, first=own)
+        if metrics is not None and "scheduler" not in without:
+            metrics.waiting = engine.find(Scheduler).queue
         self._driver = Driver(engine, self._world, now=now)
         self._world.enqueue(ObjectsLoaded(_views(store)))
 

@@ -17,7 +17,7 @@ from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_terminating
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant
-from fairlead.engine.core.reporter import PodEvicted, Reporter
+from fairlead.engine.core.reporter import NodeEmptied, PodEvicted, Reporter
 from fairlead.engine.nodelifecycle.eviction.mode import Observation
 from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
 from fairlead.engine.nodelifecycle.node_edit import FindNode, node_ref
@@ -75,6 +75,8 @@ class PodEvictionMode:
         """Deletes the pods of the node."""
         self._queues[zone].finish(name)
         node = self._find(name)
+        if node is not None:
+            self._reporter.report(NodeEmptied(name, zone, now))
         pods = self._pods.on(name)
         if not pods:
             return []

@@ -1,4 +1,6 @@
-"""MetricsEndpoint: the API server's metrics for Prometheus, under upstream's names.
+"""MetricsEndpoint: the metrics of the API server and the controllers, under upstream's names.
+
+Upstream's components have an endpoint each. Here one page serves them all.
 
 upstream: apiserver/pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics/metrics.go,
 component-base/metrics/version.go
@@ -6,7 +8,7 @@ component-base/metrics/version.go
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -38,10 +40,16 @@ _REQUEST_LABELS: Final = (
 
 
 class MetricsEndpoint:
-    """Serves the current metrics of `server` and `store`."""
+    """Serves the current metrics of `server`, `store` and the control plane."""
 
-    def __init__(self, server: ApiServer, store: Store) -> None:
-        """Counts nothing itself; reads the counts on each request."""
+    def __init__(
+        self, server: ApiServer, store: Store, controllers: Callable[[], bytes] = bytes
+    ) -> None:
+        """Counts nothing itself; reads the counts on each request.
+
+        `controllers` returns the metrics of schedulers and controllers as text.
+        """
+        self._controllers = controllers
         self._registry = CollectorRegistry()
         self._registry.register(_ServerCollector(server, store))
         ProcessCollector(registry=self._registry)
@@ -50,7 +58,8 @@ class MetricsEndpoint:
         """The metrics page. Raises ApiError 405."""
         if request.method != "GET":
             raise no_method()
-        return Response(200, (generate_latest(self._registry),), CONTENT_TYPE_LATEST)
+        pages = (generate_latest(self._registry), self._controllers())
+        return Response(200, pages, CONTENT_TYPE_LATEST)
 
 
 class _ServerCollector(Collector):

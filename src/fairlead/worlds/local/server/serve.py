@@ -64,7 +64,9 @@ async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Run
         None if cluster.journal is None else cluster.journal.settle,
         handlers={
             clock_control.PATH: ClockControl(runner),
-            metrics_endpoint.PATH: MetricsEndpoint(cluster.server, cluster.store),
+            metrics_endpoint.PATH: MetricsEndpoint(
+                cluster.server, cluster.store, cluster.metrics.exposition
+            ),
         },
         audit=door.audit,
     )

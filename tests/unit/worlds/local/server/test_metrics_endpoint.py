@@ -87,3 +87,19 @@ def test_it_is_only_read(cluster):
     with pytest.raises(ApiError) as refused:
         asyncio.run(page(Request("POST", PATH, user=ADMIN)))
     assert refused.value.code == 405
+
+
+def test_controllers_are_on_the_same_page(cluster):
+    """The scheduler's pods, the node controllers' zones and the batch scheduler's attempts."""
+    local = cluster.local
+    page = MetricsEndpoint(local.server, local.store, local.metrics.exposition)
+    response = asyncio.run(page(Request("GET", PATH, user=ADMIN)))
+    families = text_string_to_metric_families(b"".join(response.body).decode())
+    names = {family.name for family in families}
+    assert {
+        "apiserver_request",
+        "scheduler_pending_pods",
+        "scheduler_schedule_attempts",
+        "node_collector_zone_size",
+        "kube_batch_schedule_attempts",
+    } <= names

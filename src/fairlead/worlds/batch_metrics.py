@@ -1,0 +1,83 @@
+"""Metrics of the batch scheduler, under the names of kube-batch and, for queues, of Volcano.
+
+upstream: kube-batch pkg/scheduler/metrics/metrics.go; volcano pkg/scheduler/metrics/queue.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from fairlead.engine.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, QueueStood
+
+# The rules by which sessions displace pods; those of the pod scheduler have other names.
+_DISPLACEMENTS: Final = ("preempt", "reclaim")
+_VIA: Final = "batch"
+
+
+class BatchMetrics:
+    """Metrics of sessions and queues."""
+
+    def __init__(self, registry: CollectorRegistry, profiles: frozenset[str]) -> None:
+        """Register everything in `registry`; pods of `profiles` are scheduled as jobs."""
+        self._profiles = profiles
+        self._attempts = Counter(
+            "kube_batch_schedule_attempts",
+            "Number of attempts to schedule pods, by the result.",
+            ("result",),
+            registry=registry,
+        )
+        self._victims = Gauge(
+            "kube_batch_pod_preemption_victims",
+            "Number of selected preemption victims.",
+            registry=registry,
+        )
+        self._preemptions = Counter(
+            "kube_batch_total_preemption_attempts",
+            "Total preemption attempts in the cluster till now.",
+            registry=registry,
+        )
+        self._queues = {
+            name: Gauge(f"volcano_queue_{name}", text, ("queue_name",), registry=registry)
+            for name, text in (
+                ("allocated_milli_cpu", "Allocated CPU count for one queue."),
+                ("allocated_memory_bytes", "Allocated memory for one queue."),
+                ("request_milli_cpu", "Request CPU count for one queue."),
+                ("request_memory_bytes", "Request memory for one queue."),
+                ("deserved_milli_cpu", "Deserved CPU count for one queue."),
+                ("deserved_memory_bytes", "Deserved memory for one queue."),
+                ("share", "Share for one queue."),
+                ("weight", "Weight for one queue."),
+            )
+        }
+
+    def takes(self, record: PodPlaced | PodUnschedulable | PodPreempting) -> bool:
+        """Count `record` if it is the batch scheduler's; return whether it is."""
+        match record:
+            case PodPlaced(via=via) if via == _VIA:
+                self._attempts.labels("scheduled").inc()
+            case PodUnschedulable(profile=profile) if profile in self._profiles:
+                self._attempts.labels("unschedulable").inc()
+            case PodPreempting(rule=rule, victims=victims) if rule in _DISPLACEMENTS:
+                self._preemptions.inc()
+                self._victims.set(len(victims))
+            case _:
+                return False
+        return True
+
+    def see_queue(self, record: QueueStood) -> None:
+        """Set the gauges of a queue."""
+        amounts = (
+            ("allocated", record.allocated),
+            ("request", record.request),
+            ("deserved", record.deserved),
+        )
+        for kind, by_resource in amounts:
+            self._set(record, f"{kind}_milli_cpu", by_resource.get("cpu", 0))
+            self._set(record, f"{kind}_memory_bytes", by_resource.get("memory", 0))
+        self._set(record, "share", record.share)
+        self._set(record, "weight", record.weight)
+
+    def _set(self, record: QueueStood, name: str, value: float) -> None:
+        self._queues[name].labels(record.queue).set(value)

@@ -1,0 +1,60 @@
+"""The metrics of each version of the scheduler and the node controllers, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerMetricNames:
+    """Names of scheduler metrics, and which there are.
+
+    `queues` are the queues of pending_pods. `rejections`: unschedulable_pods counts pods by plugin.
+    """
+
+    attempt_duration: str
+    victims: str
+    victim_buckets: tuple[int, ...]
+    preemptions: str
+    queues: tuple[str, ...]
+    rejections: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeMetricNames:
+    """The counter of evicted nodes, and whether taint eviction and pod GC have metrics."""
+
+    evictions: str
+    taint_eviction: bool
+    pod_gc: bool
+
+
+SCHEDULER_NAMES: Final = {
+    "1.36": SchedulerMetricNames(
+        attempt_duration="scheduler_scheduling_attempt_duration_seconds",
+        victims="scheduler_preemption_victims",
+        victim_buckets=(1, 2, 4, 8, 16, 32, 64),
+        preemptions="scheduler_preemption_attempts_total",
+        queues=("active", "backoff", "unschedulable", "gated"),
+        rejections=True,
+    ),
+    # upstream: v1.19 pkg/scheduler/metrics/metrics.go
+    "1.19": SchedulerMetricNames(
+        attempt_duration="scheduler_e2e_scheduling_duration_seconds",
+        victims="scheduler_pod_preemption_victims",
+        victim_buckets=tuple(range(5, 51, 5)),
+        preemptions="scheduler_total_preemption_attempts",
+        queues=("active", "backoff", "unschedulable"),
+        rejections=False,
+    ),
+}
+NODE_NAMES: Final = {
+    "1.36": NodeMetricNames(
+        evictions="node_collector_evictions_total", taint_eviction=True, pod_gc=True
+    ),
+    # upstream: v1.16 pkg/controller/nodelifecycle/metrics.go
+    "1.16": NodeMetricNames(
+        evictions="node_collector_evictions_number", taint_eviction=False, pod_gc=False
+    ),
+}
