@@ -90,7 +90,7 @@ def _mode(word: str) -> KubeletBehaviour:
         case ["flap", times] if times.count("/") == 1:
             dark, up = times.split("/")
             return KubeletBehaviour(Mode.FLAP, dark=_seconds(dark), up=_seconds(up))
-    raise ValueError(f"{word!r} is no behaviour of a kubelet; known: {_WORDS}")
+    raise ValueError(f"{word!r} is not a kubelet behaviour; known: {_WORDS}")
 
 
 def _positive(text: str) -> int:

@@ -50,7 +50,7 @@ def parse_timestamp(text: str) -> int:
     """
     matched = _RFC_3339.fullmatch(text)
     if matched is None:
-        raise ValueError(f"{text!r} is no RFC 3339 timestamp such as 2026-01-01T00:00:00Z")
+        raise ValueError(f"{text!r} is not an RFC 3339 timestamp such as 2026-01-01T00:00:00Z")
     second, fraction, zone = matched.groups(default="")
     try:
         instant = datetime.fromisoformat(second + zone)
@@ -94,7 +94,7 @@ def parse_duration(text: str) -> int:
         total += _UNITS_NS[unit] * int(fraction or "0") // 10 ** len(fraction)
         position = matched.end()
     if not rest or position < len(rest):
-        raise ValueError(f"{text!r} is no duration such as 90s, 1h30m or 500ms")
+        raise ValueError(f"{text!r} is not a duration such as 90s, 1h30m or 500ms")
     if total > INT64_MAX:
         raise ValueError(f"{text!r} is longer than the 292 years a duration can be")
     return sign * total

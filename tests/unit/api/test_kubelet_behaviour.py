@@ -43,12 +43,12 @@ def test_what_a_kubelet_is_told(text: str, meaning: KubeletBehaviour) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("dead", "'dead' is no behaviour of a kubelet; known: running, stopped, paused, slow 45s"),
-        ("not-ready,", "'' is no behaviour"),
-        ("slow", "'slow' is no behaviour"),
-        ("slow soon", "'soon' is no duration"),
+        ("dead", "'dead' is not a kubelet behaviour; known: running, stopped, paused, slow 45s"),
+        ("not-ready,", "'' is not a kubelet behaviour"),
+        ("slow", "'slow' is not a kubelet behaviour"),
+        ("slow soon", "'soon' is not a duration"),
         ("slow 0s", "'0s' is not longer than 0s"),
-        ("flap 60s", "'flap 60s' is no behaviour"),
+        ("flap 60s", "'flap 60s' is not a kubelet behaviour"),
         ("flap 60s/-1s", "'-1s' is not longer than 0s"),
         ("flap 999ms/60s", "'999ms' is shorter than 1s"),
         ("flap 60s/1ns", "'1ns' is shorter than 1s"),

@@ -49,12 +49,12 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
     return read(schema, value, FieldLocation(), notes), notes.texts
 
 
-def read(schema: Schema, value: Any, place: FieldLocation, notes: Notes) -> Any:
-    """`value`, at location `place`, in stored form. Raises TypeMismatchError."""
+def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> Any:
+    """`value`, at `location`, in stored form. Raises TypeMismatchError."""
     try:
         return reader_of(schema)(value)
     except UnusualError:
-        return _walked(schema, value, place, notes)
+        return _walked(schema, value, location, notes)
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
@@ -69,10 +69,10 @@ def empty(schema: Schema) -> Any:
     return _walked(schema, {}, FieldLocation(), Notes())
 
 
-def _walked(schema: Schema, value: Any, place: FieldLocation, notes: Notes) -> Any:
+def _walked(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> Any:
     walk = _Walk(notes)
     try:
-        made = walk.value(schema, value, place)
+        made = walk.value(schema, value, location)
     except TypeMismatchError as last:
         first = walk.mismatch or last
         raise TypeMismatchError(str(last), first.restoring) from None
@@ -88,52 +88,52 @@ class _Walk:
         self._notes = notes
         self.mismatch: TypeMismatchError | None = None
 
-    def value(self, schema: Schema, value: Any, place: FieldLocation, before: Any = None) -> Any:
+    def value(self, schema: Schema, value: Any, location: FieldLocation, before: Any = None) -> Any:
         """`value`, decoded into the value `before` of an earlier occurrence.
 
         Raises TypeMismatchError for a failure that ends the decoding.
         """
         match schema.type:
             case Type.OBJECT if isinstance(value, dict):
-                return self._object(schema, value, place, before)
+                return self._object(schema, value, location, before)
             case Type.LIST if isinstance(value, list) and schema.items is not None:
-                return self._list(schema.items, value, place, before)
+                return self._list(schema.items, value, location, before)
             case Type.MAP if isinstance(value, dict) and schema.items is not None:
-                return self._map(schema.items, value, place, before)
+                return self._map(schema.items, value, location, before)
             case Type.ANY:
-                return self._union(schema, value, place) if is_union(schema) else value
+                return self._union(schema, value, location) if is_union(schema) else value
             case Type.BYTES if isinstance(value, list):
-                return self._byte_list(value, place, before)
+                return self._byte_list(value, location, before)
             case _ if schema.type in ENDING:
-                return ENDING[schema.type](schema, value, place)
+                return ENDING[schema.type](schema, value, location)
             case _:
                 read = PLAIN.get(schema.type, refused)
-                return self._plain(read, schema, value, place, before)
+                return self._plain(read, schema, value, location, before)
 
     def _plain(
-        self, read: ReadSingle, schema: Schema, value: Any, place: FieldLocation, before: Any
+        self, read: ReadSingle, schema: Schema, value: Any, location: FieldLocation, before: Any
     ) -> Any:
         """A value without its own UnmarshalJSON: a mismatch is recorded and the value skipped."""
         try:
-            return read(schema, value, place)
+            return read(schema, value, location)
         except TypeMismatchError as mismatch:
             self.mismatch = self.mismatch or mismatch
             return before
 
-    def _union(self, schema: Schema, value: Any, place: FieldLocation) -> Any:
+    def _union(self, schema: Schema, value: Any, location: FieldLocation) -> Any:
         quietly = Notes()
         try:
             return read_union(
-                schema, value, lambda member, one: _walked(member, one, place, quietly)
+                schema, value, lambda member, one: _walked(member, one, location, quietly)
             )
         except NeitherError as cause:
             raise TypeMismatchError(str(cause)) from None
 
-    def _object(self, schema: Schema, value: Json, place: FieldLocation, before: Any) -> Json:
+    def _object(self, schema: Schema, value: Json, location: FieldLocation, before: Any) -> Json:
         made: Json = dict(before) if isinstance(before, dict) else {}
         seen: set[str] = set()
         for key, item in _members(value):
-            here = FieldLocation(place, key, schema)
+            here = FieldLocation(location, key, schema)
             field = schema.fields.get(key)
             if field is None:
                 self._notes.unknown(here)
@@ -164,37 +164,39 @@ class _Walk:
             made[key] = value
 
     def _list(
-        self, items: Schema, value: list[Any], place: FieldLocation, before: Any
+        self, items: Schema, value: list[Any], location: FieldLocation, before: Any
     ) -> list[Any]:
         old = before if isinstance(before, list) else []
         return [
-            self._item(items, item, FieldLocation(place, at), old[at] if at < len(old) else None)
+            self._item(items, item, FieldLocation(location, at), old[at] if at < len(old) else None)
             for at, item in enumerate(value)
         ]
 
-    def _item(self, schema: Schema, item: Any, place: FieldLocation, before: Any = None) -> Any:
+    def _item(self, schema: Schema, item: Any, location: FieldLocation, before: Any = None) -> Any:
         if item is not None:
-            read = self.value(schema, item, place, before)
+            read = self.value(schema, item, location, before)
             return zero_value(schema) if read is None else read
         if before is not None:
             return before
         return "" if schema.type is Type.BYTES else zero_value(schema)
 
-    def _map(self, items: Schema, value: Json, place: FieldLocation, before: Any) -> Json:
+    def _map(self, items: Schema, value: Json, location: FieldLocation, before: Any) -> Json:
         made: Json = dict(before) if isinstance(before, dict) else {}
         seen: set[str] = set()
         for key, item in _members(value):
-            here = FieldLocation(place, key)
+            here = FieldLocation(location, key)
             if key in seen:
                 self._notes.repeated(here)
             seen.add(key)
             made[key] = self._item(items, item, here)
         return made
 
-    def _byte_list(self, value: list[Any], place: FieldLocation, before: Any) -> Any:
+    def _byte_list(self, value: list[Any], location: FieldLocation, before: Any) -> Any:
         """A list of bytes written as numbers."""
         numbers = [
-            0 if one is None else self._plain(whole_number, BYTE, one, FieldLocation(place, at), 0)
+            0
+            if one is None
+            else self._plain(whole_number, BYTE, one, FieldLocation(location, at), 0)
             for at, one in enumerate(value)
         ]
         return before if self.mismatch else base64.b64encode(bytes(numbers)).decode()

@@ -34,8 +34,8 @@ class FieldLocation:
     def path(self) -> str:
         """`spec.containers[0].name`."""
         text = "".join(
-            f"[{place.step}]" if isinstance(place.step, int) else f".{place.step}"
-            for place in self._way()
+            f"[{location.step}]" if isinstance(location.step, int) else f".{location.step}"
+            for location in self._way()
         )
         return text.removeprefix(".")
 
@@ -46,36 +46,36 @@ class FieldLocation:
         A field of an embedded struct is preceded by the struct's name.
         """
         names: list[str] = []
-        for place in self._way():
-            if place.owner is not None:
-                field = str(place.step)
-                embedded = embedded_in(place.owner, field)
+        for location in self._way():
+            if location.owner is not None:
+                field = str(location.step)
+                embedded = embedded_in(location.owner, field)
                 names += [embedded, field] if embedded else [field]
         return ".".join(names)
 
     def type_name(self, schema: Schema) -> str:
         """The Go type of a value at this location; `schema` is the value's own."""
         depth = 0
-        place = self
-        while place.parent is not None:
-            if place.owner is not None:
-                return declared_type(place.owner, str(place.step), depth, schema)
-            place, depth = place.parent, depth + 1
+        location = self
+        while location.parent is not None:
+            if location.owner is not None:
+                return declared_type(location.owner, str(location.step), depth, schema)
+            location, depth = location.parent, depth + 1
         return go_type(schema)
 
     @property
     def struct(self) -> str:
         """The type that has the field, without its version."""
-        owners = [place.owner for place in self._way() if place.owner is not None]
+        owners = [location.owner for location in self._way() if location.owner is not None]
         return owners[-1].definition.rpartition(".")[2] if owners else ""
 
     def _way(self) -> list[FieldLocation]:
         """The locations from the root's child down to this one."""
         way: list[FieldLocation] = []
-        place = self
-        while place.parent is not None:
-            way.append(place)
-            place = place.parent
+        location = self
+        while location.parent is not None:
+            way.append(location)
+            location = location.parent
         return way[::-1]
 
 
@@ -91,16 +91,16 @@ class Notes:
         """The notes in the order in which they were made."""
         return list(self._texts)
 
-    def unknown(self, place: FieldLocation) -> None:
+    def unknown(self, location: FieldLocation) -> None:
         """Note an unknown field."""
-        self._note("unknown", place)
+        self._note("unknown", location)
 
-    def repeated(self, place: FieldLocation) -> None:
+    def repeated(self, location: FieldLocation) -> None:
         """Note a duplicate field."""
-        self._note("duplicate", place)
+        self._note("duplicate", location)
 
-    def _note(self, what: str, place: FieldLocation) -> None:
+    def _note(self, what: str, location: FieldLocation) -> None:
         if len(self._texts) < NOTES_MAX and self._characters < CHARACTERS_MAX:
-            text = f"{what} field {quoted(place.path)}"
+            text = f"{what} field {quoted(location.path)}"
             self._texts[text] = None
             self._characters += len(text)

@@ -43,14 +43,14 @@ class TypeMismatchError(ValueError):
         self.restoring = restoring or text
 
 
-def _text(schema: Schema, value: Any, place: FieldLocation) -> str:
+def _text(schema: Schema, value: Any, location: FieldLocation) -> str:
     if not isinstance(value, str):
-        raise mismatch(schema, value, place)
+        raise mismatch(schema, value, location)
     return value
 
 
-def _bytes(schema: Schema, value: Any, place: FieldLocation) -> str:
-    text = _text(schema, value, place)
+def _bytes(schema: Schema, value: Any, location: FieldLocation) -> str:
+    text = _text(schema, value, location)
     try:
         return canonical_base64(text)
     except IllegalBase64Error as cause:
@@ -58,19 +58,19 @@ def _bytes(schema: Schema, value: Any, place: FieldLocation) -> str:
         raise TypeMismatchError(why, f"error decoding from json: {why}") from None
 
 
-def _boolean(schema: Schema, value: Any, place: FieldLocation) -> bool:
+def _boolean(schema: Schema, value: Any, location: FieldLocation) -> bool:
     if not isinstance(value, bool):
-        raise mismatch(schema, value, place)
+        raise mismatch(schema, value, location)
     return value
 
 
-def whole_number(schema: Schema, value: Any, place: FieldLocation) -> int:
+def whole_number(schema: Schema, value: Any, location: FieldLocation) -> int:
     """An integer within the bounds of its type. Raises TypeMismatchError."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise mismatch(schema, value, place)
+        raise mismatch(schema, value, location)
     smallest, largest = _LIMITS[schema.type]
     if isinstance(value, float) or not smallest <= value <= largest:
-        raise mismatch(schema, value, place, shown=f"number {_number_text(value)}")
+        raise mismatch(schema, value, location, shown=f"number {_number_text(value)}")
     return value
 
 
@@ -80,14 +80,14 @@ def _number_text(value: float) -> str:
     return repr(value)  # most likely as the client wrote it
 
 
-def _number(schema: Schema, value: Any, place: FieldLocation) -> float:
+def _number(schema: Schema, value: Any, location: FieldLocation) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise mismatch(schema, value, place)
+        raise mismatch(schema, value, location)
     return value
 
 
-def _int_or_string(_: Schema, value: Any, place: FieldLocation) -> int | str:
-    return value if isinstance(value, str) else whole_number(_WHOLE, value, place)
+def _int_or_string(_: Schema, value: Any, location: FieldLocation) -> int | str:
+    return value if isinstance(value, str) else whole_number(_WHOLE, value, location)
 
 
 def _quantity(_: Schema, value: Any, __: FieldLocation) -> str:
@@ -99,23 +99,23 @@ def _quantity(_: Schema, value: Any, __: FieldLocation) -> str:
         raise TypeMismatchError(cause.rule) from None
 
 
-def _time(schema: Schema, value: Any, place: FieldLocation) -> str:
+def _time(schema: Schema, value: Any, location: FieldLocation) -> str:
     try:
-        return format_timestamp(read_time(_text(schema, value, place)))
+        return format_timestamp(read_time(_text(schema, value, location)))
     except InstantError as cause:
         raise TypeMismatchError(str(cause)) from None
 
 
-def _micro_time(schema: Schema, value: Any, place: FieldLocation) -> str:
+def _micro_time(schema: Schema, value: Any, location: FieldLocation) -> str:
     try:
-        return format_micro_time(read_micro_time(_text(schema, value, place)))
+        return format_micro_time(read_micro_time(_text(schema, value, location)))
     except InstantError as cause:
         raise TypeMismatchError(str(cause)) from None
 
 
-def refused(schema: Schema, value: Any, place: FieldLocation) -> NoReturn:
+def refused(schema: Schema, value: Any, location: FieldLocation) -> NoReturn:
     """Refuse a value of any other type. Raises TypeMismatchError."""
-    raise mismatch(schema, value, place)
+    raise mismatch(schema, value, location)
 
 
 ReadSingle = Callable[[Schema, Any, FieldLocation], Any]
@@ -137,13 +137,13 @@ ENDING: Final[dict[Type, ReadSingle]] = {
 
 
 def mismatch(
-    schema: Schema, value: Any, place: FieldLocation, *, shown: str = ""
+    schema: Schema, value: Any, location: FieldLocation, *, shown: str = ""
 ) -> TypeMismatchError:
-    """The mismatch of `value` at location `place`; `shown` describes the value."""
+    """The mismatch of `value` at `location`; `shown` describes the value."""
     # upstream: encoding/json UnmarshalTypeError
     what = shown or json_kind(value)
-    where = f"struct field {place.struct}.{place.names}" if place.names else "value"
-    named = go_type(schema) if schema.type in ENDING else place.type_name(schema)
+    where = f"struct field {location.struct}.{location.names}" if location.names else "value"
+    named = go_type(schema) if schema.type in ENDING else location.type_name(schema)
     if schema is BYTE:
         named = "uint8"
     return TypeMismatchError(

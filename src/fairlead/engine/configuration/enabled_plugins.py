@@ -112,7 +112,7 @@ class PluginChoice:
         nearest = difflib.get_close_matches(name, UPSTREAM_POINTS, n=1)
         hint = f"did you mean {nearest[0]}? " if nearest else ""
         known = ", ".join(UPSTREAM_POINTS)
-        problem = f"no plugin {name!r} to be found here; {hint}known: {known}"
+        problem = f"no plugin {name!r}; {hint}known: {known}"
         raise ConfigurationError(field, problem)
 
 

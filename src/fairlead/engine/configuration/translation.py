@@ -42,7 +42,7 @@ CheckArgs = Callable[[str, str, Args], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class UserPluginSource:
     """What the caller knows about users' plugins.
 
     `usual_weight` returns a user plugin's weight (None: no such plugin), `check_args(field, plugin,
@@ -56,7 +56,7 @@ class Surroundings:
 
 def scheduler_config(
     form: ConfigurationForm,
-    surroundings: Surroundings,
+    user_plugins: UserPluginSource,
     release: Release = CURRENT,
     *,
     only_profile: bool = False,
@@ -76,7 +76,7 @@ def scheduler_config(
     profiles = []
     for number, each in enumerate(form.profiles or (ProfileForm(),)):
         where = "" if only_profile else f"profiles[{number}]"
-        reader = _ProfileReader(where, each, surroundings, release.scheduler)
+        reader = _ProfileReader(where, each, user_plugins, release.scheduler)
         # If not set, all nodes are examined. A global 0 means the same, because upstream writes
         # its default as 0.
         profiles.append(reader.profile(percentage or None, ignored))
@@ -84,7 +84,7 @@ def scheduler_config(
     return SchedulerConfig(
         named,
         _backoff(form, release.scheduler.backoff),
-        out_of_tree=surroundings.factories(),
+        out_of_tree=user_plugins.factories(),
         extenders=extenders,
         version=release.scheduler,
     )
@@ -103,12 +103,12 @@ class _ProfileReader:
 
     where: str
     form: ProfileForm
-    surroundings: Surroundings
+    user_plugins: UserPluginSource
     version: SchedulerVersion
 
     def profile(self, percentage: int | None, ignored: Sequence[str]) -> Profile:
         field, default = at(self.where, "plugins"), self.version.plugins
-        choice = PluginChoice(field, self.surroundings.usual_weight, default)
+        choice = PluginChoice(field, self.user_plugins.usual_weight, default)
         args = {**self.version.args, **self._args()}
         if ignored:
             # Takes precedence over the arguments (scheduler.go: buildExtenders).
@@ -135,14 +135,14 @@ class _ProfileReader:
 
     def _checked(self, field: str, config: PluginConfigForm) -> Args:
         given = {k: v for k, v in config.args.items() if k not in ("apiVersion", "kind")}
-        is_users = self.surroundings.usual_weight(config.name) is not None
+        is_users = self.user_plugins.usual_weight(config.name) is not None
         kind = config.args.get("kind", f"{config.name}Args")
         if not is_users and config.name not in ARGS:
             _refuse_arguments(field, config.name, given)
         elif not is_users and kind != f"{config.name}Args":
             raise ConfigurationError(f"{field}.args.kind", f"must be {config.name}Args")
         elif not is_users:
-            self.surroundings.check_args(f"{field}.args", config.name, given)
+            self.user_plugins.check_args(f"{field}.args", config.name, given)
         return given
 
 

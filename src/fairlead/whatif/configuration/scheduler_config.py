@@ -17,7 +17,7 @@ from fairlead.engine.configuration.old_versions import AlphaForm, BetaForm, alph
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.translation import (
     ARGS,
-    Surroundings,
+    UserPluginSource,
     default_config,
     scheduler_config,
 )
@@ -54,8 +54,8 @@ def read_scheduler_config(
     form = _form(document)
     only_profile = document.value["apiVersion"] == ALPHA
     try:
-        surroundings = _surroundings(path, plugins)
-        config = scheduler_config(form, surroundings, release, only_profile=only_profile)
+        user_plugins = _user_plugin_source(path, plugins)
+        config = scheduler_config(form, user_plugins, release, only_profile=only_profile)
     except ConfigurationError as cause:
         raise InputError(path, cause.problem, field=cause.field) from None
     _check_certificates(path, form.extenders)
@@ -91,7 +91,7 @@ def _form(document: Document) -> ConfigurationForm:
     return decode_strictly(document, ConfigurationForm)
 
 
-def _surroundings(path: str, plugins: UserPlugins) -> Surroundings:
+def _user_plugin_source(path: str, plugins: UserPlugins) -> UserPluginSource:
     def usual_weight(name: str) -> int | None:
         found = plugins.find(name)
         return None if found is None else found.weight
@@ -99,7 +99,7 @@ def _surroundings(path: str, plugins: UserPlugins) -> Surroundings:
     def check_args(field: str, plugin: str, args: Mapping[str, Any]) -> None:
         _check_args(path, field, plugin, args)
 
-    return Surroundings(usual_weight, check_args, plugins.factories)
+    return UserPluginSource(usual_weight, check_args, plugins.factories)
 
 
 def _check_args(path: str, field: str, plugin: str, args: Mapping[str, Any]) -> None:

@@ -166,7 +166,7 @@ def test_a_stored_pod_needs_no_image(new_store, now):
             {"metadata": {"name": "a", "creationTimestamp": "now"}},
             (
                 'Pod "a" is invalid: metadata.creationTimestamp: Invalid value: "now": \'now\' is '
-                "no RFC 3339 timestamp such as 2026-01-01T00:00:00Z"
+                "not an RFC 3339 timestamp such as 2026-01-01T00:00:00Z"
             ),
         ),
     ],

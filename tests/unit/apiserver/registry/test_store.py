@@ -321,7 +321,7 @@ def test_status_merges_and_nulls_remove(store, pod, now, later):
         (
             {"startTime": "yesterday"},
             (
-                "status.startTime: Invalid value: \"yesterday\": 'yesterday' is no RFC 3339 "
+                "status.startTime: Invalid value: \"yesterday\": 'yesterday' is not an RFC 3339 "
                 "timestamp "
                 "such as 2026-01-01T00:00:00Z"
             ),

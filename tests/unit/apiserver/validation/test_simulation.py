@@ -110,7 +110,10 @@ def pod_asking(**resources):
         (
             obj("Pod", status={"startTime": "soon"}),
             "status.startTime",
-            "Invalid value: \"soon\": 'soon' is no RFC 3339 timestamp such as 2026-01-01T00:00:00Z",
+            (
+                "Invalid value: \"soon\": 'soon' is not an RFC 3339 timestamp such as "
+                "2026-01-01T00:00:00Z"
+            ),
         ),
         (
             obj("Pod", namespace="Bad"),

@@ -59,7 +59,7 @@ def test_a_cluster_from_beginning_to_end(tmp_path, capsys):
         assert run(["clock", "advance", "never", "--kubeconfig", kubeconfig]) == 2
         shown = capsys.readouterr()
         assert "paused" in shown.out
-        assert "advance: 'never' is no duration" in shown.err
+        assert "advance: 'never' is not a duration" in shown.err
     assert run(["clock", "--kubeconfig", kubeconfig]) == 2
     assert "does not answer" in capsys.readouterr().err
 

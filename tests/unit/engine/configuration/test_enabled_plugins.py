@@ -79,7 +79,7 @@ def test_switching_off_what_is_not_there_any_more_is_no_mistake(name):
     ("ask", "field", "problem"),
     [
         (lambda: everywhere([{"name": "Nod"}]),
-         "plugins.multiPoint.enabled[0].name", "no plugin 'Nod' to be found here"),
+         "plugins.multiPoint.enabled[0].name", "no plugin 'Nod'"),
         (lambda: everywhere([{"name": "NodeNam"}]),
          "plugins.multiPoint.enabled[0].name", "did you mean NodeName?"),
         (lambda: everywhere(disabled=["Nod"]),

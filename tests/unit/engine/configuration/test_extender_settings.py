@@ -86,7 +86,7 @@ def test_a_verb_makes_an_address_whatever_slashes_the_prefix_has():
         ({"enableHTTPS": True}, "urlPrefix", "must begin with https:// where enableHTTPS is true"),
         ({"prioritizeVerb": "p"}, "weight",
          "Invalid value: 0: must have a positive weight applied to it"),
-        ({"httpTimeout": "soon"}, "httpTimeout", "'soon' is no duration"),
+        ({"httpTimeout": "soon"}, "httpTimeout", "'soon' is not a duration"),
         ({"httpTimeout": "-1s"}, "httpTimeout", "must not be negative"),
         ({"managedResources": [{"name": "cpu"}]}, "managedResources[0].name",
          "is an invalid extended resource name"),

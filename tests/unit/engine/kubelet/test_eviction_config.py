@@ -61,10 +61,10 @@ def test_no_hard_threshold_at_all():
         ({"eviction-hard": "memory.available<100%"}, "100% is not between 0% and 100%"),
         ({"eviction-hard": "memory.available<-1Mi"}, "-1Mi is negative"),
         ({"eviction-soft": "memory.available<1Mi"}, "memory.available needs a grace period in"),
-        ({"eviction-soft-grace-period": "memory.available=x"}, "'x' is no duration"),
+        ({"eviction-soft-grace-period": "memory.available=x"}, "'x' is not a duration"),
         ({"eviction-soft-grace-period": "memory.available=0s"}, "0s is not longer than 0s"),
         ({"eviction-pressure-transition-period": "-1s"}, "-1s is negative"),
-        ({"eviction-pressure-transition-period": "x"}, "'x' is no duration"),
+        ({"eviction-pressure-transition-period": "x"}, "'x' is not a duration"),
         ({"eviction-max-pod-grace-period": "1m"}, "'1m' is no number of seconds"),
     ],
 )

@@ -57,7 +57,7 @@ def test_gates_of_old_versions_are_read():
 @pytest.mark.parametrize(
     ("flag", "text", "problem"),
     [
-        ("node-monitor-period", "often", "is no duration"),
+        ("node-monitor-period", "often", "is not a duration"),
         ("node-monitor-period", "0s", "longer than 0"),
         ("node-monitor-grace-period", "-1s", "is negative"),
         ("node-eviction-rate", "-1", "is no number of nodes per second"),

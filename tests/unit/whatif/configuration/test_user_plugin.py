@@ -267,7 +267,7 @@ def test_arguments_reach_the_plugin(folder) -> None:
 @pytest.mark.parametrize(
     ("option", "problem"),
     [
-        ("policies:Typo", "has preFilter, which is never asked: it is spelt pre_filter"),
+        ("policies:Typo", "has preFilter, which is never called: it is spelled pre_filter"),
         ("policies:Exploding", "cannot be made: ZeroDivisionError: division by zero"),
     ],
 )

@@ -133,7 +133,7 @@ def test_a_trace_brings_its_pods_as_steps(experiment, write):
         ("seed: 1", "s.yaml: cluster: is required"),
         ("cluster: {}", "s.yaml: cluster: needs files, a trace or generated nodes"),
         (CLUSTER + "hue: red", "s.yaml: hue: unknown field; known: cluster, duration"),
-        (CLUSTER + "duration: soon", "s.yaml: duration: 'soon' is no duration"),
+        (CLUSTER + "duration: soon", "s.yaml: duration: 'soon' is not a duration"),
         (CLUSTER + "seed: x", "s.yaml: seed: expected int, got str"),
         (CLUSTER + "settings: {kubelet: {start-dealy: 1s}}",
          "s.yaml: settings.kubelet.start-dealy: unknown field; did you mean start-delay?"),

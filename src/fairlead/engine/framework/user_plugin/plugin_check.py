@@ -39,7 +39,7 @@ def _misspelt(plugin: object) -> Iterator[str]:
     for name in dir(plugin):
         meant = known.get(name.replace("_", "").lower())
         if meant is not None and name != meant and not name.startswith("_"):
-            yield f"has {name}, which is never asked: it is spelt {meant}"
+            yield f"has {name}, which is never called: it is spelled {meant}"
 
 
 def _problems_of_method(plugin: object, method: Method) -> Iterator[str]:

@@ -56,11 +56,11 @@ def test_a_sound_plugin() -> None:
             id="pre_score alone is asked by nobody",
         ),
         pytest.param(
-            plugin(preFilter=ok), "has preFilter, which is never asked: it is spelt pre_filter",
+            plugin(preFilter=ok), "has preFilter, which is never called: it is spelled pre_filter",
             id="Go's spelling",
         ),
         pytest.param(
-            plugin(Score=ok), "has Score, which is never asked: it is spelt score", id="capitals"
+            plugin(Score=ok), "has Score, which is never called: it is spelled score", id="capitals"
         ),
         pytest.param(plugin(filter=7), "has filter, which is not a method", id="no method"),
         pytest.param(
