@@ -73,7 +73,7 @@ _COMMANDS: Final = (
         "fairlead.cli.commands.whatif.command:whatif",
         "Simulate a cluster with and without a change.",
         "Exit codes: 0 no difference; 1 difference; 2 bad input; 3 a pod that matches --fail-on "
-        "was displaced.",
+        "was displaced, or with --fail-on loop pods were displaced repeatedly.",
     ),
     _Command(
         "explain",

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from cyclopts import Parameter, Token
 
 Names = tuple[str, ...]
+
+FAIL_ON: Final = """\
+Exit with 3 if a displaced pod matches: priority>=1000, namespace=store, name=web-*, labels.app=web;
+or with loop, if pods are displaced repeatedly.
+"""
 
 
 def integer(_: type, tokens: Sequence[Token]) -> int:

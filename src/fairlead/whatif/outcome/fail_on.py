@@ -1,11 +1,11 @@
 """FailOn: the condition of `--fail-on 'priority>=1000'` on pods that must not be displaced.
 
-    condition  = field operator value
+    condition  = field operator value | loop
     field      = priority | namespace | name | labels.KEY
     operator   = == | = | != | >= | <= | > | <        (the last four for priority only)
 
 Texts must match completely; `*` stands for any characters and `?` for one character. A missing
-label equals nothing and differs from everything.
+label equals nothing and differs from everything. `loop` holds if any pods are displaced repeatedly.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from fairlead.api.text.integer import parse_int64
 from fairlead.whatif.input.error import InputError, known_names
 
 SOURCE: Final = "--fail-on"
+LOOP: Final = "loop"
 
 _CONDITION: Final = re.compile(r"\s*([A-Za-z0-9_./-]+)\s*(==|!=|>=|<=|=|>|<)\s*(.*?)\s*")
 _ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
@@ -51,15 +52,22 @@ class _PodFields(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FailOn:
-    """One condition `field operator value`."""
+    """One condition `field operator value`; of `loop` the operator and the value are ""."""
 
     text: str
     field: str
     operator: str
     value: str
 
+    @property
+    def is_loop(self) -> bool:
+        """Whether it holds for repeated displacements instead of pods."""
+        return self.field == LOOP
+
     def matches(self, pod: _PodFields) -> bool:
         """Whether `pod` must not be displaced."""
+        if self.is_loop:
+            return False
         if self.field == "priority":
             return _ORDERS[self.operator](pod.priority, int(self.value))
         equal = self._equals(pod)
@@ -74,9 +82,12 @@ class FailOn:
 
 def parse_fail_on(text: str) -> FailOn:
     """The condition in `text`. Raises InputError."""
+    if text.strip() == LOOP:
+        return FailOn(text, LOOP, "", "")
     matched = _CONDITION.fullmatch(text)
     if matched is None:
-        raise InputError(SOURCE, f"{text!r} is not FIELD OPERATOR VALUE, such as priority>=1000")
+        problem = f"{text!r} is not FIELD OPERATOR VALUE, such as priority>=1000, and not {LOOP}"
+        raise InputError(SOURCE, problem)
     name, sign, value = matched.groups()
     condition = FailOn(text, name, sign, value.strip("'\""))
     _refuse(condition)

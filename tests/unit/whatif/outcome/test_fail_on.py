@@ -60,3 +60,11 @@ def test_what_is_no_condition_is_refused(text, problem):
         parse_fail_on(text)
     assert str(refused.value).startswith("--fail-on: ")
     assert problem in str(refused.value)
+
+
+def test_loop_is_a_condition_on_the_run_and_not_on_pods():
+    """`--fail-on loop` matches no pod, whatever it is called."""
+    condition = parse_fail_on("loop")
+    assert condition.is_loop
+    assert not condition.matches(PodEnd(namespace="ns", name="loop"))
+    assert not parse_fail_on("name=loop").is_loop

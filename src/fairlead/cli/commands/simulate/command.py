@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.output import DEFAULT_OUTPUTS, OutputOptions
-from fairlead.cli.options.parameter import integer, named
+from fairlead.cli.options.parameter import FAIL_ON, Names, integer, named, repeatable
 from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, Plugins
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -40,6 +40,7 @@ def simulate(
             negative=(),
         ),
     ] = False,
+    fail_on: Annotated[Names, repeatable("CONDITION", FAIL_ON)] = (),
     plugin: Plugins = (),
     batch_config: BatchConfig = None,
     batch_plugin: BatchPlugins = (),
@@ -66,6 +67,8 @@ def simulate(
 
         fairlead simulate scenario.yaml --node-monitor-grace-period 40s --node-eviction-rate 0.5
 
+        fairlead simulate examples/reclaim-loop/scenario.yaml --fail-on loop
+
         fairlead simulate scenario.yaml --plugin cost.py:NodePrice=5 --profile-plugins
 
     Parameters
@@ -86,5 +89,6 @@ def simulate(
         batch=(batch_config, batch_plugin),
         controllers=controllers,
         release=release,
+        fail_on=fail_on,
     )
     return run_simulation(request, outputs)

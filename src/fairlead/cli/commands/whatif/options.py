@@ -7,12 +7,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.parameter import FAIL_ON, Names, integer, named, repeatable
 from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, NewBatchConfig
-
-FAIL_ON: Final = """\
-Exit with 3 if a displaced pod matches: priority>=1000, namespace=store, name=web-*, labels.app=web.
-"""
 
 
 @Parameter(name="*")

@@ -84,7 +84,8 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOpti
         heading = Heading(answer.change.title, answer.source, answer.seed, seconds)
         write_report(report, whatif_report(heading, answer))
         say_written("report", report)
-    return _exit_code(answer, forbidden)
+    is_loop = any(one.is_loop for one in conditions) and bool(answer.changed.recurrences)
+    return exit_code.DISPLACED if is_loop else _exit_code(answer, forbidden)
 
 
 def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange:
