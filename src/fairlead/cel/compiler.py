@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from fairlead.api.text.pattern import compiled_pattern
 from fairlead.cel.check.checker import Checked, Fields, checked
-from fairlead.cel.check.types import CelType
+from fairlead.cel.check.types import CelType, TypeSizeError
 from fairlead.cel.error import (
     CelError,
     ConstantError,
@@ -63,7 +63,7 @@ def compiled(
     tree = parsed(expression, has_bindings=has_bindings)
     try:
         found = checked(tree, variables, fields)
-    except RecursionError:
+    except (RecursionError, TypeSizeError):
         raise ExpressionError("ERROR: <input>:-1:0: expression recursion limit exceeded") from None
     problems = found.problems or sorted(
         (tree.places.get(node.id, 0), text) for node, text in (*_unreadable(found), *_mixed(found))

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from fairlead.cel.check.checker import checked
 from fairlead.cel.check.object_types import ObjectTypes
-from fairlead.cel.check.types import DYN, CelType
+from fairlead.cel.check.types import DYN, CelType, TypeSizeError
 from fairlead.cel.cost.runtime_cost import CALL_COST_MAX, CostBudget
 from fairlead.cel.error import (
     CALL_LIMIT,
@@ -102,7 +102,7 @@ class CelEnvironment:
                 raise ExpressionError(shown_problems(expression, problems))
             scope = Scope()
             root = self._planner.compile(tree.root, scope)
-        except RecursionError:
+        except (RecursionError, TypeSizeError):
             raise ExpressionError(
                 "ERROR: <input>:-1:0: expression recursion limit exceeded"
             ) from None

@@ -27,10 +27,24 @@ INT_MAX: Final = (1 << 63) - 1
 INT_MIN: Final = -(1 << 63)
 UINT_MAX: Final = (1 << 64) - 1
 NANOS: Final = 1_000_000_000
+_DIGITS_MAX: Final = 20  # of UINT_MAX
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # upstream: common/types/timestamp.go: minUnixTime, maxUnixTime
 TIMESTAMP_MIN: Final = -62_135_596_800 * NANOS
 TIMESTAMP_MAX: Final = 253_402_300_800 * NANOS - 1
+
+
+def integer_of(text: str) -> int:
+    """Return the integer that `text` denotes: decimal or, after `0x`, hexadecimal.
+
+    Python refuses to convert long decimals. So a decimal with more than 20 significant digits
+    becomes an integer that is out of every range.
+    """
+    if "x" in text:
+        return int(text, 16)
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    number = int(digits) if len(digits) <= _DIGITS_MAX else 1 << 80
+    return -number if text.startswith("-") else number
 
 
 class Uint(int):

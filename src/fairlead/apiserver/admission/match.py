@@ -37,6 +37,7 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.cel.cost.runtime_cost import MATCH_CONDITIONS_BUDGET
 
 ALL: Final = "*"
 EXACT: Final = "Exact"
@@ -92,8 +93,12 @@ def matches_selectors(matching: Json, attributes: AdmissionAttributes, storage: 
 
 
 def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) -> bool:
-    """Whether a match condition is false. Raises ValueError if one fails to evaluate."""
+    """Whether a match condition is false. Raises ValueError if one fails to evaluate.
+
+    The conditions of one webhook or binding share a cost budget.
+    """
     problems = []
+    context = context.with_budget(MATCH_CONDITIONS_BUDGET)
     for condition in conditions:
         found = context.evaluate(condition["expression"])
         if found.problem:

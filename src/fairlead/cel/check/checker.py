@@ -91,7 +91,8 @@ def checked(tree: Tree, variables: Mapping[str, CelType], fields: Fields) -> Che
     """
     checker = _Checker(tree, dict(variables), fields)
     checker.check(tree.root)
-    types = {own: checker.bound.filled(one, is_final=True) for own, one in checker.types.items()}
+    known: dict[int, CelType] = {}
+    types = {own: checker.bound.final(one, known) for own, one in checker.types.items()}
     problems = sorted(checker.problems, key=lambda problem: problem[0])
     return Checked(tree.root, types, checker.overloads, checker.named, problems)
 

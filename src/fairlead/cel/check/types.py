@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import is_
 from typing import Final
 
+TYPE_SIZE_MAX: Final = 128
 _PARAMETER: Final = re.compile(r"[A-Z]|_var\d+")
 _TOKEN: Final = re.compile(r"[(),]|[^(),\s]+")
 _WORDS_SHOWN: Final = {"error": "!error!", "null_type": "null"}
@@ -36,17 +38,35 @@ _PLAIN: Final = frozenset(
 )
 
 
+class TypeSizeError(Exception):
+    """A type is made of too many other types."""
+
+
 @dataclass(frozen=True, slots=True)
 class CelType:
-    """A type: its name and the parameters of lists, maps, optional values and types."""
+    """A type: its name and the parameters of lists, maps, optional values and types.
+
+    `size` counts the types that it is made of. It is bounded, because each `.map(x, {x: x})`
+    doubles the type of its operand. Creating a larger type raises TypeSizeError.
+    `is_type_parameter`: any type may replace it. `is_ground`: there are no parameters in it.
+    """
 
     name: str
     parameters: tuple[CelType, ...] = ()
+    size: int = field(default=1, init=False, compare=False, repr=False)
+    is_type_parameter: bool = field(default=False, init=False, compare=False, repr=False)
+    is_ground: bool = field(default=True, init=False, compare=False, repr=False)
 
-    @property
-    def is_type_parameter(self) -> bool:
-        """Whether it is a parameter, which any type may replace."""
-        return _PARAMETER.fullmatch(self.name) is not None
+    def __post_init__(self) -> None:
+        """Compute the other fields."""
+        size = 1 + sum([one.size for one in self.parameters])
+        if size > TYPE_SIZE_MAX:
+            raise TypeSizeError
+        is_parameter = _PARAMETER.fullmatch(self.name) is not None
+        is_ground = not is_parameter and all(one.is_ground for one in self.parameters)
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "is_type_parameter", is_parameter)
+        object.__setattr__(self, "is_ground", is_ground)
 
     @property
     def is_open(self) -> bool:
@@ -138,6 +158,7 @@ class TypeSubstitution:
     def __init__(self, known: dict[CelType, CelType] | None = None) -> None:
         """`known` are the types of some parameters."""
         self._known = dict(known or {})
+        self._replaced: list[tuple[CelType, CelType | None]] = []  # by the last `fit`
         self._made = 0
 
     def fresh(self) -> CelType:
@@ -147,24 +168,49 @@ class TypeSubstitution:
 
     def fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
         """Whether each given type fits the wanted one; if all do, the parameters are bound."""
-        before = dict(self._known)
+        self._replaced.clear()
         if len(given) == len(wanted) and all(map(self._fits, given, wanted)):
             return True
-        self._known = before
+        for parameter, before in reversed(self._replaced):
+            if before is None:
+                del self._known[parameter]
+            else:
+                self._known[parameter] = before
         return False
 
     def filled(self, type_: CelType, *, is_final: bool = False) -> CelType:
         """A type with its parameters replaced; if `is_final`, unknown ones become dyn."""
-        found = self._known.get(type_)
-        if found is not None:
-            return self.filled(found, is_final=is_final)
-        if type_.is_type_parameter:
-            return DYN if is_final else type_
-        if not type_.parameters:
+        if type_.is_ground:
             return type_
-        return CelType(
-            type_.name, tuple(self.filled(one, is_final=is_final) for one in type_.parameters)
-        )
+        if type_.is_type_parameter:
+            found = self._known.get(type_)
+            if found is not None:
+                return self.filled(found, is_final=is_final)
+            return DYN if is_final else type_
+        inner = tuple([self.filled(one, is_final=is_final) for one in type_.parameters])
+        is_same = all(map(is_, inner, type_.parameters))
+        return type_ if is_same else CelType(type_.name, inner)
+
+    def final(self, type_: CelType, known: dict[int, CelType]) -> CelType:
+        """Return `filled(type_, is_final=True)`; `known` has the results so far, by identity.
+
+        The type of a list contains the type object of its items. So the types of all nodes of an
+        expression are filled in time that is linear in their number, whatever their sizes.
+        """
+        found = known.get(id(type_))
+        if found is None:
+            bound = self._known.get(type_) if type_.is_type_parameter else None
+            if type_.is_ground:
+                found = type_
+            elif bound is not None:
+                found = self.final(bound, known)
+            elif type_.is_type_parameter:
+                found = DYN
+            else:
+                inner = tuple([self.final(one, known) for one in type_.parameters])
+                found = CelType(type_.name, inner)
+            known[id(type_)] = found
+        return found
 
     def _fits(self, one: CelType, other: CelType) -> bool:
         if other.is_type_parameter:
@@ -193,7 +239,7 @@ class TypeSubstitution:
         if known is None:
             if self._is_in(parameter, type_):
                 return False, False
-            self._known[parameter] = type_
+            self._bind(parameter, type_)
             return True, False
         if type_ == known:
             return True, True
@@ -201,10 +247,16 @@ class TypeSubstitution:
             return False, True
         wider = most_general(type_, known)
         if not self._is_in(parameter, wider):
-            self._known[parameter] = wider
+            self._bind(parameter, wider)
         return True, True
 
+    def _bind(self, parameter: CelType, type_: CelType) -> None:
+        self._replaced.append((parameter, self._known.get(parameter)))
+        self._known[parameter] = type_
+
     def _is_in(self, parameter: CelType, type_: CelType) -> bool:
+        if type_.is_ground:
+            return False
         if type_ == parameter:
             return True
         if type_.is_type_parameter:

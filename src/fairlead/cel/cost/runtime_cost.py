@@ -26,9 +26,10 @@ from typing import Any, Final
 from fairlead.cel.error import CostLimitError
 from fairlead.cel.value import work_of
 
-# upstream: config.go: PerCallLimit, RuntimeCELCostBudget
+# upstream: config.go: PerCallLimit, RuntimeCELCostBudget, RuntimeCELCostBudgetMatchConditions
 CALL_COST_MAX: Final = 1_000_000
 BUDGET: Final = 10_000_000
+MATCH_CONDITIONS_BUDGET: Final = 2_500_000
 STRAIN_MAX: Final = 10_000_000
 TEXT_COST: Final = 0.1
 PATTERN_COST: Final = 0.25

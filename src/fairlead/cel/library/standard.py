@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
-from math import isfinite
+from math import isfinite, isinf
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -29,6 +29,7 @@ from fairlead.cel.value import (
     Uint,
     double_text,
     duration_of,
+    integer_of,
     timestamp_of,
     type_name,
 )
@@ -69,9 +70,9 @@ def to_int(value: Any) -> int:
                 return checked_int(INT_MAX + 1)
             return int(value)
         case str():
-            if not _WHOLE.fullmatch(value) or not INT_MIN <= int(value) <= INT_MAX:
+            if not _WHOLE.fullmatch(value) or not INT_MIN <= integer_of(value) <= INT_MAX:
                 raise _unconverted(value, "int")
-            return int(value)
+            return integer_of(value)
         case _:
             return checked_int(int(value))
 
@@ -84,18 +85,22 @@ def to_uint(value: Any) -> Uint:
                 return checked_uint(-1)
             return Uint(int(value))
         case str():
-            if not value.isascii() or not value.isdecimal() or int(value) > UINT_MAX:
+            if not value.isascii() or not value.isdecimal() or integer_of(value) > UINT_MAX:
                 raise _unconverted(value, "uint")
-            return Uint(int(value))
+            return Uint(integer_of(value))
         case _:
             return checked_uint(int(value))
 
 
 def to_double(value: Any) -> float:
     """`double(value)`."""
-    if isinstance(value, str) and not _REAL.fullmatch(value):
+    if not isinstance(value, str):
+        return float(value)
+    found = float(value) if _REAL.fullmatch(value) else None
+    # Go's ParseFloat refuses numbers that are too large.
+    if found is None or (isinf(found) and "i" not in value.lower()):
         raise _unconverted(value, "double")
-    return float(value)
+    return found
 
 
 def to_string(value: Any) -> str:

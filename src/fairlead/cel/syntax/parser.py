@@ -49,7 +49,7 @@ from fairlead.cel.syntax.syntax_tree import (
     Select,
     Tree,
 )
-from fairlead.cel.value import INT_MAX, INT_MIN, UINT_MAX
+from fairlead.cel.value import INT_MAX, INT_MIN, UINT_MAX, integer_of
 
 # upstream: parser/options.go: expressionSizeCodePointLimit, maxRecursionDepth
 CHARACTERS_MAX: Final = 100_000
@@ -489,8 +489,7 @@ class _Parser:
             if value in (float("inf"), float("-inf")):
                 self.problems.append((place, "invalid double literal"))
             return self.factory.literal(place, kind, value)
-        digits = text.rstrip("uU")
-        number = int(digits, 16 if "x" in digits else 10)
+        number = integer_of(text.rstrip("uU"))
         low, high = (0, UINT_MAX) if kind == "uint" else (INT_MIN, INT_MAX)
         if not low <= number <= high:
             self.problems.append((place, f"invalid {kind} literal"))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -59,6 +59,10 @@ class ExpressionContext:
     _values: dict[str, ExpressionResult] = field(default_factory=dict)
     _budget: CostBudget = field(default_factory=CostBudget)
     _activation: dict[str, Any] | None = None
+
+    def with_budget(self, units: int) -> ExpressionContext:
+        """Return a context with the same variables, but a cost budget of its own."""
+        return replace(self, _budget=CostBudget(units))
 
     def evaluate(self, expression: str) -> ExpressionResult:
         """Evaluates an expression, after the policy variables that it uses."""
