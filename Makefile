@@ -68,7 +68,7 @@ bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks, with upstream's thre
 	@$(BIN)/fairlead bench
 
 golden: $(RUN_STAMP) ## replay decisions recorded from the real programs
-	@for kind in scheduling timelines volumes nodelifecycle kubebatch autoscaler; do \
+	@for kind in scheduling timelines volumes nodelifecycle kubebatch autoscaler karpenter; do \
 		$(BIN)/fairlead conformance $$kind tests/golden/data/$$kind/*.jsonl.gz || exit 1; done
 
 lock: ## compile the hash-locked requirements anew (needs uv on the path)

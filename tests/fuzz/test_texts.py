@@ -36,8 +36,8 @@ from fairlead.apiserver.negotiation.media_type import (
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.schema.gojson.time_text import InstantError, read_micro_time, read_time
 from fairlead.apiserver.validation.batch.schedule import schedule_problem, time_zone_problem
+from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.kubelet.usage import parse_usage
-from fairlead.engine.workloads.cron_job.schedule import ScheduleError, read_schedule
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
 KINDS = {kind.resource: kind for kind in ServedKinds().all_kinds()}

@@ -508,6 +508,7 @@ class PodDisruptionBudgetSpec(_View, frozen=True):
     selector: LabelSelector | None = None
     min_available: IntOrString | None = None
     max_unavailable: IntOrString | None = None
+    unhealthy_pod_eviction_policy: str = ""
 
 
 class PodDisruptionBudgetStatus(_View, frozen=True):
@@ -808,7 +809,7 @@ class VolumeNodeAffinity(_View, frozen=True):
 
 
 class PersistentVolumeSpec(_View, frozen=True):
-    """spec of a PersistentVolume, with those sources that a CSI driver serves."""
+    """spec of a PersistentVolume, with the sources that a CSI driver serves, or one node."""
 
     capacity: ResourceList = {}
     access_modes: tuple[str, ...] = ()
@@ -824,6 +825,8 @@ class PersistentVolumeSpec(_View, frozen=True):
     azure_disk: AzureDiskSource | None = None
     cinder: VolumeIdSource | None = None
     portworx_volume: VolumeIdSource | None = None
+    local: Json | None = None
+    host_path: Json | None = None
 
 
 class PersistentVolumeStatus(_View, frozen=True):

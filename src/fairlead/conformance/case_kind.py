@@ -16,6 +16,11 @@ from fairlead.conformance.autoscaler.case import (
     is_autoscaler_case,
 )
 from fairlead.conformance.comparison import Mismatch, Remark, first_mismatch
+from fairlead.conformance.karpenter.decision import (
+    compare_karpenter,
+    decide_karpenter,
+    is_karpenter_case,
+)
 from fairlead.conformance.kubebatch.session import compare_with_defaults, compare_with_defects
 from fairlead.conformance.nodelifecycle.node_timeline import (
     compare_node_timeline,
@@ -117,12 +122,16 @@ def _decide_scheduling(case: Json) -> Json:
     return decide_sequence(case) if "steps" in case else decide(case)
 
 
+def _is_about_nodes(case: Json) -> bool:
+    return is_autoscaler_case(case) or is_karpenter_case(case)
+
+
 def _has_no_storage(case: Json) -> bool:
-    return not has_storage(case) and not is_autoscaler_case(case)
+    return not has_storage(case) and not _is_about_nodes(case)
 
 
 def _has_only_volumes(case: Json) -> bool:
-    return has_volumes(case) and not is_autoscaler_case(case)
+    return has_volumes(case) and not _is_about_nodes(case)
 
 
 def _has_initial_objects(scenario: Json) -> bool:
@@ -145,6 +154,9 @@ KINDS: Final[Mapping[str, CaseKind]] = {
     "kubebatch": SessionCases(compare_with_defects),
     "autoscaler": ExpectationCases(
         "case", decide_autoscaler, is_autoscaler_case, compare_autoscaler
+    ),
+    "karpenter": ExpectationCases(
+        "case", decide_karpenter, is_karpenter_case, judgement=compare_karpenter
     ),
 }
 

@@ -11,7 +11,14 @@ _READ = Parameter(validator=validators.Path(exists=True, dir_okay=False))
 _COUNT = Parameter(validator=validators.Number(gte=0))
 
 Recorded = Literal[
-    "scheduling", "timelines", "volumes", "nodelifecycle", "kubebatch", "autoscaler", "api"
+    "scheduling",
+    "timelines",
+    "volumes",
+    "nodelifecycle",
+    "kubebatch",
+    "autoscaler",
+    "karpenter",
+    "api",
 ]
 
 

@@ -1,4 +1,7 @@
 """Autoscaling: controllers that add nodes to the cluster and take them away.
 
 They decide; a provider (a port) creates and deletes instances.
+
+cluster_autoscaler/    Cluster Autoscaler: node groups grow and shrink
+karpenter/             Karpenter: nodes made for pending pods, disrupted when others are cheaper
 """

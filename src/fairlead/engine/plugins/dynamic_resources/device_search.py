@@ -43,7 +43,7 @@ from fairlead.engine.plugins.dynamic_resources.device_selectors import (
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.devices.device_pools import (
     DeviceId,
-    NodePool,
+    NodeDevicePool,
     PoolDevice,
     device_reaches,
 )
@@ -80,7 +80,7 @@ class DeviceSearch:
     def __init__(
         self,
         claims: Sequence[ResolvedClaim],
-        pools: Sequence[NodePool],
+        pools: Sequence[NodeDevicePool],
         node: Node,
         ledger: DeviceLedger,
         selectors: DeviceSelectors,
@@ -285,7 +285,7 @@ class DeviceSearch:
                 raise broken
         return found
 
-    def _check_whole(self, request: ResolvedRequest, one: NodePool) -> None:
+    def _check_whole(self, request: ResolvedRequest, one: NodeDevicePool) -> None:
         if one.pool.is_usable:
             return
         claim = next(c.claim for c in self._claims for r in c.requests if request in r)

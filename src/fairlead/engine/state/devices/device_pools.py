@@ -53,7 +53,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodePool:
+class NodeDevicePool:
     """The devices of `pool` that one node can use."""
 
     pool: Pool
@@ -73,7 +73,7 @@ class DevicePools:
         self._pools: dict[PoolId, Pool] = {}
         self._local: dict[str, dict[PoolId, int]] = {}  # by node: how many slices of each pool
         self._wide: dict[PoolId, int] = {}
-        self._known: dict[str, tuple[Mapping[str, str], tuple[NodePool, ...]]] = {}
+        self._known: dict[str, tuple[Mapping[str, str], tuple[NodeDevicePool, ...]]] = {}
         self._id_of: dict[str, ResourceSlice] = {}
         self.log: ChangeLog[str] = ChangeLog()
 
@@ -124,7 +124,7 @@ class DevicePools:
 
     # --- reading ---------------------------------------------------------------------------
 
-    def on(self, node: Node) -> tuple[NodePool, ...]:
+    def on(self, node: Node) -> tuple[NodeDevicePool, ...]:
         """The pools with devices for `node`; the same object until something changes."""
         name, labels = node.metadata.name, node.metadata.labels
         known = self._known.get(name)
@@ -135,14 +135,14 @@ class DevicePools:
         self._known[name] = (labels, found)
         return found
 
-    def _seen_from(self, pool_id: PoolId, node: Node) -> NodePool | None:
+    def _seen_from(self, pool_id: PoolId, node: Node) -> NodeDevicePool | None:
         pool = self._pools.get(pool_id)
         if pool is None:
             pool = self._pools[pool_id] = _compiled(pool_id, self._slices[pool_id])
         reached = [(one, devices) for one, devices in pool.slices if _reaches(one, devices, node)]
         if not reached:
             return None
-        return NodePool(pool, tuple(d for one, devices in reached for d in devices))
+        return NodeDevicePool(pool, tuple(d for one, devices in reached for d in devices))
 
 
 def _pool_of(one: ResourceSlice) -> PoolId:

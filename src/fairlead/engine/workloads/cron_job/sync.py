@@ -21,14 +21,14 @@ from fairlead.api.json import Json
 from fairlead.api.objects import CronJob, Job
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
-from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant, seconds
-from fairlead.engine.workloads.cron_job.schedule import (
+from fairlead.engine.core.cron_schedule import (
     Schedule,
     ScheduleError,
     most_recent,
     read_schedule,
     read_zone,
 )
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant, seconds
 from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.job.rule import has_condition, is_finished
 from fairlead.engine.workloads.status_writer import StatusWriter

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.engine.core.cron_schedule import ScheduleError, most_recent, read_schedule
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.workloads.cron_job.schedule import ScheduleError, most_recent, read_schedule
 
 
 def after(text, instant, zone=""):

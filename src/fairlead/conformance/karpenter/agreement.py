@@ -1,0 +1,60 @@
+"""Compares a decision with a recorded one.
+
+Stable cases must agree exactly, up to the order of NodeClaims and tiny differences of prices.
+Upstream decides the others by the order of Go maps: the recorded outcome or any recorded
+alternative will do.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.conformance.comparison import Mismatch, first_mismatch
+
+_TOLERANCE: Final = 1e-6
+
+
+def compare_line(line: Json, found: Json) -> Mismatch | None:
+    """The first mismatch with the recorded outcome, None if it or an alternative agrees."""
+    mismatch = _mismatch(line["expect"], found)
+    if mismatch is None or line.get("stable", True):
+        return mismatch
+    alternatives = line.get("alternatives", ())
+    if any(_mismatch(one, found) is None for one in alternatives):
+        return None
+    return mismatch
+
+
+def _mismatch(expected: Json, found: Json) -> Mismatch | None:
+    normal = _ordered(expected)
+    return first_mismatch(normal, _with_prices_of(normal, _ordered(found)))
+
+
+def _ordered(value: Any) -> Any:
+    """`value` with NodeClaims in the order of their pods."""
+    if isinstance(value, dict):
+        ordered = {key: _ordered(item) for key, item in value.items()}
+        for key in ("newNodeClaims", "replacements"):
+            if key in ordered:
+                ordered[key] = sorted(ordered[key], key=_pods)
+        return ordered
+    if isinstance(value, list):
+        return [_ordered(item) for item in value]
+    return value
+
+
+def _pods(claim: Json) -> list[str]:
+    return sorted(claim.get("pods") or ())
+
+
+def _with_prices_of(expected: Any, found: Any) -> Any:
+    """`found` with numbers replaced by the expected ones where they are as good as equal."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return {key: _with_prices_of(expected.get(key), item) for key, item in found.items()}
+    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        return [_with_prices_of(a, b) for a, b in zip(expected, found, strict=True)]
+    if isinstance(expected, int | float) and isinstance(found, float):
+        scale = max(1.0, abs(expected))
+        return expected if abs(expected - found) <= _TOLERANCE * scale else found
+    return found

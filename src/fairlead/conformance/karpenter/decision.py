@@ -1,0 +1,37 @@
+"""The kinds of recorded Karpenter cases, and how a recorded line is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.conformance.comparison import Mismatch
+from fairlead.conformance.karpenter.agreement import compare_line
+from fairlead.conformance.karpenter.claim_status import decide_claim_status, decide_static
+from fairlead.conformance.karpenter.disruption import decide_disruption
+from fairlead.conformance.karpenter.provisioning import decide_provisioning
+from fairlead.conformance.karpenter.timeline import decide_timeline
+
+DECISIONS: Final[Mapping[str, Callable[[Json], Json]]] = {
+    "provisioning": decide_provisioning,
+    "disruption": decide_disruption,
+    "claimstatus": decide_claim_status,
+    "static": decide_static,
+    "timeline": decide_timeline,
+}
+
+
+def decide_karpenter(case: Json) -> Json:
+    """What Karpenter decides in `case`, in the form of the recordings."""
+    return DECISIONS[case["kind"]](case)
+
+
+def is_karpenter_case(case: Json) -> bool:
+    """Whether a case is one of Karpenter's."""
+    return "instanceTypes" in case and case.get("kind") in DECISIONS
+
+
+def compare_karpenter(line: Json) -> Mismatch | None:
+    """The first mismatch of a recorded line, None if our decision agrees with it."""
+    return compare_line(line, decide_karpenter(line["case"]))

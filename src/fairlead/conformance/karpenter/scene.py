@@ -1,0 +1,129 @@
+"""Scene: the cluster of a case with Karpenter's controllers, to be driven step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairlead.api.json import Json
+from fairlead.conformance.karpenter.case import CaseTypes, read_cluster, read_object, read_options
+from fairlead.conformance.karpenter.shown_command import shown_command
+from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.disruption.loop import DisruptionLoop
+from fairlead.engine.autoscaling.karpenter.disruption.queue import DisruptionQueue
+from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import ClaimConditions
+from fairlead.engine.autoscaling.karpenter.overlay import OverlaidTypes
+from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
+from fairlead.engine.core.instant import Instant, seconds, to_seconds
+
+
+class Scene:
+    """Cluster, provisioner, disruption loop and queue of one case."""
+
+    def __init__(self, case: Json) -> None:
+        """At the time of the case."""
+        self.case = case
+        self.cluster, self.now = read_cluster(case)
+        self.options = read_options(case)
+        self.types = CaseTypes(case)
+        self.overlaid = OverlaidTypes(self.cluster, self.types.table, self.options)
+        self.provisioner = Provisioner(self.cluster, self.overlaid.table, self.options)
+        reasons = case.get("cloudDrift") or {}
+        self.conditions = ClaimConditions(
+            self.overlaid.table, lambda claim: reasons.get(claim.name, "")
+        )
+        self.queue = DisruptionQueue(self.cluster)
+        self.loop = DisruptionLoop(
+            self.cluster,
+            self.provisioner,
+            self.overlaid.table,
+            self.queue,
+            self.options,
+        )
+
+    def shown_loop(self) -> Json:
+        """One disruption loop; changes of the case happen during its first wait."""
+        started: list[DisruptionCommand] = []
+
+        def start(command: DisruptionCommand, now: Instant) -> None:
+            started.append(command)
+            self.start(command, now)
+
+        begun = self.now
+        loop = self.loop.run(self.now, start)
+        changes = list(self.case.get("during") or ())
+        try:
+            delay = next(loop)
+            while True:  # bounded by the methods
+                self._wait(delay, changes)
+                changes = []
+                delay = loop.send(self.now)
+        except StopIteration as done:
+            result = done.value
+        return self._shown(started, to_seconds(self.now - begun), to_seconds(result.requeue_ns))
+
+    def _wait(self, delay: int, changes: Sequence[Json]) -> None:
+        begun = self.now
+        for change in changes:
+            self.now = begun + seconds(change["at"])
+            self.change(change)
+        self.now = begun + delay
+
+    def _shown(self, started: Sequence[DisruptionCommand], waited: float, requeue: float) -> Json:
+        nodes = self.cluster.nodes(self.now)
+        found: Json = {
+            "commands": [
+                {**shown_command(one), "method": one.method, "reason": one.reason}
+                for one in started
+            ],
+            "waitedSeconds": waited,
+            "requeueAfterSeconds": requeue,
+            "nominatedAfter": sorted(node.name for node in nodes if node.nominated),
+            "markedAfter": sorted(node.name for node in nodes if node.marked_for_deletion),
+        }
+        rejected = self.loop.context.rejected
+        if rejected:
+            found["rejected"] = [f"{name}: {why}" for name, why in rejected]
+        return found
+
+    def start(self, command: DisruptionCommand, now: Instant) -> None:
+        """Carry a command out: nothing launches here, so the replacements have names only."""
+        names = [f"replacement-{i}" for i, _ in enumerate(command.replacements)]
+        self.queue.add(command, names, now)
+
+    def change(self, change: Json) -> None:
+        """One operation on the cluster."""
+        match change["op"]:
+            case "apply":
+                self.cluster.put(read_object(change["kind"], change["object"]), self.now)
+            case "delete":
+                self._delete(change["kind"], change["name"])
+            case "nominate":
+                self.cluster.nominate(self._key(change["name"]), self.now)
+            case "markForDeletion":
+                self.cluster.marked.add(self._key(change["name"]))
+            case "setOffering":
+                self.types.set_offering(change)
+
+    def _key(self, name: str) -> str:
+        for node in self.cluster.nodes(self.now):
+            if name in (node.name, node.node_name):
+                return node.key
+        return name
+
+    def _delete(self, kind: str, name: str) -> None:
+        namespace, _, plain = name.rpartition("/")
+        stores: Mapping[str, Mapping[str, Any]] = {
+            "Node": self.cluster.node_objects,
+            "NodeClaim": self.cluster.node_claims,
+            "NodePool": self.cluster.node_pools,
+            "Pod": self.cluster.pods,
+            "PodDisruptionBudget": self.cluster.budgets,
+            "DaemonSet": self.cluster.daemon_sets,
+            "NodeOverlay": self.cluster.overlays,
+        }
+        store = stores[kind]
+        for key in (name, f"{namespace or 'default'}/{plain}"):
+            if key in store:
+                self.cluster.remove(store[key], self.now)
+                return

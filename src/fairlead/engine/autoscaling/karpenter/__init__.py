@@ -1,0 +1,19 @@
+"""Karpenter core 1.13: decides which nodes to create for pending pods, and which to disrupt.
+
+Law: decisions are functions of the cluster's objects, the instance types, the options and `now`.
+Where upstream chooses by the order of Go maps, the first in alphabetical order is taken.
+
+apis, labels, options    custom resources, names, settings
+scheduling/              the algebra of requirements, taints
+cloudprovider/           instance types and offerings; columns over them
+state/                   the cluster as Karpenter sees it
+provisioning/            pending pods become NodeClaims
+disruption/              nodes become candidates, candidates become commands
+nodeclaim/               conditions and expiration of NodeClaims
+static/                  NodePools with a fixed number of nodes
+overlay                  NodeOverlays: corrected prices and capacity
+pod, pdb                 what pods and their budgets allow
+go_sort, resource_text   Go's sort and the text of quantities, on which outcomes depend
+
+upstream: kubernetes-sigs/karpenter v1.13, pkg/
+"""

@@ -1,0 +1,198 @@
+"""Karpenter's custom resources as typed views: NodePool, NodeClaim, NodeOverlay.
+
+Durations stay text: Go's syntax, or `Never`.
+
+upstream: pkg/apis/v1, pkg/apis/v1alpha1
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from fairlead.api.objects import ObjectMeta, PodCondition, ResourceList, Taint
+from fairlead.api.timestamp import parse_duration
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
+
+NEVER: Final = "Never"
+DEFAULT_EXPIRE_AFTER: Final = "720h"
+DEFAULT_BUDGET_NODES: Final = "10%"
+
+WHEN_EMPTY: Final = "WhenEmpty"
+WHEN_EMPTY_OR_UNDERUTILIZED: Final = "WhenEmptyOrUnderutilized"
+
+LAUNCHED: Final = "Launched"
+REGISTERED_CONDITION: Final = "Registered"
+INITIALIZED_CONDITION: Final = "Initialized"
+CONSOLIDATABLE: Final = "Consolidatable"
+DRIFTED: Final = "Drifted"
+INSTANCE_TERMINATING: Final = "InstanceTerminating"
+DISRUPTION_REASON: Final = "DisruptionReason"
+
+
+class _KarpenterView(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+    """Common settings of Karpenter's views."""
+
+
+class _KarpenterKind(_KarpenterView, frozen=True):
+    """Fields of every kind; all are cluster-scoped."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def key(self) -> str:
+        """metadata.name."""
+        return self.metadata.name
+
+    @property
+    def name(self) -> str:
+        """metadata.name."""
+        return self.metadata.name
+
+
+class FlexibleRequirement(_KarpenterView, frozen=True):
+    """A node selector requirement with minValues; operators include Gte and Lte."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    min_values: int | None = None
+
+
+class NodeClassReference(_KarpenterView, frozen=True):
+    """nodeClassRef: the provider's description of its machines."""
+
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class NodeClaimSpec(_KarpenterView, frozen=True):
+    """spec of a NodeClaim, and of a NodePool's template."""
+
+    requirements: tuple[FlexibleRequirement, ...] = ()
+    resources: dict[str, ResourceList] = {}
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    node_class_ref: NodeClassReference = NodeClassReference()
+    expire_after: str = NEVER
+    termination_grace_period: str | None = None
+
+
+class NodeClaimStatus(_KarpenterView, frozen=True):
+    """status of a NodeClaim."""
+
+    capacity: ResourceList = {}
+    allocatable: ResourceList = {}
+    conditions: tuple[PodCondition, ...] = ()
+    node_name: str = ""
+    provider_id: str = msgspec.field(name="providerID", default="")
+    last_pod_event_time: str = ""
+
+
+class NodeClaim(_KarpenterKind, frozen=True):
+    """karpenter.sh/v1 NodeClaim: a node that Karpenter asked its provider for."""
+
+    spec: NodeClaimSpec = NodeClaimSpec()
+    status: NodeClaimStatus = NodeClaimStatus()
+
+    @property
+    def node_pool(self) -> str:
+        """The NodePool it belongs to, "" for none."""
+        return self.metadata.labels.get(NODE_POOL, "")
+
+    def condition(self, kind: str) -> PodCondition | None:
+        """The condition of that type."""
+        return next((one for one in self.status.conditions if one.type == kind), None)
+
+    def is_true(self, kind: str) -> bool:
+        """Whether the condition of that type is True."""
+        found = self.condition(kind)
+        return found is not None and found.status == "True"
+
+
+class NodePoolTemplateMeta(_KarpenterView, frozen=True):
+    """metadata of a NodePool's template."""
+
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class NodePoolTemplate(_KarpenterView, frozen=True):
+    """spec.template of a NodePool."""
+
+    metadata: NodePoolTemplateMeta = NodePoolTemplateMeta()
+    spec: NodeClaimSpec = NodeClaimSpec()
+
+
+class NodePoolBudget(_KarpenterView, frozen=True):
+    """One disruption budget: how many nodes may be disrupted at once, when, for which reasons."""
+
+    nodes: str = DEFAULT_BUDGET_NODES
+    schedule: str | None = None
+    duration: str | None = None
+    reasons: tuple[str, ...] = ()
+
+
+class NodePoolDisruption(_KarpenterView, frozen=True):
+    """spec.disruption of a NodePool."""
+
+    consolidate_after: str = "0s"
+    consolidation_policy: str = WHEN_EMPTY_OR_UNDERUTILIZED
+    budgets: tuple[NodePoolBudget, ...] = (NodePoolBudget(),)
+
+
+class NodePoolSpec(_KarpenterView, frozen=True):
+    """spec of a NodePool."""
+
+    template: NodePoolTemplate = NodePoolTemplate()
+    disruption: NodePoolDisruption = NodePoolDisruption()
+    limits: ResourceList = {}
+    weight: int | None = None
+    replicas: int | None = None
+
+
+class NodePoolStatus(_KarpenterView, frozen=True):
+    """status of a NodePool."""
+
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class NodePool(_KarpenterKind, frozen=True):
+    """karpenter.sh/v1 NodePool: what nodes Karpenter may create, and when it may remove them."""
+
+    spec: NodePoolSpec = NodePoolSpec()
+    status: NodePoolStatus = NodePoolStatus()
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it keeps a fixed number of nodes."""
+        return self.spec.replicas is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its Ready condition is not something else than True."""
+        found = next((one for one in self.status.conditions if one.type == "Ready"), None)
+        return found is None or found.status == "True"
+
+
+class NodeOverlaySpec(_KarpenterView, frozen=True):
+    """spec of a NodeOverlay."""
+
+    requirements: tuple[FlexibleRequirement, ...] = ()
+    price: str | None = None
+    price_adjustment: str | None = None
+    capacity: ResourceList = {}
+    weight: int | None = None
+
+
+class NodeOverlay(_KarpenterKind, frozen=True):
+    """karpenter.sh/v1alpha1 NodeOverlay: corrects prices and capacity of instance types."""
+
+    spec: NodeOverlaySpec = NodeOverlaySpec()
+
+
+def duration_or_never(text: str) -> int | None:
+    """A duration in ns, None for Never."""
+    return None if text == NEVER else parse_duration(text)

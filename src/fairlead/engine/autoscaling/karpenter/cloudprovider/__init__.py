@@ -1,0 +1,1 @@
+"""Instance types, their offerings, and columns over them."""

@@ -1,0 +1,173 @@
+"""Instance types, and the offerings in which a provider sells them.
+
+An offering is one zone and capacity type of an instance type at a price. Amounts are integers: cpu
+in milli, every other resource in whole units. Prices are the provider's, per hour.
+
+upstream: pkg/cloudprovider/types.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from fairlead.engine.autoscaling.karpenter.labels import (
+    CAPACITY_TYPE,
+    CAPACITY_TYPES,
+    RESERVED,
+    ZONE,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
+
+Amounts = Mapping[str, int]
+
+NO_PRICE: Final = float.fromhex("0x1.fffffffffffffp+1023")
+"""What sorts after every price: upstream's math.MaxFloat64."""
+
+_HUGEPAGES: Final = "hugepages-"
+_MEMORY: Final = "memory"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offering:
+    """One zone and capacity type of an instance type.
+
+    `reservation_id` and `reservation_capacity` (instances left) belong to reserved ones.
+    """
+
+    requirements: Requirements
+    price: float
+    available: bool = True
+    reservation_id: str = ""
+    reservation_capacity: int = 0
+    price_overlaid: bool = False
+
+    @property
+    def zone(self) -> str:
+        """The zone, "" if it has none."""
+        return self.requirements.get(ZONE).single or ""
+
+    @property
+    def capacity_type(self) -> str:
+        """on-demand, spot or reserved."""
+        return self.requirements.get(CAPACITY_TYPE).single or ""
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceType:
+    """A kind of machine: the labels its nodes can have, its size, and its offerings."""
+
+    name: str
+    requirements: Requirements
+    capacity: Amounts
+    overhead: Amounts = field(default_factory=dict)
+    offerings: tuple[Offering, ...] = ()
+    capacity_overlaid: bool = False
+
+    @cached_property
+    def allocatable(self) -> Amounts:
+        """Capacity without overhead; hugepages are taken out of memory."""
+        # upstream: types.go:InstanceType.precompute
+        left = {name: amount - self.overhead.get(name, 0) for name, amount in self.capacity.items()}
+        for name, amount in self.capacity.items():
+            if name.startswith(_HUGEPAGES) and _MEMORY in left:
+                left[_MEMORY] = max(0, left[_MEMORY] - amount)
+        return left
+
+    def compatible_offerings(
+        self, requirements: Requirements, well_known: frozenset[str]
+    ) -> list[Offering]:
+        """The offerings, available or not, that a node with `requirements` can be."""
+        return [
+            one for one in self.offerings if requirements.compatible(one.requirements, well_known)
+        ]
+
+    def cheapest_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
+        """The lowest price of an available compatible offering, NO_PRICE if there is none."""
+        prices = (
+            one.price
+            for one in self.compatible_offerings(requirements, well_known)
+            if one.available
+        )
+        return min(prices, default=NO_PRICE)
+
+    def worst_launch_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
+        """The most that a launch may cost: the dearest offering of the first capacity type.
+
+        Providers take reserved capacity first, then spot, then on-demand.
+        """
+        # upstream: types.go:Offerings.WorstLaunchPrice
+        found = [
+            one for one in self.compatible_offerings(requirements, well_known) if one.available
+        ]
+        for capacity_type in CAPACITY_TYPES:
+            prices = [one.price for one in found if one.capacity_type == capacity_type]
+            if prices:
+                return max(prices)
+        return NO_PRICE
+
+
+def reserved_offerings(
+    types: Iterable[InstanceType], requirements: Requirements, well_known: frozenset[str]
+) -> list[Offering]:
+    """The available reserved offerings of `types` that `requirements` allow."""
+    return [
+        one
+        for instance_type in types
+        for one in instance_type.offerings
+        if one.capacity_type == RESERVED
+        and one.available
+        and requirements.compatible(one.requirements, well_known)
+    ]
+
+
+def fits(requests: Amounts, available: Amounts) -> bool:
+    """Whether `requests` fit; nothing fits where any amount is negative."""
+    # upstream: pkg/utils/resources/resources.go:Fits
+    if any(amount < 0 for amount in available.values()):
+        return False
+    return all(amount <= available.get(name, 0) for name, amount in requests.items())
+
+
+def merged(*amounts: Amounts) -> dict[str, int]:
+    """The sum of `amounts`, resource by resource."""
+    total: dict[str, int] = {}
+    for one in amounts:
+        for name, amount in one.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def unmet_min_values(
+    types: Sequence[InstanceType], requirements: Requirements
+) -> tuple[int, dict[str, int]]:
+    """How many of `types`, from the first, meet all minValues; else the labels that fail.
+
+    Returns (number of types needed, {}) or (all types, {label: values offered}). Values that the
+    types list count, whether or not an offering has them.
+    """
+    # upstream: types.go:InstanceTypes.SatisfiesMinValues
+    asked = requirements.with_min_values()
+    if not asked or not types:
+        return 0, {}
+    values: dict[str, set[str]] = {one.key: set() for one in asked}
+    unmet: dict[str, int] = {}
+    for needed, instance_type in enumerate(types, 1):
+        for one in asked:
+            values[one.key] |= instance_type.requirements.get(one.key).values
+        unmet = {
+            one.key: len(values[one.key])
+            for one in asked
+            if len(values[one.key]) < (one.min_values or 0)
+        }
+        if not unmet:
+            return needed, {}
+    return len(types), unmet
+
+
+def min_values_error(unmet: Iterable[str]) -> str:
+    """Upstream's text for labels whose minValues are not met."""
+    labels = " ".join(sorted(unmet))
+    return f"minValues requirement is not met for label(s) (label(s)=[{labels}])"

@@ -1,0 +1,192 @@
+"""The instance types of a NodePool as columns: which of them fit is one mask per question.
+
+A mask is a boolean row over the types. Requirements are compared once per distinct value: all types
+with `arch In [amd64]` share a code in the column of that label, so a question about 400 types is a
+few comparisons and a lookup. Answers are cached by requirement and by set of requirements, because
+the NodeClaims of a pass have few distinct ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
+    Amounts,
+    InstanceType,
+    Offering,
+)
+from fairlead.engine.autoscaling.karpenter.labels import RESERVED
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
+
+Mask = NDArray[np.bool_]
+
+
+class _Column:
+    """One label of many subjects: a code per subject into the distinct requirements on it."""
+
+    def __init__(self, requirements: Iterable[LabelRequirement | None]) -> None:
+        """None stands for a subject without a requirement, which agrees with everything."""
+        codes: dict[LabelRequirement | None, int] = {}
+        rows = [codes.setdefault(one, len(codes)) for one in requirements]
+        self._codes = np.array(rows, dtype=np.int64)
+        self._distinct = list(codes)
+        self._masks: dict[LabelRequirement | None, Mask] = {}
+
+    def mask(
+        self,
+        asked: LabelRequirement | None,
+        agrees: Callable[[LabelRequirement, LabelRequirement | None], bool],
+    ) -> Mask:
+        """The subjects whose requirement agrees with `asked`."""
+        found = self._masks.get(asked)
+        if found is None:
+            answers = [one is None or agrees(one, asked) for one in self._distinct]
+            found = self._masks[asked] = np.array(answers, dtype=np.bool_)[self._codes]
+        return found
+
+
+class InstanceTypeTable:
+    """Instance types in the order of the provider, with masks over them."""
+
+    def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
+        """`well_known` are the labels that a node may get without being asked for."""
+        self.types = tuple(types)
+        self.well_known = well_known
+        self.index = {one.name: i for i, one in enumerate(self.types)}
+        self.all: Mask = np.ones(len(self.types), dtype=np.bool_)
+        names = dict.fromkeys(name for one in types for name in (*one.capacity, *one.allocatable))
+        self._resources = {name: column for column, name in enumerate(names)}
+        self.allocatable = self._amounts([one.allocatable for one in self.types])
+        self.capacity = self._amounts([one.capacity for one in self.types])
+        self._sound: Mask = np.asarray((self.allocatable >= 0).all(axis=1), dtype=np.bool_)
+        keys = dict.fromkeys(key for one in types for key in one.requirements.labels)
+        self._labels = {
+            key: _Column(one.requirements.find(key) for one in self.types) for key in keys
+        }
+        self._offerings: list[Offering] = []
+        self._offering_type: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._offering_available: Mask = np.zeros(0, np.bool_)
+        self._offering_labels: dict[str, _Column] = {}
+        self._index_offerings()
+        self.has_reserved = any(one.capacity_type == RESERVED for one in self._offerings)
+        self._met: dict[Requirements, Mask] = {}
+        self._offered: dict[Requirements, Mask] = {}
+        self._orders: dict[Requirements, list[float]] = {}
+
+    def _amounts(self, rows: list[Amounts]) -> NDArray[np.int64]:
+        table = [[row.get(name, 0) for name in self._resources] for row in rows]
+        return np.array(table, dtype=np.int64).reshape(len(rows), len(self._resources))
+
+    def _index_offerings(self) -> None:
+        pairs = [(i, one) for i, t in enumerate(self.types) for one in t.offerings]
+        self._offerings = [one for _, one in pairs]
+        self._offering_type = np.array([i for i, _ in pairs], dtype=np.int64)
+        self._offering_available = np.array([one.available for _, one in pairs], dtype=np.bool_)
+        keys = dict.fromkeys(key for _, one in pairs for key in one.requirements.labels)
+        self._offering_labels = {
+            key: _Column(one.requirements.find(key) for _, one in pairs) for key in keys
+        }
+
+    def column(self, resource: str) -> int | None:
+        """The column of `resource` in `allocatable` and `capacity`, None if no type has it."""
+        return self._resources.get(resource)
+
+    def meeting(self, requirements: Requirements) -> Mask:
+        """The types whose own requirements intersect `requirements`."""
+        found = self._met.get(requirements)
+        if found is None:
+            found = self.all.copy()
+            for one in requirements:
+                column = self._labels.get(one.key)
+                if column is not None:
+                    found &= column.mask(one, _intersects)
+            self._met[requirements] = found
+        return found
+
+    def offered(self, requirements: Requirements) -> Mask:
+        """The types with an available offering that `requirements` allow as a whole."""
+        found = self._offered.get(requirements)
+        if found is None:
+            allowed = self.allowed_offerings(requirements) & self._offering_available
+            found = np.zeros(len(self.types), dtype=np.bool_)
+            found[self._offering_type[allowed]] = True
+            self._offered[requirements] = found
+        return found
+
+    def allowed_offerings(self, requirements: Requirements) -> Mask:
+        """The offerings, over all types in order, that a node with `requirements` can be."""
+        allowed = np.ones(len(self._offerings), dtype=np.bool_)
+        for key, column in self._offering_labels.items():
+            asked = requirements.find(key)
+            if asked is None and key in self.well_known:
+                continue
+            allowed &= column.mask(asked, _allows)
+        return allowed
+
+    def fitting(self, requests: Mapping[str, int]) -> Mask:
+        """The types whose allocatable resources hold `requests`."""
+        found = self._sound
+        for name, amount in requests.items():
+            column = self._resources.get(name)
+            if column is not None:
+                found = found & (self.allocatable[:, column] >= amount)
+            elif amount > 0:
+                return ~self.all
+        return found
+
+    def within(self, remaining: Mapping[str, int]) -> Mask:
+        """The types whose capacity exceeds none of the `remaining` limits."""
+        found = self.all
+        for name, amount in remaining.items():
+            column = self._resources.get(name)
+            if column is not None:
+                found = found & (self.capacity[:, column] <= amount)
+            elif amount < 0:
+                return ~self.all
+        return found
+
+    def largest_capacity(self, options: Mask, resource: str) -> int:
+        """The largest capacity of `resource` among `options`; 0 if none has it."""
+        column = self._resources.get(resource)
+        if column is None or not options.any():
+            return 0
+        return int(self.capacity[options, column].max())
+
+    def chosen(self, options: Mask) -> list[InstanceType]:
+        """The types of a mask, in the provider's order."""
+        return [self.types[i] for i in np.flatnonzero(options)]
+
+    def reserved(self, options: Mask, requirements: Requirements) -> list[Offering]:
+        """The available reserved offerings of `options` that `requirements` allow."""
+        if not self.has_reserved:
+            return []
+        allowed = self.allowed_offerings(requirements) & self._offering_available
+        return [
+            self._offerings[i]
+            for i in np.flatnonzero(allowed)
+            if options[self._offering_type[i]] and self._offerings[i].capacity_type == RESERVED
+        ]
+
+    def cheapest_prices(self, requirements: Requirements) -> list[float]:
+        """For each type the lowest price of an available offering that `requirements` allow."""
+        found = self._orders.get(requirements)
+        if found is None:
+            found = self._orders[requirements] = [
+                one.cheapest_price(requirements, self.well_known) for one in self.types
+            ]
+        return found
+
+
+def _intersects(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
+    return asked is None or one.has_intersection(asked) or (one.denies and asked.denies)
+
+
+def _allows(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
+    """Whether a node that states `asked`, None for nothing, can be an offering with `one`."""
+    if asked is None:
+        return one.denies
+    return asked.has_intersection(one) or (one.denies and asked.denies)

@@ -1,0 +1,76 @@
+"""How many nodes of each NodePool may be disrupted now, for a reason.
+
+upstream: pkg/apis/v1/nodepool.go:GetAllowedDisruptionsByReason,
+pkg/controllers/disruption/helpers.go:BuildDisruptionBudgetMapping
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.timestamp import parse_duration
+from fairlead.engine.autoscaling.karpenter.apis import (
+    INSTANCE_TERMINATING,
+    NodePool,
+    NodePoolBudget,
+)
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
+from fairlead.engine.core.instant import Instant
+
+EMPTY: Final = "Empty"
+DRIFTED: Final = "Drifted"
+UNDERUTILIZED: Final = "Underutilized"
+
+UNLIMITED: Final = 2**31 - 1
+
+
+def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) -> dict[str, int]:
+    """By NodePool, how many more of its nodes may be disrupted for `reason`.
+
+    Nodes that are not ready, or going away for whatever reason, are subtracted.
+    """
+    nodes: dict[str, int] = {}
+    disrupting: dict[str, int] = {}
+    for node in cluster.nodes(now):
+        if node.claim is None or not node.initialized or node.claim.is_true(INSTANCE_TERMINATING):
+            continue
+        pool = node.node_pool
+        nodes[pool] = nodes.get(pool, 0) + 1
+        if not node.ready or node.marked_for_deletion:
+            disrupting[pool] = disrupting.get(pool, 0) + 1
+    return {
+        name: max(0, allowed(pool, nodes.get(name, 0), reason, now) - disrupting.get(name, 0))
+        for name, pool in cluster.node_pools.items()
+    }
+
+
+def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
+    """What the strictest active budget for `reason` allows of `nodes`; UNLIMITED without one."""
+    found = UNLIMITED
+    for one in pool.spec.disruption.budgets:
+        if one.reasons and reason not in one.reasons:
+            continue
+        try:
+            is_active = _is_active(one, now)
+        except (ScheduleError, ValueError):
+            return 0
+        if is_active:
+            found = min(found, _count(one.nodes, nodes))
+    return found
+
+
+def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
+    """Whether the schedule's last hit is less than the duration ago."""
+    # upstream: nodepool.go:Budget.IsActive
+    if budget.schedule is None:
+        return True
+    duration = parse_duration(budget.duration or "0s")
+    hit = read_schedule(budget.schedule).after(now - duration)
+    return hit is not None and hit <= now
+
+
+def _count(text: str, nodes: int) -> int:
+    if text.endswith("%"):
+        return -(-nodes * int(text[:-1]) // 100)
+    return int(text)

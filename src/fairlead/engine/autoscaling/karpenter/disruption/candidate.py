@@ -1,0 +1,188 @@
+"""DisruptionCandidate: a node that may be disrupted, with what its disruption costs.
+
+upstream: pkg/controllers/disruption/types.go:NewCandidate, pkg/utils/disruption/disruption.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fairlead.api.objects import Pod
+from fairlead.engine.autoscaling.karpenter.apis import (
+    NodeClaim,
+    NodePool,
+)
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+)
+from fairlead.engine.autoscaling.karpenter.eviction_cost import eviction_cost, lifetime_remaining
+from fairlead.engine.autoscaling.karpenter.labels import (
+    CAPACITY_TYPE,
+    DO_NOT_DISRUPT,
+    INSTANCE_TYPE,
+    NODE_POOL,
+)
+from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
+from fairlead.engine.autoscaling.karpenter.pod import is_disruptable, is_reschedulable
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
+from fairlead.engine.core.instant import Instant
+
+
+class DisruptionClass(StrEnum):
+    """Whether pods can block: with eventual disruption a termination grace period wins."""
+
+    GRACEFUL = "graceful"
+    EVENTUAL = "eventual"
+
+
+@dataclass(frozen=True)
+class DisruptionCandidate:
+    """A node, its pool and type, and what a disruption costs.
+
+    `pods` are those that come back elsewhere; `instance_type` is None if the provider no longer has
+    it. `price` is what the node costs, None if no offering matches its labels.
+    """
+
+    node: StateNode
+    claim: NodeClaim
+    pool: NodePool
+    instance_type: InstanceType | None
+    pods: tuple[Pod, ...]
+    cost: float
+    price: float | None
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    @property
+    def capacity_type(self) -> str:
+        """The label capacity-type, "" if there is none."""
+        return self.node.labels.get(CAPACITY_TYPE, "")
+
+
+TypesOfPool = Callable[[NodePool], InstanceTypeTable]
+ShouldDisrupt = Callable[[DisruptionCandidate], str | bool]
+"""True for a candidate of a method; otherwise False or upstream's text why not."""
+
+
+class Candidates:
+    """Finds the nodes that may be disrupted now."""
+
+    def __init__(
+        self,
+        cluster: KarpenterCluster,
+        types_of: TypesOfPool,
+        queued: Collection[str],
+        well_known: frozenset[str],
+    ) -> None:
+        """`queued` are the keys of nodes that a command is disrupting already."""
+        self._cluster = cluster
+        self._types_of = types_of
+        self._queued = queued
+        self._well_known = well_known
+
+    def all(
+        self, disruption_class: DisruptionClass, now: Instant
+    ) -> tuple[list[DisruptionCandidate], dict[str, str]]:
+        """The candidates by name, and for the other nodes why they are none."""
+        budgets = PodBudgets(self._cluster.budgets.values())
+        found: list[DisruptionCandidate] = []
+        blocked: dict[str, str] = {}
+        for node in sorted(self._cluster.nodes(now), key=lambda one: one.name):
+            one = self._candidate(node, budgets, disruption_class, now)
+            if isinstance(one, str):
+                blocked[node.name] = one
+            else:
+                found.append(one)
+        return found, blocked
+
+    def of(
+        self, disruption_class: DisruptionClass, should_disrupt: ShouldDisrupt, now: Instant
+    ) -> list[DisruptionCandidate]:
+        """The candidates of a method, by name."""
+        candidates = self.all(disruption_class, now)[0]
+        return [one for one in candidates if should_disrupt(one) is True]
+
+    def _candidate(
+        self,
+        node: StateNode,
+        budgets: PodBudgets,
+        disruption_class: DisruptionClass,
+        now: Instant,
+    ) -> DisruptionCandidate | str:
+        problem = self._node_problem(node)
+        claim = node.claim
+        if problem is not None or claim is None:
+            return problem or "node isn't managed by karpenter"
+        pool = self._cluster.node_pools.get(node.node_pool)
+        if not node.node_pool:
+            return f"node doesn't have required label (label={NODE_POOL})"
+        if pool is None or not self._types_of(pool).types:
+            return f"nodepool not found (NodePool={node.node_pool})"
+        pods = self._cluster.pods_on(node.node_name).pods
+        blocking = _blocking_pod(pods, budgets, now)
+        has_grace_period = claim.spec.termination_grace_period is not None
+        if blocking and not (disruption_class is DisruptionClass.EVENTUAL and has_grace_period):
+            return blocking
+        table = self._types_of(pool)
+        index = table.index.get(node.labels.get(INSTANCE_TYPE, ""))
+        instance_type = None if index is None else table.types[index]
+        return DisruptionCandidate(
+            node,
+            claim,
+            pool,
+            instance_type,
+            tuple(pod for pod in pods if is_reschedulable(pod)),
+            sum(map(eviction_cost, pods)) * lifetime_remaining(claim, now),
+            self._price(node.labels, instance_type),
+        )
+
+    def _node_problem(self, node: StateNode) -> str | None:
+        # upstream: types.go:NewCandidate, statenode.go:ValidateNodeDisruptable, in this order
+        checks = (
+            (node.key in self._queued, "candidate is already being disrupted"),
+            (node.claim is None, "node isn't managed by karpenter"),
+            (node.node is None, "nodeclaim does not have an associated node"),
+            (not node.initialized, "node isn't initialized"),
+            (node.marked_for_deletion, "node is deleting or marked for deletion"),
+            (node.nominated, "node is nominated for a pending pod"),
+            (
+                node.annotations.get(DO_NOT_DISRUPT) == "true",
+                f'disruption is blocked through the "{DO_NOT_DISRUPT}" annotation',
+            ),
+        )
+        return next((text for applies, text in checks if applies), None)
+
+    def _price(self, labels: Mapping[str, str], instance_type: InstanceType | None) -> float | None:
+        if instance_type is None:
+            return None
+        requirements = label_requirements(labels)
+        offerings = instance_type.compatible_offerings(requirements, self._well_known)
+        return min((one.price for one in offerings), default=None)
+
+
+def total_price(candidates: Iterable[DisruptionCandidate]) -> float:
+    """What the candidates cost together; 0 if a price is not known."""
+    # upstream: consolidation.go:getCandidatePrices
+    total = 0.0
+    for one in candidates:
+        if one.price is None:
+            return 0.0
+        total += one.price
+    return total
+
+
+def _blocking_pod(pods: Iterable[Pod], budgets: PodBudgets, now: Instant) -> str | None:
+    pods = tuple(pods)
+    for pod in pods:
+        if not is_disruptable(pod, now):
+            return f'pod has "{DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
+    blocking = (budgets.blocking(pod, now) for pod in pods)
+    return next((text for text in blocking if text is not None), None)

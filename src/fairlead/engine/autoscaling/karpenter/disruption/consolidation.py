@@ -1,0 +1,174 @@
+"""Consolidation: whether nodes can go, or be replaced by one cheaper node.
+
+    simulate without the nodes
+    all pods find a place on existing nodes          -> delete
+    one new node would be needed                     -> replace, if it is surely cheaper
+    more                                             -> nothing
+
+"Surely cheaper" looks at the dearest offering that the launch may choose. Spot nodes are replaced
+by spot nodes only behind a gate, and single ones only with enough cheaper types, so that replacing
+does not go on forever.
+
+upstream: pkg/controllers/disruption/consolidation.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from fairlead.engine.autoscaling.karpenter.apis import (
+    CONSOLIDATABLE,
+    NEVER,
+    WHEN_EMPTY_OR_UNDERUTILIZED,
+)
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
+    min_values_error,
+    unmet_min_values,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
+    DisruptionCandidate,
+    total_price,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulated, simulate
+from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
+from fairlead.engine.autoscaling.karpenter.labels import (
+    CAPACITY_TYPE,
+    INSTANCE_TYPE,
+    ON_DEMAND,
+    SPOT,
+    ZONE,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
+from fairlead.engine.core.instant import Instant
+
+SPOT_TO_SPOT_TYPES: Final = 15
+_ONLY_SPOT: Final = LabelRequirement(CAPACITY_TYPE, values=frozenset((SPOT,)))
+_NOT_CHEAPER: Final = "Can't replace with a cheaper node"
+_SPOT_TO_SPOT_OFF: Final = (
+    "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
+)
+
+
+def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
+    """Whether a node may be consolidated, by its pool's settings and its NodeClaim's condition."""
+    # upstream: consolidation.go:ShouldDisrupt
+    pool, labels = candidate.pool, candidate.node.labels
+    if pool.is_static:
+        return False
+    if candidate.instance_type is None:
+        return f'Instance Type "{labels.get(INSTANCE_TYPE, "")}" not found'
+    for label in (CAPACITY_TYPE, ZONE):
+        if label not in labels:
+            return f'Node does not have label "{label}"'
+    if pool.spec.disruption.consolidate_after == NEVER:
+        return f'NodePool "{pool.name}" has consolidation disabled'
+    if pool.spec.disruption.consolidation_policy != WHEN_EMPTY_OR_UNDERUTILIZED:
+        return f'NodePool "{pool.name}" has non-empty consolidation disabled'
+    return candidate.claim.is_true(CONSOLIDATABLE)
+
+
+def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
+    """The candidates by the cost of their disruption; equals as Go's sort leaves them."""
+    return go_sorted(list(candidates), [one.cost for one in candidates])
+
+
+class Consolidation:
+    """Decides about sets of candidates, for one method."""
+
+    def __init__(self, context: DisruptionContext, method: str, reason: str) -> None:
+        """Commands carry `method` and `reason`."""
+        self._context = context
+        self._method = method
+        self._reason = reason
+
+    def compute(
+        self, candidates: Sequence[DisruptionCandidate], now: Instant
+    ) -> DisruptionCommand | str:
+        """The command that removes exactly `candidates`, or upstream's text why there is none."""
+        context = self._context
+        simulated = simulate(context.cluster, context.provisioner, candidates, now)
+        if simulated is None:
+            return ""
+        problem = simulated.problem()
+        if problem is not None:
+            return problem
+        if not simulated.requests:
+            return self._command(candidates, (), simulated)
+        if len(simulated.requests) > 1:
+            return f"Can't remove without creating {len(simulated.requests)} candidates"
+        chosen = self._cheaper(candidates, simulated.requests[0])
+        if isinstance(chosen, str):
+            return chosen
+        return self._command(candidates, (chosen,), simulated)
+
+    def _command(
+        self,
+        candidates: Sequence[DisruptionCandidate],
+        replacements: tuple[NodeClaimRequest, ...],
+        simulated: Simulated,
+    ) -> DisruptionCommand:
+        return DisruptionCommand(
+            self._method, self._reason, tuple(candidates), replacements, simulated.placed
+        )
+
+    def _cheaper(
+        self, candidates: Sequence[DisruptionCandidate], request: NodeClaimRequest
+    ) -> NodeClaimRequest | str:
+        """The request restricted to what is cheaper than the candidates, or why nothing is."""
+        price = total_price(candidates)
+        capacity_types = request.requirements.get(CAPACITY_TYPE)
+        if all(one.capacity_type == SPOT for one in candidates) and capacity_types.has(SPOT):
+            return self._spot_to_spot(request, price, is_single=len(candidates) == 1)
+        found = cheaper_than(request, price)
+        if isinstance(found, str):
+            return found
+        if capacity_types.has(SPOT) and capacity_types.has(ON_DEMAND):
+            # The price of spot was compared, so the launch must not fall back to on-demand.
+            return replace(found, requirements=found.requirements.with_added((_ONLY_SPOT,)))
+        return found
+
+    def _spot_to_spot(
+        self, request: NodeClaimRequest, price: float, *, is_single: bool
+    ) -> NodeClaimRequest | str:
+        # upstream: consolidation.go:computeSpotToSpotConsolidation
+        if not self._context.options.spot_to_spot_consolidation:
+            return _SPOT_TO_SPOT_OFF
+        requirements = request.requirements.with_added((_ONLY_SPOT,))
+        well_known = request.well_known
+        types = tuple(
+            one
+            for one in request.instance_types
+            if any(o.available for o in one.compatible_offerings(requirements, well_known))
+        )
+        found = cheaper_than(
+            replace(request, requirements=requirements, instance_types=types), price
+        )
+        if isinstance(found, str) or not is_single:
+            return found
+        types = found.instance_types
+        if len(types) < SPOT_TO_SPOT_TYPES:
+            return (
+                f"SpotToSpotConsolidation requires {SPOT_TO_SPOT_TYPES} cheaper instance type "
+                f"options than the current candidate to consolidate, got {len(types)}"
+            )
+        needed = unmet_min_values(types, requirements)[0]
+        return replace(found, instance_types=types[: max(SPOT_TO_SPOT_TYPES, needed)])
+
+
+def cheaper_than(request: NodeClaimRequest, price: float) -> NodeClaimRequest | str:
+    """The request with only the types whose launch costs less than `price` for sure."""
+    # upstream: nodeclaim.go:RemoveInstanceTypeOptionsByPriceAndMinValues
+    types = tuple(
+        one
+        for one in request.instance_types
+        if one.worst_launch_price(request.requirements, request.well_known) < price
+    )
+    unmet = unmet_min_values(types, request.requirements)[1]
+    if unmet:
+        return f"Filtering by price: {min_values_error(unmet)}"
+    return replace(request, instance_types=types) if types else _NOT_CHEAPER

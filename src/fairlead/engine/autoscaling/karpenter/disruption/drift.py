@@ -1,0 +1,71 @@
+"""Drift: replaces nodes that are no longer what their NodePool asks for.
+
+upstream: pkg/controllers/disruption/drift.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.engine.autoscaling.karpenter.apis import DRIFTED as DRIFTED_CONDITION
+from fairlead.engine.autoscaling.karpenter.disruption.budget import DRIFTED
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
+    DisruptionCandidate,
+    DisruptionClass,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext, Waiting
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import simulate
+from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
+from fairlead.engine.core.instant import Instant
+
+
+class Drift:
+    """One drifted node at a time, at any price, without validation."""
+
+    name = "drift"
+    reason = DRIFTED
+    disruption_class = DisruptionClass.EVENTUAL
+
+    def __init__(self, context: DisruptionContext) -> None:
+        """Decide in `context`."""
+        self._context = context
+
+    def should_disrupt(self, candidate: DisruptionCandidate) -> bool:
+        """The NodeClaim has drifted, and its pool is not static."""
+        return not candidate.pool.is_static and candidate.claim.is_true(DRIFTED_CONDITION)
+
+    def compute(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
+    ) -> list[DisruptionCommand]:
+        """The first node, empty ones first and then the longest drifted, that can be replaced."""
+        ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
+        for one in sorted(ordered, key=lambda one: bool(one.pods)):
+            if allowed[one.pool.name] == 0:
+                continue
+            context = self._context
+            simulated = simulate(context.cluster, context.provisioner, (one,), now)
+            if simulated is None:
+                continue
+            problem = simulated.problem()
+            if problem is not None:
+                context.notes[one.claim.name] = problem
+                continue
+            return [
+                DisruptionCommand(
+                    self.name, self.reason, (one,), simulated.requests, simulated.placed
+                )
+            ]
+        return []
+
+    def commands(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
+    ) -> Waiting:
+        """What `compute` finds, at once."""
+        yield from ()
+        return self.compute(candidates, allowed, now)
+
+
+def _drifted_at(candidate: DisruptionCandidate) -> str:
+    found = candidate.claim.condition(DRIFTED_CONDITION)
+    return found.last_transition_time if found is not None else ""

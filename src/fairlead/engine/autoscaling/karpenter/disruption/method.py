@@ -1,0 +1,60 @@
+"""What the disruption methods have in common: the context they decide in, and their protocol.
+
+upstream: pkg/controllers/disruption/types.go:Method
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
+    Candidates,
+    DisruptionCandidate,
+    DisruptionClass,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+
+VALIDATION_DELAY_NS: Final[DurationNs] = 15 * NANOSECONDS_PER_SECOND
+
+Waiting = Generator[DurationNs, Instant, list[DisruptionCommand]]
+"""A decision that waits: it yields how long, and continues with the time it is sent."""
+
+
+@dataclass(slots=True)
+class DisruptionContext:
+    """What methods read: the cluster, the provisioner for simulations, the candidates.
+
+    `rejected` collects commands that validation refused, as `(node, why)`; `notes` what events say
+    about nodes that cannot be disrupted.
+    """
+
+    cluster: KarpenterCluster
+    provisioner: Provisioner
+    candidates: Candidates
+    options: KarpenterOptions
+    rejected: list[tuple[str, str]] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+class DisruptionMethod(Protocol):
+    """One way to find nodes to disrupt."""
+
+    name: str
+    reason: str
+    disruption_class: DisruptionClass
+
+    def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
+        """Whether the method is about the candidate; False or upstream's text if not."""
+        ...
+
+    def commands(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
+    ) -> Waiting:
+        """What to do, validated; `allowed` is what budgets allow, by NodePool."""
+        ...

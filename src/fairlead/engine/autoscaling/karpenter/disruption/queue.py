@@ -1,0 +1,113 @@
+"""DisruptionQueue: commands that wait for their replacements before the candidates are deleted.
+
+upstream: pkg/controllers/disruption/queue.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from fairlead.engine.autoscaling.karpenter.apis import INITIALIZED_CONDITION
+from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+
+RETRY_NS: Final[DurationNs] = NANOSECONDS_PER_SECOND
+_NS_PER_CANDIDATE: Final[DurationNs] = 80_000_000
+_TIMEOUT_MIN_NS: Final[DurationNs] = 600 * NANOSECONDS_PER_SECOND
+_TIMEOUT_MAX_NS: Final[DurationNs] = 3_600 * NANOSECONDS_PER_SECOND
+
+
+class CommandProgress(StrEnum):
+    """What has become of a command."""
+
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedCommand:
+    """A command under way: `replacements` are the names of the NodeClaims created for it."""
+
+    command: DisruptionCommand
+    replacements: tuple[str, ...]
+    started: Instant
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What identifies the candidates' nodes."""
+        return tuple(one.node.key for one in self.command.candidates)
+
+
+class DisruptionQueue:
+    """The commands under way, in the order in which they were started."""
+
+    def __init__(self, cluster: KarpenterCluster) -> None:
+        """Nothing is under way."""
+        self._cluster = cluster
+        self._commands: list[QueuedCommand] = []
+        self.keys: set[str] = set()
+
+    def __len__(self) -> int:
+        """How many commands are under way."""
+        return len(self._commands)
+
+    @property
+    def commands(self) -> Sequence[QueuedCommand]:
+        """The commands under way."""
+        return tuple(self._commands)
+
+    def replaced_claims(self) -> frozenset[str]:
+        """The NodeClaims of static NodePools that are being replaced."""
+        return frozenset(
+            one.claim.name
+            for queued in self._commands
+            for one in queued.command.candidates
+            if one.pool.is_static
+        )
+
+    def add(self, command: DisruptionCommand, replacements: Sequence[str], now: Instant) -> None:
+        """Start waiting; the candidates count as going away."""
+        queued = QueuedCommand(command, tuple(replacements), now)
+        self._commands.append(queued)
+        self.keys.update(queued.keys)
+        self._cluster.marked.update(queued.keys)
+        for node in command.placed:
+            self._cluster.nominate(node.state.key, now)
+
+    def progress(self, queued: QueuedCommand, now: Instant) -> CommandProgress:
+        """Whether the replacements are ready; a command that takes too long has failed.
+
+        The time is looked at last, so that even an attempt that finds them ready may be too late.
+        """
+        # upstream: queue.go:Reconcile, waitOrTerminate
+        claims = self._cluster.node_claims
+        if any(name not in claims for name in queued.replacements):
+            return CommandProgress.FAILED
+        if now - queued.started > self._timeout():
+            return CommandProgress.FAILED
+        ready = (claims[name].is_true(INITIALIZED_CONDITION) for name in queued.replacements)
+        return CommandProgress.COMPLETED if all(ready) else CommandProgress.WAITING
+
+    def is_ready(self, queued: QueuedCommand) -> bool:
+        """Whether all replacements exist and are initialized."""
+        claims = self._cluster.node_claims
+        return all(
+            name in claims and claims[name].is_true(INITIALIZED_CONDITION)
+            for name in queued.replacements
+        )
+
+    def _timeout(self) -> DurationNs:
+        waiting = sum(len(one.command.candidates) for one in self._commands)
+        return min(max(waiting * _NS_PER_CANDIDATE, _TIMEOUT_MIN_NS), _TIMEOUT_MAX_NS)
+
+    def remove(self, queued: QueuedCommand, *, failed: bool) -> None:
+        """Stop waiting; after a failure the candidates stay."""
+        self._commands.remove(queued)
+        self.keys.difference_update(queued.keys)
+        if failed:
+            self._cluster.marked.difference_update(queued.keys)

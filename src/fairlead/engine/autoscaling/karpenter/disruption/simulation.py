@@ -1,0 +1,87 @@
+"""What happens to the pods of nodes that would go: a provisioning pass without those nodes.
+
+upstream: pkg/controllers/disruption/helpers.go:SimulateScheduling
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import DisruptionCandidate
+from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
+from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
+    Provisioner,
+    currently_reschedulable,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import ExistingNode
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.core.instant import Instant
+
+_SHOWN_ERRORS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """The outcome: `errors` are those of pods that are running, by pod."""
+
+    requests: tuple[NodeClaimRequest, ...]
+    placed: tuple[ExistingNode, ...]
+    errors: dict[str, str]
+
+    def problem(self) -> str | None:
+        """Upstream's sentence about running pods that would not find a place, None if all do."""
+        # upstream: scheduler.go:NonPendingPodSchedulingErrors
+        if not self.errors:
+            return None
+        text = "Not all pods would schedule, "
+        for number, key in enumerate(sorted(self.errors), 1):
+            text += f"{key} => {self.errors[key]} "
+            if number == _SHOWN_ERRORS:
+                return f"{text} and {len(self.errors) - _SHOWN_ERRORS} other(s)"
+        return text
+
+
+def simulate(
+    cluster: KarpenterCluster,
+    provisioner: Provisioner,
+    candidates: Sequence[DisruptionCandidate],
+    now: Instant,
+) -> Simulated | None:
+    """A pass without the candidates; None if one of them is going away already.
+
+    Pending pods and those of nodes that are going away take part. Reservations fall back to other
+    capacity.
+    """
+    leaving = {one.node.key for one in candidates}
+    nodes = cluster.nodes(now)
+    deleting = sorted((n for n in nodes if n.marked_for_deletion), key=lambda one: one.name)
+    if any(node.key in leaving for node in deleting):
+        return None
+    pods = [
+        *provisioner.pending_pods()[0],
+        *(pod for one in candidates for pod in currently_reschedulable(cluster, one.node, now)),
+    ]
+    excused = {
+        pod.key: pod for node in deleting for pod in currently_reschedulable(cluster, node, now)
+    }
+    pods += excused.values()
+    staying = [n for n in nodes if not n.marked_for_deletion and n.key not in leaving]
+    result = provisioner.schedule(pods, staying, strict_reservations=False)
+    errors = dict(result.errors)
+    for node in result.existing:
+        if not node.state.initialized:
+            errors |= {one.key: _uninitialized(node) for one in node.pods if one.key not in excused}
+    running = {key: text for key, text in errors.items() if not is_provisionable(cluster.pods[key])}
+    placed = tuple(node for node in result.existing if node.pods)
+    return Simulated(tuple(result.requests), placed, running)
+
+
+def _uninitialized(node: ExistingNode) -> str:
+    state = node.state
+    parts = [f"nodeclaim/{state.claim.name}"] if state.claim is not None else []
+    if state.node is not None:
+        parts.append(f"node/{state.node_name}")
+    return f"would schedule against uninitialized {', '.join(parts)}"

@@ -1,0 +1,97 @@
+"""SingleNodeConsolidation: removes one node, or replaces it by a cheaper one.
+
+Candidates are taken by cost, in turn from each NodePool, so that no pool waits for another.
+
+upstream: pkg/controllers/disruption/singlenodeconsolidation.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from fairlead.engine.autoscaling.karpenter.disruption.budget import UNDERUTILIZED
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
+    DisruptionCandidate,
+    DisruptionClass,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.disruption.consolidation import (
+    Consolidation,
+    by_cost,
+    should_consolidate,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.method import (
+    VALIDATION_DELAY_NS,
+    DisruptionContext,
+    Waiting,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.validation import validate
+from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
+    ConsolidationMemory,
+)
+from fairlead.engine.core.instant import Instant
+
+
+class SingleNodeConsolidation:
+    """The first candidate that can go."""
+
+    name = "single"
+    reason = UNDERUTILIZED
+    disruption_class = DisruptionClass.GRACEFUL
+
+    def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
+        """`memory` says whether looking again can find anything."""
+        self._context = context
+        self._memory = memory
+        self._consolidation = Consolidation(context, self.name, self.reason)
+
+    def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
+        """The node may be consolidated."""
+        return should_consolidate(candidate)
+
+    def order(self, candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
+        """By cost, interleaved over NodePools by name, where upstream takes pools in any order."""
+        by_pool: dict[str, list[DisruptionCandidate]] = {}
+        for one in by_cost(candidates):
+            by_pool.setdefault(one.pool.name, []).append(one)
+        rounds = zip_longest(*(by_pool[name] for name in sorted(by_pool)))
+        return [one for turn in rounds for one in turn if one is not None]
+
+    def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | str:
+        """The command for one node, or upstream's text why there is none."""
+        return self._consolidation.compute((candidate,), now)
+
+    def first(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
+    ) -> tuple[DisruptionCommand | None, bool]:
+        """The first candidate's command, and whether a budget held a candidate back."""
+        is_constrained = False
+        for one in self.order(candidates):
+            if allowed[one.pool.name] == 0:
+                is_constrained = True
+            elif one.pods:
+                command = self.decide(one, now)
+                if not isinstance(command, str):
+                    return command, is_constrained
+                if command:
+                    self._context.notes[one.name] = command
+        return None, is_constrained
+
+    def commands(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
+    ) -> Waiting:
+        """The command found, if it holds after a wait; otherwise none in this loop."""
+        if self._memory.is_consolidated(self.name, now):
+            return []
+        command, is_constrained = self.first(candidates, allowed, now)
+        if command is None:
+            if not is_constrained:
+                self._memory.mark(self.name, now)
+            return []
+        now = yield VALIDATION_DELAY_NS
+        problem = validate(self._context, command, self.should_disrupt, now)
+        if problem is not None:
+            self._context.rejected += [(one.name, problem) for one in command.candidates]
+            return []
+        return [command]

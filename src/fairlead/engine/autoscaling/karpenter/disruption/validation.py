@@ -1,0 +1,98 @@
+"""Validation: whether a decision still holds after a wait in which the cluster may have changed.
+
+upstream: pkg/controllers/disruption/validation.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from fairlead.engine.autoscaling.karpenter.disruption.budget import allowed_disruptions
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
+    DisruptionCandidate,
+    DisruptionClass,
+    ShouldDisrupt,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import simulate
+from fairlead.engine.core.instant import Instant
+
+CHURN: Final = "churn"
+BUDGET: Final = "budget"
+SCHEDULING: Final = "scheduling"
+
+
+def validate(
+    context: DisruptionContext,
+    command: DisruptionCommand,
+    should_disrupt: ShouldDisrupt,
+    now: Instant,
+) -> str | None:
+    """Why a consolidation must not be carried out any more, None if it still holds.
+
+    All candidates must still be candidates within the budgets, and a new simulation must need the
+    same number of nodes, with all the types of the command's replacement among its options.
+    """
+    problem = _candidates_problem(context, command, should_disrupt, now)
+    if problem is not None:
+        return problem
+    current = _current(context, command.candidates, should_disrupt, now)
+    simulated = simulate(context.cluster, context.provisioner, current, now)
+    if simulated is None or simulated.errors:
+        return SCHEDULING
+    if len(simulated.requests) != len(command.replacements):
+        return SCHEDULING
+    if command.replacements:
+        possible = {one.name for one in simulated.requests[0].instance_types}
+        wanted = {one.name for one in command.replacements[0].instance_types}
+        if not wanted <= possible:
+            return SCHEDULING
+    return _candidates_problem(context, command, should_disrupt, now)
+
+
+def _candidates_problem(
+    context: DisruptionContext,
+    command: DisruptionCommand,
+    should_disrupt: ShouldDisrupt,
+    now: Instant,
+) -> str | None:
+    current = _current(context, command.candidates, should_disrupt, now)
+    if len(current) != len(command.candidates):
+        return CHURN
+    allowed = allowed_disruptions(context.cluster, command.reason, now)
+    for one in current:
+        if allowed[one.pool.name] == 0:
+            return BUDGET
+        allowed[one.pool.name] -= 1
+    return None
+
+
+def validate_empty(
+    context: DisruptionContext,
+    command: DisruptionCommand,
+    should_disrupt: ShouldDisrupt,
+    now: Instant,
+) -> DisruptionCommand | None:
+    """The command with the nodes that are still empty and within the budgets, None if none is."""
+    # upstream: validation.go:EmptinessValidator
+    allowed = allowed_disruptions(context.cluster, command.reason, now)
+    kept: list[DisruptionCandidate] = []
+    for one in _current(context, command.candidates, should_disrupt, now):
+        if allowed[one.pool.name] > 0:
+            allowed[one.pool.name] -= 1
+            kept.append(one)
+    return replace(command, candidates=tuple(kept)) if kept else None
+
+
+def _current(
+    context: DisruptionContext,
+    proposed: Sequence[DisruptionCandidate],
+    should_disrupt: ShouldDisrupt,
+    now: Instant,
+) -> list[DisruptionCandidate]:
+    names = {one.name for one in proposed}
+    found = context.candidates.of(DisruptionClass.GRACEFUL, should_disrupt, now)
+    return [one for one in found if one.name in names]

@@ -1,0 +1,74 @@
+"""Label, annotation and taint names of Karpenter, and which labels users may set.
+
+upstream: pkg/apis/v1/labels.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+GROUP: Final = "karpenter.sh"
+
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+ARCH: Final = "kubernetes.io/arch"
+OS: Final = "kubernetes.io/os"
+HOSTNAME: Final = "kubernetes.io/hostname"
+WINDOWS_BUILD: Final = "node.kubernetes.io/windows-build"
+
+NODE_POOL: Final = "karpenter.sh/nodepool"
+CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
+REGISTERED: Final = "karpenter.sh/registered"
+INITIALIZED: Final = "karpenter.sh/initialized"
+
+SPOT: Final = "spot"
+ON_DEMAND: Final = "on-demand"
+RESERVED: Final = "reserved"
+RESERVATION_ID_SUFFIX: Final = "/reservation-id"
+"""How the provider's label for the id of a reservation ends."""
+CAPACITY_TYPES: Final = (RESERVED, SPOT, ON_DEMAND)
+"""In the order in which a launch takes them."""
+
+DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+NODE_POOL_HASH: Final = "karpenter.sh/nodepool-hash"
+NODE_POOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
+MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
+PRICE_OVERLAY_APPLIED: Final = "karpenter.sh/price-overlay-applied"
+CAPACITY_OVERLAY_APPLIED: Final = "karpenter.sh/capacity-overlay-applied"
+POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+
+DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
+UNREGISTERED_TAINT: Final = "karpenter.sh/unregistered"
+
+_ALIASES: Final = {
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+    "failure-domain.beta.kubernetes.io/region": REGION,
+    "beta.kubernetes.io/arch": ARCH,
+    "beta.kubernetes.io/os": OS,
+    "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
+}
+
+CORE_WELL_KNOWN_LABELS: Final = frozenset(
+    (NODE_POOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD)
+)
+"""Labels that a node may get although neither pool nor pod states a value for them."""
+
+
+def normalized_label(key: str) -> str:
+    """The stable name of a label that has a beta name."""
+    return _ALIASES.get(key, key)
+
+
+def is_restricted(key: str, well_known: frozenset[str]) -> bool:
+    """Whether users may not ask for the label `key` in a pod or NodePool."""
+    # upstream: labels.go:IsRestrictedLabel
+    if key in well_known:
+        return False
+    return key == HOSTNAME or has_restricted_domain(key)
+
+
+def has_restricted_domain(key: str) -> bool:
+    """Whether the label's domain is karpenter.sh or below it."""
+    domain = key.partition("/")[0] if "/" in key else ""
+    return domain == GROUP or domain.endswith(f".{GROUP}")

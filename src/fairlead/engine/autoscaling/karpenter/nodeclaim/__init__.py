@@ -1,0 +1,1 @@
+"""Conditions, pod events and expiration of NodeClaims."""

@@ -1,0 +1,186 @@
+"""Conditions of NodeClaims that disruption reads: Consolidatable and Drifted.
+
+upstream: pkg/controllers/nodeclaim/disruption/{controller,consolidation,drift}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import PodCondition
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.engine.autoscaling.karpenter.apis import (
+    CONSOLIDATABLE,
+    DRIFTED,
+    INITIALIZED_CONDITION,
+    LAUNCHED,
+    NodeClaim,
+    NodePool,
+    duration_or_never,
+)
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+)
+from fairlead.engine.autoscaling.karpenter.labels import (
+    CAPACITY_TYPE,
+    INSTANCE_TYPE,
+    NODE_POOL_HASH,
+    NODE_POOL_HASH_VERSION,
+    ON_DEMAND,
+    RESERVATION_ID_SUFFIX,
+    RESERVED,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import (
+    LabelRequirement,
+    requirement,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
+    Requirements,
+    combined,
+    label_requirements,
+)
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+
+DRIFT_PERIOD_NS: Final[DurationNs] = 300 * NANOSECONDS_PER_SECOND
+_TYPE_CHECK_AGE_NS: Final[DurationNs] = 3_600 * NANOSECONDS_PER_SECOND
+_TYPE_CHECK_CACHED_NS: Final[DurationNs] = 1_800 * NANOSECONDS_PER_SECOND
+
+TypesOfPool = Callable[[NodePool], InstanceTypeTable]
+CloudDrift = Callable[[NodeClaim], str]
+
+
+class ClaimConditions:
+    """Sets the conditions; it remembers for which NodeClaims the instance type was found."""
+
+    def __init__(self, types_of: TypesOfPool, cloud_drift: CloudDrift) -> None:
+        """`cloud_drift` answers the provider's reason for drift, "" for none."""
+        self._types_of = types_of
+        self._cloud_drift = cloud_drift
+        self._found_until: dict[str, Instant] = {}
+
+    def updated(
+        self, claim: NodeClaim, pool: NodePool | None, now: Instant
+    ) -> tuple[NodeClaim, DurationNs | None]:
+        """The NodeClaim with its conditions as they are now, and when to look again.
+
+        NodeClaims that are being deleted, or whose pool is gone, stay as they are.
+        """
+        if claim.metadata.deletion_timestamp or pool is None:
+            return claim, None
+        claim, drift_requeue = self._with_drift(claim, pool, now)
+        claim, requeue = _with_consolidatable(claim, pool, now)
+        due = [one for one in (drift_requeue, requeue) if one is not None]
+        return claim, min(due, default=None)
+
+    def _with_drift(
+        self, claim: NodeClaim, pool: NodePool, now: Instant
+    ) -> tuple[NodeClaim, DurationNs | None]:
+        if not claim.is_true(LAUNCHED):
+            return without_condition(claim, DRIFTED), None
+        reason = self._drift_reason(claim, pool, now)
+        if not reason:
+            return without_condition(claim, DRIFTED), DRIFT_PERIOD_NS
+        return with_condition(claim, DRIFTED, reason, now), DRIFT_PERIOD_NS
+
+    def _drift_reason(self, claim: NodeClaim, pool: NodePool, now: Instant) -> str:
+        """The first reason that applies, "" if none does."""
+        # upstream: drift.go:isDrifted
+        if _has_other_hash(claim, pool):
+            return "NodePoolDrifted"
+        labels = label_requirements(claim.metadata.labels)
+        asked = combined(
+            requirement(one.key, one.operator, one.values)
+            for one in pool.spec.template.spec.requirements
+        )
+        if not labels.compatible(asked):
+            return "RequirementsDrifted"
+        if self._is_type_gone(claim, pool, labels, now):
+            return "InstanceTypeNotFound"
+        return self._cloud_drift(claim)
+
+    def _is_type_gone(
+        self, claim: NodeClaim, pool: NodePool, labels: Requirements, now: Instant
+    ) -> bool:
+        """Whether the provider no longer sells what the NodeClaim is; young ones are not asked."""
+        # upstream: drift.go:instanceTypeNotFound
+        age = now - parse_timestamp(claim.metadata.creation_timestamp)
+        uid = claim.metadata.uid or claim.name
+        if age <= _TYPE_CHECK_AGE_NS or self._found_until.get(uid, now) > now:
+            return False
+        table = self._types_of(pool)
+        index = table.index.get(claim.metadata.labels.get(INSTANCE_TYPE, ""))
+        if index is None or not _is_offered(table.types[index], labels, table.well_known):
+            return True
+        self._found_until[uid] = now + _TYPE_CHECK_CACHED_NS
+        return False
+
+
+def _is_offered(
+    instance_type: InstanceType, labels: Requirements, well_known: frozenset[str]
+) -> bool:
+    """Whether an offering, available or not, matches; on-demand replaces reserved capacity."""
+    asked = labels
+    if CAPACITY_TYPE in labels and labels.get(CAPACITY_TYPE).has(RESERVED):
+        either = LabelRequirement(CAPACITY_TYPE, values=frozenset((RESERVED, ON_DEMAND)))
+        kept = (one for one in labels if not one.key.endswith(RESERVATION_ID_SUFFIX))
+        asked = Requirements({one.key: one for one in kept}).replaced(either)
+    return bool(instance_type.compatible_offerings(asked, well_known))
+
+
+def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
+    """Whether both have a hash of the same version, and the hashes differ."""
+    mine, theirs = pool.metadata.annotations, claim.metadata.annotations
+    keys = (NODE_POOL_HASH, NODE_POOL_HASH_VERSION)
+    if any(key not in annotations for annotations in (mine, theirs) for key in keys):
+        return False
+    if mine[NODE_POOL_HASH_VERSION] != theirs[NODE_POOL_HASH_VERSION]:
+        return False
+    return mine[NODE_POOL_HASH] != theirs[NODE_POOL_HASH]
+
+
+def _with_consolidatable(
+    claim: NodeClaim, pool: NodePool, now: Instant
+) -> tuple[NodeClaim, DurationNs | None]:
+    """Consolidatable, once nothing has happened to the node's pods for consolidateAfter.
+
+    Static pools have no use for the condition; there it stays as it is.
+    """
+    if pool.is_static:
+        return claim, None
+    after = duration_or_never(pool.spec.disruption.consolidate_after)
+    initialized = claim.condition(INITIALIZED_CONDITION)
+    if after is None or initialized is None or initialized.status != "True":
+        return without_condition(claim, CONSOLIDATABLE), None
+    since = claim.status.last_pod_event_time or initialized.last_transition_time
+    left = (parse_timestamp(since) if since else now) + after - now
+    if left > 0:
+        return without_condition(claim, CONSOLIDATABLE), left
+    return with_condition(claim, CONSOLIDATABLE, CONSOLIDATABLE, now), None
+
+
+def with_condition(claim: NodeClaim, kind: str, reason: str, now: Instant) -> NodeClaim:
+    """The NodeClaim with a True condition; its time changes only with its status."""
+    old = claim.condition(kind)
+    if old is not None and old.status == "True":
+        if old.reason == reason:
+            return claim
+        stamp = old.last_transition_time
+    else:
+        stamp = format_timestamp(now)
+    one = PodCondition(
+        type=kind, status="True", reason=reason, message="", last_transition_time=stamp
+    )
+    others = tuple(c for c in claim.status.conditions if c.type != kind)
+    return replace(claim, status=replace(claim.status, conditions=(*others, one)))
+
+
+def without_condition(claim: NodeClaim, kind: str) -> NodeClaim:
+    """The NodeClaim without a condition."""
+    if claim.condition(kind) is None:
+        return claim
+    kept = tuple(one for one in claim.status.conditions if one.type != kind)
+    return replace(claim, status=replace(claim.status, conditions=kept))

@@ -1,0 +1,49 @@
+"""When NodeClaims expire, and when something last happened to the pods of their nodes.
+
+upstream: pkg/controllers/nodeclaim/expiration/controller.go, podevents/controller.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, duration_or_never
+from fairlead.engine.autoscaling.karpenter.pod import is_owned_by
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+
+_POD_EVENT_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
+
+
+def expires_at(claim: NodeClaim) -> Instant | None:
+    """When the NodeClaim is deleted, whatever budgets say; None for never, or if it is already."""
+    expire_after = duration_or_never(claim.spec.expire_after)
+    if expire_after is None or claim.metadata.deletion_timestamp:
+        return None
+    return parse_timestamp(claim.metadata.creation_timestamp) + expire_after
+
+
+def is_pod_event(old: Pod | None, new: Pod) -> bool:
+    """Whether a change of a pod postpones consolidation: bound, terminated, or terminating."""
+    if is_owned_by(new, "DaemonSet") or not new.spec.node_name:
+        return False
+    was_bound = old is not None and bool(old.spec.node_name)
+    was_terminal = old is not None and is_terminal(old)
+    was_terminating = old is not None and is_terminating(old)
+    return (
+        not was_bound
+        or (is_terminal(new) and not was_terminal)
+        or (is_terminating(new) and not was_terminating)
+    )
+
+
+def with_pod_event(claim: NodeClaim, now: Instant) -> NodeClaim:
+    """The NodeClaim with the event noted, unless one was noted less than ten seconds ago."""
+    last = claim.status.last_pod_event_time
+    if last and now - parse_timestamp(last) < _POD_EVENT_PERIOD_NS:
+        return claim
+    return replace(claim, status=replace(claim.status, last_pod_event_time=format_timestamp(now)))

@@ -1,0 +1,52 @@
+"""Karpenter's settings: policies and feature gates, with upstream's defaults.
+
+upstream: pkg/operator/options/options.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.autoscaling.karpenter.labels import CORE_WELL_KNOWN_LABELS
+
+RESPECT: Final = "Respect"
+IGNORE: Final = "Ignore"
+STRICT: Final = "Strict"
+BEST_EFFORT: Final = "BestEffort"
+
+MAX_INSTANCE_TYPES: Final = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KarpenterOptions:
+    """Settings of one Karpenter; times are seconds.
+
+    `preference_policy` Ignore treats preferences of pods as absent, `min_values_policy` BestEffort
+    launches with fewer values than minValues asks for. `well_known_labels` are Karpenter's and the
+    provider's.
+    """
+
+    preference_policy: str = RESPECT
+    min_values_policy: str = STRICT
+    reserved_capacity: bool = True
+    spot_to_spot_consolidation: bool = False
+    node_overlay: bool = False
+    static_capacity: bool = False
+    ignore_dra_requests: bool = True
+    max_instance_types: int = MAX_INSTANCE_TYPES
+    unsupported_provisioners: frozenset[str] = frozenset()
+    unsupported_topology_keys: frozenset[str] = frozenset()
+    well_known_labels: frozenset[str] = CORE_WELL_KNOWN_LABELS
+    batch_idle_s: float = 1.0
+    batch_max_s: float = 10.0
+
+    @property
+    def respects_preferences(self) -> bool:
+        """Whether preferences count until relaxation drops them."""
+        return self.preference_policy == RESPECT
+
+    @property
+    def relaxes_min_values(self) -> bool:
+        """Whether a new NodeClaim may have fewer values than its minValues."""
+        return self.min_values_policy == BEST_EFFORT

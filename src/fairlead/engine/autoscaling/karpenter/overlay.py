@@ -1,0 +1,198 @@
+"""NodeOverlays: corrections of prices and capacity, applied to what a provider sells.
+
+Overlays are taken by weight, heaviest first. An overlay changes, for the types of every NodePool
+that it selects, offerings and resources that no heavier overlay has changed. Two overlays of the
+same weight that would change the same thing conflict; the later one, by name, is left out
+everywhere.
+
+upstream: pkg/controllers/nodeoverlay/{controller,store}.go, pkg/apis/v1alpha1/nodeoverlay.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from fairlead.engine.autoscaling.karpenter.apis import NodeOverlay, NodePool
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
+    InstanceType,
+    Offering,
+)
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+)
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
+from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
+    Requirements,
+    combined,
+    label_requirements,
+)
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
+
+SUCCEEDED = "True/ValidationSucceeded"
+CONFLICT = "False/Conflict"
+
+Target = tuple[str, str, str]
+"""A NodePool, an instance type, and an offering (zone and capacity type) or a resource."""
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What overlays change: by target, the weight and the overlay of the last and of the first."""
+
+    latest_weight: dict[Target, int] = field(default_factory=dict)
+    first: dict[Target, NodeOverlay] = field(default_factory=dict)
+
+    def conflicts(self, targets: Iterable[Target], weight: int) -> bool:
+        return any(self.latest_weight.get(one) == weight for one in targets)
+
+    def take(self, targets: Iterable[Target], overlay: NodeOverlay, weight: int) -> None:
+        for one in targets:
+            self.latest_weight[one] = weight
+            self.first.setdefault(one, overlay)
+
+
+class OverlaidTypes:
+    """The instance types of every NodePool with overlays applied."""
+
+    def __init__(
+        self,
+        cluster: KarpenterCluster,
+        types_of: Callable[[NodePool], InstanceTypeTable],
+        options: KarpenterOptions,
+    ) -> None:
+        """Without the gate NodeOverlay overlays have no effect."""
+        self._cluster = cluster
+        self._types_of = types_of
+        self._options = options
+        self._seen: object = None
+        self._prices = _Changes()
+        self._capacity = _Changes()
+        self._status: dict[str, str] = {}
+        self._tables: dict[tuple[str, int], InstanceTypeTable] = {}
+
+    def validation(self) -> dict[str, str]:
+        """By overlay, status and reason of its condition ValidationSucceeded."""
+        self._evaluate()
+        return dict(self._status)
+
+    def table(self, pool: NodePool) -> InstanceTypeTable:
+        """What the provider sells to `pool`, with overlays applied."""
+        plain = self._types_of(pool)
+        if not self._options.node_overlay or not self._cluster.overlays:
+            return plain
+        self._evaluate()
+        key = (pool.name, id(plain))
+        found = self._tables.get(key)
+        if found is None:
+            types = [self._overlaid(pool, one) for one in plain.types]
+            found = self._tables[key] = InstanceTypeTable(types, plain.well_known)
+        return found
+
+    def _evaluate(self) -> None:
+        pools = self._cluster.node_pools
+        seen = (tuple(self._cluster.overlays.values()), tuple(pools.values()))
+        seen_ids = tuple(id(one) for group in seen for one in group)
+        if self._seen is not None and self._seen == seen_ids:
+            return
+        self._seen = seen_ids
+        self._prices, self._capacity = _Changes(), _Changes()
+        self._status.clear()
+        self._tables.clear()
+        overlays = sorted(
+            self._cluster.overlays.values(), key=lambda one: one.metadata.name, reverse=True
+        )
+        for overlay in sorted(overlays, key=lambda one: -(one.spec.weight or 0)):
+            self._status[overlay.metadata.name] = self._apply(overlay)
+
+    def _apply(self, overlay: NodeOverlay) -> str:
+        weight = overlay.spec.weight or 0
+        prices = list(self._price_targets(overlay))
+        capacity = list(self._capacity_targets(overlay))
+        if self._prices.conflicts(prices, weight) or self._capacity.conflicts(capacity, weight):
+            return CONFLICT
+        self._prices.take(prices, overlay, weight)
+        self._capacity.take(capacity, overlay, weight)
+        return SUCCEEDED
+
+    def _selected(
+        self, overlay: NodeOverlay
+    ) -> Iterator[tuple[NodePool, InstanceType, list[Offering]]]:
+        """The types that an overlay is about, with the offerings that it is about."""
+        # upstream: controller.go:getOverlaidOfferings
+        asked = combined(
+            requirement(one.key, one.operator, one.values) for one in overlay.spec.requirements
+        )
+        known = self._options.well_known_labels
+        for pool in self._cluster.node_pools.values():
+            labels = label_requirements(
+                {**pool.spec.template.metadata.labels, NODE_POOL: pool.name}
+            )
+            for instance_type in self._types_of(pool).types:
+                own = labels.with_added(instance_type.requirements)
+                if not own.compatible(asked):
+                    continue
+                offerings = [one for one in instance_type.offerings if _selects(asked, one, known)]
+                if offerings:
+                    yield pool, instance_type, offerings
+
+    def _price_targets(self, overlay: NodeOverlay) -> Iterator[Target]:
+        if overlay.spec.price is None and overlay.spec.price_adjustment is None:
+            return
+        for pool, instance_type, offerings in self._selected(overlay):
+            for one in offerings:
+                yield pool.name, instance_type.name, _offering_key(one)
+
+    def _capacity_targets(self, overlay: NodeOverlay) -> Iterator[Target]:
+        if not overlay.spec.capacity:
+            return
+        for pool, instance_type, _ in self._selected(overlay):
+            for name in overlay.spec.capacity:
+                yield pool.name, instance_type.name, name
+
+    def _overlaid(self, pool: NodePool, plain: InstanceType) -> InstanceType:
+        offerings = tuple(self._repriced(pool, plain, one) for one in plain.offerings)
+        added = self._added_capacity(pool, plain)
+        if not added and offerings == plain.offerings:
+            return plain
+        return replace(
+            plain,
+            offerings=offerings,
+            capacity={**plain.capacity, **added},
+            capacity_overlaid=bool(added),
+        )
+
+    def _repriced(self, pool: NodePool, plain: InstanceType, one: Offering) -> Offering:
+        overlay = self._prices.first.get((pool.name, plain.name, _offering_key(one)))
+        if overlay is None:
+            return one
+        return replace(one, price=adjusted_price(one.price, overlay), price_overlaid=True)
+
+    def _added_capacity(self, pool: NodePool, plain: InstanceType) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        for (pool_name, type_name, resource), overlay in self._capacity.first.items():
+            if (pool_name, type_name) == (pool.name, plain.name):
+                found[resource] = amounts({resource: overlay.spec.capacity[resource]})[resource]
+        return found
+
+
+def adjusted_price(price: float, overlay: NodeOverlay) -> float:
+    """The price that an overlay gives an offering: absolute, or changed by an amount or percent."""
+    # upstream: pkg/cloudprovider/types.go:AdjustedPrice
+    if overlay.spec.price is not None:
+        return float(overlay.spec.price)
+    change = overlay.spec.price_adjustment or "+0"
+    if change.endswith("%"):
+        return max(0.0, price * (1 + float(change[:-1]) / 100))
+    return max(0.0, price + float(change))
+
+
+def _selects(asked: Requirements, offering: Offering, well_known: frozenset[str]) -> bool:
+    return asked.compatible(offering.requirements, well_known)
+
+
+def _offering_key(one: Offering) -> str:
+    return f"{one.zone}|{one.capacity_type}|{one.reservation_id}"

@@ -1,0 +1,105 @@
+"""What Karpenter asks about pods: is it provisionable, movable, blocking?
+
+upstream: pkg/utils/pod/scheduling.go
+"""
+
+from __future__ import annotations
+
+from fairlead.api.objects import Pod, Taint
+from fairlead.api.pods.facts import (
+    MIRROR_ANNOTATION,
+    condition,
+    is_terminal,
+    is_terminating,
+)
+from fairlead.api.taint import tolerates
+from fairlead.api.timestamp import parse_duration, parse_timestamp
+from fairlead.engine.autoscaling.karpenter.labels import DISRUPTED_TAINT, DO_NOT_DISRUPT
+from fairlead.engine.core.instant import Instant
+
+_DISRUPTED = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
+
+
+def is_provisionable(pod: Pod) -> bool:
+    """Whether the scheduler has given up on the pod and no node is under way for it."""
+    found = condition(pod, "PodScheduled")
+    return (
+        found is not None
+        and found.reason == "Unschedulable"
+        and not pod.spec.node_name
+        and not pod.status.nominated_node_name
+        and not is_owned_by(pod, "DaemonSet")
+        and not is_owned_by(pod, "Node")
+    )
+
+
+def is_owned_by(pod: Pod, kind: str) -> bool:
+    """Whether an owner of that kind is among the pod's owners."""
+    return any(owner.kind == kind for owner in pod.metadata.owner_references)
+
+
+def is_active(pod: Pod) -> bool:
+    """Whether the pod neither has terminated nor is terminating."""
+    return not is_terminal(pod) and not is_terminating(pod)
+
+
+def is_reschedulable(pod: Pod) -> bool:
+    """Whether the pod comes back elsewhere when its node goes away."""
+    moves = is_active(pod) or (is_owned_by(pod, "StatefulSet") and is_terminating(pod))
+    return moves and not is_owned_by(pod, "DaemonSet") and not is_owned_by(pod, "Node")
+
+
+def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
+    """Whether the annotation protects the pod now: `true`, or a duration since its start.
+
+    A duration that cannot be read or is not positive protects nothing.
+    """
+    text = pod.metadata.annotations.get(DO_NOT_DISRUPT)
+    if text is None:
+        return False
+    if text == "true":
+        return True
+    try:
+        duration = parse_duration(text)
+    except ValueError:
+        return False
+    if duration <= 0:
+        return False
+    start = pod.status.start_time
+    return not start or now < parse_timestamp(start) + duration
+
+
+def is_disruptable(pod: Pod, now: Instant) -> bool:
+    """Whether the annotation do-not-disrupt does not block the disruption of its node."""
+    return not (is_active(pod) and has_do_not_disrupt(pod, now))
+
+
+def is_evictable(pod: Pod, now: Instant) -> bool:
+    """Whether a drain would evict the pod, so that budgets matter."""
+    return (
+        is_active(pod)
+        and not any(tolerates(one, _DISRUPTED) for one in pod.spec.tolerations)
+        and not is_mirror(pod)
+        and not has_do_not_disrupt(pod, now)
+    )
+
+
+def is_mirror(pod: Pod) -> bool:
+    """Whether the kubelet made the pod from a file, so that its Node owns it."""
+    return is_owned_by(pod, "Node") or MIRROR_ANNOTATION in pod.metadata.annotations
+
+
+def has_required_anti_affinity(pod: Pod) -> bool:
+    """Whether the pod must not share a domain with some others."""
+    affinity = pod.spec.affinity
+    return (
+        affinity is not None
+        and affinity.pod_anti_affinity is not None
+        and bool(affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution)
+    )
+
+
+def has_resource_claims(pod: Pod) -> bool:
+    """Whether a container uses a ResourceClaim."""
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    return any(one.resources.claims for one in containers)

@@ -1,0 +1,175 @@
+"""NodeClaimRequest: a NodeClaim as it is to be created, and what a provider makes of it.
+
+upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go:ToNodeClaim, kwok's
+cloudprovider.go:Create
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
+    InstanceType,
+    Offering,
+    min_values_error,
+    unmet_min_values,
+)
+from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
+from fairlead.engine.autoscaling.karpenter.labels import (
+    CAPACITY_OVERLAY_APPLIED,
+    CAPACITY_TYPE,
+    INSTANCE_TYPE,
+    MIN_VALUES_RELAXED,
+    PRICE_OVERLAY_APPLIED,
+    is_restricted,
+)
+from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import (
+    template_labels,
+    template_requirements,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.nodeclaim import (
+    InFlightNodeClaim,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClaimRequest:
+    """A NodeClaim to create: `instance_types` are the options, cheapest first.
+
+    `requirements` are those of the pass; `stored_requirements` adds what follows from the options.
+    `pods` are keys, in the order of placement. A NodeClaim of a static NodePool has neither options
+    nor pods: its requirements are the template's.
+    """
+
+    pool: NodePool
+    requirements: Requirements
+    instance_types: tuple[InstanceType, ...]
+    requests: Mapping[str, int]
+    pods: tuple[str, ...] = ()
+    annotations: Mapping[str, str] | None = None
+    well_known: frozenset[str] = frozenset()
+
+    @property
+    def stored_requirements(self) -> Requirements:
+        """With the instance types, and the capacity types that they can be launched with."""
+        if self.pool.is_static:
+            return self.requirements
+        minimum = self.requirements.get(INSTANCE_TYPE).min_values
+        names = frozenset(one.name for one in self.instance_types)
+        capacity_types = {
+            offering.capacity_type
+            for one in self.instance_types
+            for offering in one.compatible_offerings(self.requirements, self.well_known)
+            if offering.available
+        }
+        found = self.requirements.with_added(
+            (LabelRequirement(INSTANCE_TYPE, values=names, min_values=minimum),)
+        )
+        if not capacity_types:
+            return found
+        only = LabelRequirement(CAPACITY_TYPE, values=frozenset(capacity_types))
+        return found.with_added((only,))
+
+    @property
+    def ordered_types(self) -> list[InstanceType]:
+        """The options by price; consolidation may have narrowed the capacity type since."""
+        return ordered_by_price(self.instance_types, self.requirements, self.well_known)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The template's labels, and one value for every requirement on a custom label.
+
+        Where upstream takes any value, it is the first one, or the smallest number.
+        """
+        # upstream: nodeclaimtemplate.go:resolveCustomLabelsFromRequirements
+        found = template_labels(self.pool)
+        for one in self.requirements:
+            if one.key not in found and is_custom(one.key, self.well_known):
+                value = _any_value(one)
+                if value is not None:
+                    found[one.key] = value
+        return found
+
+    def launch(self) -> tuple[InstanceType, Offering] | None:
+        """What a provider launches: the cheapest offering; of equals the first type's, in order."""
+        best: tuple[InstanceType, Offering] | None = None
+        requirements = self.stored_requirements
+        for one in sorted(self.instance_types, key=lambda one: one.name):
+            for offering in one.compatible_offerings(requirements, self.well_known):
+                if offering.available and (best is None or offering.price < best[1].price):
+                    best = one, offering
+        return best
+
+
+def static_request(pool: NodePool, well_known: frozenset[str]) -> NodeClaimRequest:
+    """A NodeClaim of a static NodePool."""
+    return NodeClaimRequest(pool, template_requirements(pool), (), {}, well_known=well_known)
+
+
+def is_custom(key: str, well_known: frozenset[str]) -> bool:
+    """Whether a label is neither well known nor restricted."""
+    return key not in well_known and not is_restricted(key, well_known)
+
+
+def _any_value(one: LabelRequirement) -> str | None:
+    if not one.complement:
+        return min(one.values, default=None)
+    number = one.gte if one.gte is not None else min(0, one.lte or 0)
+    while str(number) in one.values:  # bounded by the values
+        number += 1
+    return str(number)
+
+
+def ordered_by_price(
+    types: Sequence[InstanceType], requirements: Requirements, well_known: frozenset[str]
+) -> list[InstanceType]:
+    """`types` by their cheapest available compatible offering; equals as Go's sort leaves them."""
+    prices = [one.cheapest_price(requirements, well_known) for one in types]
+    return go_sorted(list(types), prices)
+
+
+def request_of(claim: InFlightNodeClaim, options: KarpenterOptions) -> NodeClaimRequest | str:
+    """The request for a NodeClaim of a pass, or why it cannot be made.
+
+    The options are cut to the cheapest; the cut may leave too few values for minValues.
+    """
+    # upstream: scheduler.go:TruncateInstanceTypes
+    table = claim.template.table
+    requirements = claim.requirements
+    prices = table.cheapest_prices(requirements)
+    types = claim.instance_types
+    ordered = go_sorted(types, [prices[table.index[one.name]] for one in types])
+    cut = ordered[: options.max_instance_types]
+    if not options.relaxes_min_values:
+        unmet = unmet_min_values(cut, requirements)[1]
+        if unmet:
+            return (
+                "pod didn’t schedule because NodePool couldn’t meet minValues requirements, "  # noqa: RUF001
+                f"validating minValues, {min_values_error(unmet)} "
+                f"(NodePool={claim.template.pool_name})"
+            )
+    return NodeClaimRequest(
+        pool=claim.template.pool,
+        requirements=requirements,
+        instance_types=tuple(cut),
+        requests=claim.requests,
+        pods=tuple(one.key for one in claim.pods),
+        annotations=_annotations(claim, cut),
+        well_known=options.well_known_labels,
+    )
+
+
+def _annotations(claim: InFlightNodeClaim, types: Iterable[InstanceType]) -> dict[str, str]:
+    found = dict(claim.template.pool.spec.template.metadata.annotations)
+    found[MIN_VALUES_RELAXED] = "true" if claim.min_values_relaxed else "false"
+    options = list(types)
+    if any(offering.price_overlaid for one in options for offering in one.offerings):
+        found[PRICE_OVERLAY_APPLIED] = "true"
+    if any(one.capacity_overlaid for one in options):
+        found[CAPACITY_OVERLAY_APPLIED] = "true"
+    return found

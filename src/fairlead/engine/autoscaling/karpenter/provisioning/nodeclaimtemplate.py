@@ -1,0 +1,68 @@
+"""NodeClaimTemplate: what every NodeClaim of a NodePool starts from.
+
+upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fairlead.api.objects import Taint
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+    Mask,
+)
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
+    Requirements,
+    combined,
+    label_requirements,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeClaimTemplate:
+    """Labels, requirements and taints of a NodePool's nodes, and the instance types it can use."""
+
+    pool: NodePool
+    labels: Mapping[str, str]
+    requirements: Requirements
+    table: InstanceTypeTable
+    options: Mask
+
+    @property
+    def pool_name(self) -> str:
+        """The NodePool's name."""
+        return self.pool.name
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        """The taints of its nodes; startup taints do not keep pods away."""
+        return self.pool.spec.template.spec.taints
+
+
+def pool_requirements(pool: NodePool) -> Requirements:
+    """The requirements of a NodePool and the labels of its template."""
+    stated = pool.spec.template.spec.requirements
+    labels = label_requirements(pool.spec.template.metadata.labels)
+    return combined(
+        requirement(one.key, one.operator, one.values, one.min_values) for one in stated
+    ).with_added(labels)
+
+
+def template_labels(pool: NodePool) -> dict[str, str]:
+    """The labels that every NodeClaim of the pool has."""
+    reference = pool.spec.template.spec.node_class_ref
+    return {
+        **pool.spec.template.metadata.labels,
+        NODE_POOL: pool.name,
+        f"{reference.group}/{reference.kind.lower()}": reference.name,
+    }
+
+
+def template_requirements(pool: NodePool) -> Requirements:
+    """The requirements that every NodeClaim of the pool starts with."""
+    return pool_requirements(pool).with_added(label_requirements(template_labels(pool)))

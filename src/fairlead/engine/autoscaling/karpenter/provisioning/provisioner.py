@@ -1,0 +1,323 @@
+"""Provisioner: from the cluster to a pass, and from a pass to NodeClaims to create.
+
+upstream: pkg/controllers/provisioning/provisioner.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.codec import decode_as, without_nulls
+from fairlead.api.objects import Affinity, DaemonSet, NodeAffinity, Pod
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+)
+from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
+from fairlead.engine.autoscaling.karpenter.pod import (
+    has_do_not_disrupt,
+    has_resource_claims,
+    is_active,
+    is_provisionable,
+    is_reschedulable,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import (
+    NodeClaimRequest,
+    request_of,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import (
+    NodeClaimTemplate,
+    template_labels,
+    template_requirements,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.pod_validation import (
+    avoids_karpenter,
+    pod_problem,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import ExistingNode
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.instance_type_filter import (
+    FilterFailure,
+    filter_instance_types,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.nodeclaim import DaemonOverhead
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.preferences import (
+    with_prefer_no_schedule_tolerated,
+    without_required_node_affinity_term,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.queue import PendingPodQueue
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.scheduler import (
+    PassResult,
+    PodFactsCache,
+    ProvisioningScheduler,
+    Relaxation,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topology import Topology
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologydomaingroup import (
+    TopologyDomains,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.volumetopology import (
+    volume_requirements,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
+    label_requirements,
+    pod_requirements,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.taints import untolerated
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
+from fairlead.engine.autoscaling.karpenter.state.usage import host_ports, requests_of
+from fairlead.engine.core.instant import Instant
+
+NO_TYPES: Final = "NodePool requirements filtered out all compatible available instance types"
+NO_TYPES_BY_MIN_VALUES: Final = f"{NO_TYPES} due to minValues incompatibility"
+
+TypesOfPool = Callable[[NodePool], InstanceTypeTable]
+
+
+@dataclass(slots=True)
+class Provisioned:
+    """The outcome of a pass.
+
+    `requests` are NodeClaims to create, `existing` the nodes with the pods placed on them. By pod,
+    `errors` and `ignored` are upstream's texts; ignored pods with the text "" are passed over
+    silently. `dropped_pools` are NodePools without a usable instance type, with the event about it.
+    """
+
+    queue: list[Pod] = field(default_factory=list)
+    requests: list[NodeClaimRequest] = field(default_factory=list)
+    existing: list[ExistingNode] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)
+    ignored: dict[str, str] = field(default_factory=dict)
+    relaxations: list[Relaxation] = field(default_factory=list)
+    dropped_pools: dict[str, str] = field(default_factory=dict)
+    has_pools: bool = True
+
+
+class Provisioner:
+    """Decides which nodes the pending pods need."""
+
+    def __init__(
+        self, cluster: KarpenterCluster, types_of: TypesOfPool, options: KarpenterOptions
+    ) -> None:
+        """`types_of` answers what the provider sells to a NodePool, overlays applied."""
+        self._cluster = cluster
+        self._types_of = types_of
+        self._options = options
+        self._facts = PodFactsCache(options)
+
+    def provision(self, now: Instant) -> Provisioned:
+        """One pass over the pending pods, and those of nodes that are going away."""
+        pending, ignored = self.pending_pods()
+        nodes = self._cluster.nodes(now)
+        moved = [
+            pod
+            for node in sorted((n for n in nodes if n.marked_for_deletion), key=_node_order)
+            for pod in currently_reschedulable(self._cluster, node, now)
+        ]
+        staying = [node for node in nodes if not node.marked_for_deletion]
+        found = self.schedule([*pending, *moved], staying, strict_reservations=True)
+        found.ignored = ignored
+        return found
+
+    def pending_pods(self) -> tuple[list[Pod], dict[str, str]]:
+        """The pods to place, by namespace and name, and those for which no node is made."""
+        pending: list[Pod] = []
+        ignored: dict[str, str] = {}
+        candidates = [pod for pod in self._cluster.pods.values() if is_provisionable(pod)]
+        for pod in sorted(candidates, key=_pod_order):
+            if avoids_karpenter(pod):
+                ignored[pod.key] = ""
+                continue
+            problem = pod_problem(pod, self._cluster.storage, self._options)
+            if problem is None:
+                pending.append(pod)
+            else:
+                ignored[pod.key] = f"Failed to schedule pod, {problem}"
+        return pending, ignored
+
+    def schedule(
+        self, pods: Sequence[Pod], nodes: Sequence[StateNode], *, strict_reservations: bool
+    ) -> Provisioned:
+        """Place `pods` on `nodes` or new ones."""
+        if not pods:
+            return Provisioned()
+        pools = self.usable_pools()
+        if not pools:
+            queue = PendingPodQueue(self._pending(pod) for pod in pods).ordered
+            return Provisioned(queue=[one.pod for one in queue], has_pools=False)
+        result = Provisioned()
+        templates = self._templates(pools, result)
+        daemons = self._daemons()
+        domains = TopologyDomains((pool, self._types_of(pool).types) for pool in pools)
+        topology = Topology(
+            self._cluster,
+            nodes,
+            domains,
+            {pod.key for pod in pods},
+            respects_preferences=self._options.respects_preferences,
+        )
+        pending = [self._pending(pod) for pod in pods]
+        for one in pending:
+            topology.update(one)
+        existing = [
+            ExistingNode(node, self._cluster, topology, self._daemons_on(node, daemons))
+            for node in nodes
+        ]
+        scheduler = ProvisioningScheduler(
+            templates,
+            {one.pool_name: _overhead(one, daemons) for one in templates},
+            pools,
+            topology,
+            existing,
+            nodes,
+            self._options,
+            self._facts,
+            strict_reservations=strict_reservations,
+        )
+        self._take_result(scheduler.solve(pending), result)
+        return result
+
+    def _take_result(self, found: PassResult, result: Provisioned) -> None:
+        result.queue = found.queue
+        result.existing = found.existing
+        result.errors = found.errors
+        result.relaxations = found.relaxations
+        for claim in found.claims:
+            request = request_of(claim, self._options)
+            if isinstance(request, str):
+                result.errors |= {pod.key: request for pod in claim.pods}
+            else:
+                result.requests.append(request)
+
+    def usable_pools(self) -> list[NodePool]:
+        """The NodePools that may get nodes for pods, in the order in which they are tried."""
+        usable = [
+            pool
+            for pool in self._cluster.node_pools.values()
+            if not pool.is_static and pool.is_ready and not pool.metadata.deletion_timestamp
+        ]
+        usable.sort(key=lambda pool: pool.name, reverse=True)
+        return sorted(usable, key=lambda pool: -(pool.spec.weight or 0))
+
+    def _templates(self, pools: Sequence[NodePool], result: Provisioned) -> list[NodeClaimTemplate]:
+        templates: list[NodeClaimTemplate] = []
+        for pool in pools:
+            table = self._types_of(pool)
+            requirements = template_requirements(pool)
+            relaxes = self._options.relaxes_min_values
+            found = filter_instance_types(
+                table, table.all, requirements, {}, relaxes_min_values=relaxes
+            )
+            if isinstance(found, FilterFailure):
+                by_min_values = found.reason.startswith("minValues")
+                event = NO_TYPES_BY_MIN_VALUES if by_min_values else NO_TYPES
+                result.dropped_pools[pool.name] = event
+                continue
+            template = NodeClaimTemplate(pool, template_labels(pool), requirements, table, found[0])
+            templates.append(template)
+        return templates
+
+    def _pending(self, pod: Pod) -> PendingPod:
+        volumes = volume_requirements(pod, self._cluster.storage)
+        return PendingPod(pod, self._facts.of(pod), volumes)
+
+    # --- daemons ---------------------------------------------------------------------------------
+
+    def _daemons(self) -> list[Pod]:
+        """One pod for every DaemonSet."""
+        found = [self._daemon_pod(one) for one in self._cluster.daemon_sets.values()]
+        if self._options.ignore_dra_requests:
+            return [pod for pod in found if not has_resource_claims(pod)]
+        return found
+
+    def _daemon_pod(self, owner: DaemonSet) -> Pod:
+        """The newest pod of a DaemonSet, with its template's node affinity; else the template."""
+        template = without_nulls(owner.spec.template)
+        from_template = decode_as(Pod, {"spec": template.get("spec", {})})
+        pods = sorted(self._cluster.daemon_pods(owner), key=_pod_order)
+        if not pods:
+            return from_template
+        newest = max(pods, key=lambda pod: pod.metadata.creation_timestamp)
+        affinity = from_template.spec.affinity
+        node_affinity = affinity.node_affinity if affinity is not None else None
+        if node_affinity is None:
+            return newest
+        required = node_affinity.required_during_scheduling_ignored_during_execution
+        if required is None:
+            return newest
+        return _with_required_node_affinity(newest, node_affinity)
+
+    def _daemons_on(self, node: StateNode, daemons: Sequence[Pod]) -> list[Pod]:
+        labels = label_requirements(node.labels)
+        return [
+            pod
+            for pod in daemons
+            if untolerated(node.taints, pod.spec.tolerations) is None
+            and labels.compatible(pod_requirements(pod, preferred=False))
+        ]
+
+
+def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
+    affinity = pod.spec.affinity or Affinity()
+    node_affinity = replace(
+        affinity.node_affinity or NodeAffinity(),
+        required_during_scheduling_ignored_during_execution=(
+            stated.required_during_scheduling_ignored_during_execution
+        ),
+    )
+    spec = replace(pod.spec, affinity=replace(affinity, node_affinity=node_affinity))
+    return replace(pod, spec=spec)
+
+
+def _overhead(template: NodeClaimTemplate, daemons: Sequence[Pod]) -> DaemonOverhead:
+    """What the daemons take that will run on the pool's nodes."""
+    pods = tuple(pod for pod in daemons if _runs_on(template, pod))
+    ports = tuple(port for pod in pods for port in host_ports(pod))
+    return DaemonOverhead(pods, requests_of(pods), ports)
+
+
+def _runs_on(template: NodeClaimTemplate, daemon: Pod) -> bool:
+    """Whether any alternative of the daemon's node affinity admits the pool's nodes."""
+    # upstream: scheduler.go:isDaemonPodCompatible
+    pod: Pod = with_prefer_no_schedule_tolerated(daemon)
+    if untolerated(template.taints, pod.spec.tolerations) is not None:
+        return False
+    well_known = template.table.well_known
+    while True:  # bounded by the alternatives
+        asked = pod_requirements(pod, preferred=False)
+        if template.requirements.compatible(asked, well_known):
+            return True
+        step = without_required_node_affinity_term(pod)
+        if step is None:
+            return False
+        pod = step[0]
+
+
+def currently_reschedulable(cluster: KarpenterCluster, node: StateNode, now: Instant) -> list[Pod]:
+    """The pods of a node that will leave it as things are now.
+
+    Pods with do-not-disrupt and pods behind a budget that allows no disruption ever stay.
+    """
+    # upstream: pkg/utils/pod/scheduling.go:IsCurrentlyReschedulable
+    budgets = PodBudgets(cluster.budgets.values())
+    return [
+        pod
+        for pod in cluster.pods_on(node.node_name).pods
+        if is_reschedulable(pod)
+        and not (is_active(pod) and has_do_not_disrupt(pod, now))
+        and not budgets.is_fully_blocked(pod, now)
+    ]
+
+
+def _pod_order(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.namespace, pod.metadata.name
+
+
+def _node_order(node: StateNode) -> str:
+    return node.name

@@ -1,0 +1,1 @@
+"""One scheduling pass: pods are placed on existing nodes and on NodeClaims that it opens."""

@@ -1,0 +1,122 @@
+"""ExistingNode: a node of the cluster, or a NodeClaim under way, during a pass.
+
+upstream: pkg/controllers/provisioning/scheduling/existingnode.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead.api.objects import Pod
+from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topology import Topology
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
+    Requirements,
+    label_requirements,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.taints import untolerated
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
+from fairlead.engine.autoscaling.karpenter.state.usage import conflicting_port, requests_of
+
+
+class ExistingNode:
+    """What is left of a node; the pass takes from it as it places pods."""
+
+    def __init__(
+        self,
+        state: StateNode,
+        cluster: KarpenterCluster,
+        topology: Topology,
+        daemons: list[Pod],
+    ) -> None:
+        """`daemons` are the DaemonSet pods that run, or are going to run, on the node."""
+        self.state = state
+        self.pods: list[PendingPod] = []
+        on_node = cluster.pods_on(state.node_name)
+        available = _minus(state.allocatable, on_node.requests)
+        missing = {
+            name: max(0, amount - on_node.daemon_requests.get(name, 0))
+            for name, amount in requests_of(daemons).items()
+        }
+        self.remaining = _minus(available, missing)
+        # A negative amount anywhere keeps all pods away, so only what grows needs a recheck.
+        self.is_overcommitted = any(amount < 0 for amount in self.remaining.values())
+        host = LabelRequirement(HOSTNAME, values=frozenset((state.hostname,)))
+        self.requirements = label_requirements(state.labels).with_added((host,))
+        self._ports = list(on_node.ports)
+        self._storage = cluster.storage
+        self._limits = cluster.storage.limits(state.node_name)
+        self._mounts = cluster.storage.mounts(on_node.running) if self._limits else {}
+        self._topology = topology
+        topology.register_host(state.hostname)
+
+    def can_add(self, pod: PendingPod) -> Requirements | None:
+        """What the node's requirements become with the pod, None if it cannot be added."""
+        facts = pod.facts
+        if self.is_overcommitted or not self._holds(facts.requests):
+            return None
+        taints = self.state.taints
+        if taints:
+            if taints not in facts.untolerated:
+                facts.untolerated[taints] = untolerated(taints, facts.tolerations)
+            if facts.untolerated[taints] is not None:
+                return None
+        if self._limits and self._exceeds_volume_limits(pod.pod):
+            return None
+        if facts.ports and conflicting_port(facts.ports, self._ports) is not None:
+            return None
+        if not self.requirements.compatible(facts.requirements):
+            return None
+        joined = self.requirements.with_added(facts.requirements)
+        for volumes in pod.volumes or (None,):
+            found = self._with_volumes(pod, joined, volumes)
+            if found is not None:
+                return found
+        return None
+
+    def _with_volumes(
+        self, pod: PendingPod, joined: Requirements, volumes: Requirements | None
+    ) -> Requirements | None:
+        if volumes is not None:
+            if not joined.compatible(volumes):
+                return None
+            joined = joined.with_added(volumes)
+        demanded = self._topology.added_requirements(pod, joined, joined.get(HOSTNAME))
+        if not isinstance(demanded, list):
+            return None
+        if not demanded:
+            return joined
+        wanted = joined.with_added(demanded)
+        return joined.with_added(wanted) if joined.compatible(wanted) else None
+
+    def _holds(self, requests: Mapping[str, int]) -> bool:
+        return all(amount <= self.remaining.get(name, 0) for name, amount in requests.items())
+
+    def _exceeds_volume_limits(self, pod: Pod) -> bool:
+        """Whether a driver has too many volumes then; a node that has too many takes no pod."""
+        # upstream: pkg/scheduling/volumeusage.go:ExceedsLimits
+        more = self._storage.mounts((pod,))
+        return any(
+            len(self._mounts.get(driver, set()) | more.get(driver, set())) > limit
+            for driver, limit in self._limits.items()
+        )
+
+    def add(self, pod: PendingPod, requirements: Requirements) -> None:
+        """Place the pod; `requirements` are what `can_add` answered."""
+        self.pods.append(pod)
+        self.remaining = _minus(self.remaining, pod.facts.requests)
+        self.requirements = requirements
+        self._topology.record(pod, self.state.taints, requirements, requirements.get(HOSTNAME))
+        self._ports += pod.facts.ports
+        if self._limits:
+            for driver, more in self._storage.mounts((pod.pod,)).items():
+                self._mounts.setdefault(driver, set()).update(more)
+
+
+def _minus(amounts: Mapping[str, int], less: Mapping[str, int]) -> dict[str, int]:
+    """`amounts` less `less`; resources that only `less` has are left out."""
+    # upstream: pkg/utils/resources/resources.go:Subtract
+    return {name: amount - less.get(name, 0) for name, amount in amounts.items()}

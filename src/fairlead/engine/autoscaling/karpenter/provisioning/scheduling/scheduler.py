@@ -1,0 +1,349 @@
+"""ProvisioningScheduler: one pass that places pods on nodes that exist, or that are to be made.
+
+    take the largest pod left
+    try existing nodes, then NodeClaims of this pass, then a new one from each NodePool in order
+    on failure give up one wish of the pod and try all of it again; in the end put it back unrelaxed
+    stop when a whole round has placed nothing
+
+upstream: pkg/controllers/provisioning/scheduling/scheduler.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from fairlead.api.objects import Pod
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import Mask
+from fairlead.engine.autoscaling.karpenter.go_sort import go_resorted
+from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME
+from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import NodeClaimTemplate
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import ExistingNode
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.nodeclaim import (
+    AddRefusal,
+    DaemonOverhead,
+    InFlightNodeClaim,
+    PassContext,
+    refusal,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import (
+    PendingPod,
+    PodFacts,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.preferences import relaxed
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.queue import PendingPodQueue
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.reservations import (
+    Reservations,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topology import Topology
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologygroup import (
+    AFFINITY,
+    ANTI_AFFINITY,
+    TopologyGroup,
+)
+from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode, amounts
+from fairlead.engine.autoscaling.karpenter.state.usage import NODES
+
+_DRA_ERROR = (
+    "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter"
+)
+_NO_TYPES = "nodepool requirements filtered out all available instance types"
+
+_encode_spec = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """One step of relaxation of a pod, in upstream's words."""
+
+    pod: str
+    reason: str
+
+
+@dataclass(slots=True)
+class PassResult:
+    """What a pass decided; `errors` by pod key are upstream's texts."""
+
+    queue: list[Pod] = field(default_factory=list)
+    claims: list[InFlightNodeClaim] = field(default_factory=list)
+    existing: list[ExistingNode] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)
+    relaxations: list[Relaxation] = field(default_factory=list)
+
+
+class PodFactsCache:
+    """PodFacts by spec, so that pods with the same spec share one."""
+
+    def __init__(self, options: KarpenterOptions) -> None:
+        """`options` decide whether preferences are respected."""
+        self._respects = options.respects_preferences
+        self._known: dict[bytes, PodFacts] = {}
+
+    def of(self, pod: Pod) -> PodFacts:
+        """The facts of a pod's spec."""
+        spec = pod.spec
+        key = _encode_spec(
+            (
+                spec.containers,
+                spec.init_containers,
+                spec.overhead,
+                spec.resources,
+                spec.node_selector,
+                spec.affinity and spec.affinity.node_affinity,
+                spec.tolerations,
+            )
+        )
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = PodFacts(pod, respects_preferences=self._respects)
+        return found
+
+
+class ProvisioningScheduler:
+    """The state of one pass."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what a pass depends on
+        self,
+        templates: Sequence[NodeClaimTemplate],
+        overheads: Mapping[str, DaemonOverhead],
+        pools: Iterable[NodePool],
+        topology: Topology,
+        existing: list[ExistingNode],
+        state_nodes: Sequence[StateNode],
+        options: KarpenterOptions,
+        facts: PodFactsCache,
+        *,
+        strict_reservations: bool,
+    ) -> None:
+        """`templates` are in the order in which NodePools are tried."""
+        self._templates = templates
+        self._overheads = overheads
+        self._topology = topology
+        self._options = options
+        self._facts = facts
+        types = (one for template in templates for one in template.table.types)
+        self._context = PassContext(topology, Reservations(types), options, strict_reservations)
+        self._existing = sorted(
+            existing, key=lambda one: (not one.state.initialized, one.state.name)
+        )
+        self._claims: list[InFlightNodeClaim] = []
+        self._room = ClaimRoom()
+        self._remaining = {
+            pool.name: amounts(pool.spec.limits) for pool in pools if pool.spec.limits
+        }
+        for node in state_nodes:
+            self._take_from_limits(node.node_pool, {**node.capacity, NODES: 1})
+        self._tolerates_prefer_no_schedule = any(
+            taint.effect == "PreferNoSchedule"
+            for template in templates
+            for taint in template.taints
+        )
+        # Upstream's NodeClaims of a NodePool share one map of annotations: the last one decides.
+        self._relaxed_min_values: dict[str, bool] = {}
+        self._hosts = 0
+        self._refusals: dict[str, list[AddRefusal]] = {}
+        self._relaxations: list[Relaxation] = []
+
+    def _take_from_limits(self, pool: str, taken: Mapping[str, int]) -> None:
+        remaining = self._remaining.get(pool)
+        if remaining is not None:
+            for name in remaining:
+                remaining[name] -= taken.get(name, 0)
+
+    def solve(self, pods: Sequence[PendingPod]) -> PassResult:
+        """Place `pods`, whose topology groups exist already."""
+        queue = PendingPodQueue(pods)
+        while (pod := queue.pop()) is not None:
+            refusals = self._try_schedule(pod)
+            if refusals is None:
+                self._refusals.pop(pod.key, None)
+                continue
+            self._refusals[pod.key] = refusals
+            self._restore(pod)
+            queue.push(pod)
+        for claim in self._claims:
+            claim.finalize(min_values_relaxed=self._relaxed_min_values[claim.template.pool_name])
+        return PassResult(
+            queue=[one.pod for one in queue.ordered],
+            claims=self._claims,
+            existing=self._existing,
+            errors={
+                key: "; ".join(one.text() for one in refusals)
+                for key, refusals in self._refusals.items()
+            },
+            relaxations=self._relaxations,
+        )
+
+    def _try_schedule(self, pod: PendingPod) -> list[AddRefusal] | None:
+        """Place the pod, relaxing it as far as needed; None if it is placed."""
+        while True:  # each round relaxes one more wish
+            refusals = self._add(pod)
+            if refusals is None:
+                return None
+            if any(one.reserved for one in refusals) or pod.facts.has_resource_claims:
+                return refusals
+            step = relaxed(pod.pod, tolerates_prefer_no_schedule=self._tolerates_prefer_no_schedule)
+            if step is None:
+                return refusals
+            pod.pod, reason = step
+            self._relaxations.append(Relaxation(pod.key, reason))
+            self._topology.update(pod)
+            pod.facts = self._facts.of(pod.pod)
+
+    def _restore(self, pod: PendingPod) -> None:
+        """Undo relaxation: the next attempt starts with all wishes again."""
+        if pod.pod is not pod.original:
+            pod.pod = pod.original
+            self._topology.update(pod)
+            pod.facts = self._facts.of(pod.pod)
+
+    def _add(self, pod: PendingPod) -> list[AddRefusal] | None:
+        if pod.facts.has_resource_claims and self._options.ignore_dra_requests:
+            return [refusal(_DRA_ERROR)]
+        if self._add_to_existing(pod) or self._add_to_claim(pod):
+            return None
+        if not self._templates:
+            return [refusal(_NO_TYPES)]
+        return self._add_to_new(pod)
+
+    def _add_to_existing(self, pod: PendingPod) -> bool:
+        for node in self._existing:
+            requirements = node.can_add(pod)
+            if requirements is not None:
+                node.add(pod, requirements)
+                return True
+        return False
+
+    def _add_to_claim(self, pod: PendingPod) -> bool:
+        claims = self._claims = go_resorted(self._claims, [len(c.pods) for c in self._claims])
+        for claim in self._promising(pod, claims):
+            placement = claim.can_add(pod, relaxes_min_values=False)
+            if not isinstance(placement, AddRefusal):
+                claim.add(pod, placement)
+                self._room.update(claim)
+                return True
+        return False
+
+    def _promising(
+        self, pod: PendingPod, claims: list[InFlightNodeClaim]
+    ) -> Iterable[InFlightNodeClaim]:
+        """The claims that are not out of the question for lack of room or for their host."""
+        fitting = self._room.fitting(pod.facts.requests)
+        found = [one for one in claims if fitting[one.number]]
+        for group in pod.groups:
+            if group.key == HOSTNAME and found:
+                found = _on_possible_hosts(pod, group, found)
+        for group in self._topology.repelling(pod):
+            if group.key == HOSTNAME:
+                found = [one for one in found if one.host not in group.occupied]
+        return found
+
+    def _add_to_new(self, pod: PendingPod) -> list[AddRefusal] | None:
+        """Open a NodeClaim in the first NodePool that can; else why each cannot."""
+        refusals: list[AddRefusal] = []
+        for template in self._templates:
+            options = self._within_limits(template)
+            if isinstance(options, AddRefusal):
+                refusals.append(options)
+                continue
+            overhead = self._overheads[template.pool_name]
+            self._hosts += 1
+            host = f"hostname-placeholder-{self._hosts:04d}"
+            claim = InFlightNodeClaim(template, self._context, overhead, options, host)
+            placement = claim.can_add(pod, relaxes_min_values=self._options.relaxes_min_values)
+            if isinstance(placement, AddRefusal):
+                refusals.append(placement)
+                if placement.reserved:
+                    return refusals
+                continue
+            claim.add(pod, placement)
+            self._relaxed_min_values[template.pool_name] = placement.relaxed_min_values
+            claim.number = len(self._claims)
+            self._claims.append(claim)
+            self._room.update(claim)
+            self._take_largest(claim)
+            return None
+        return refusals
+
+    def _within_limits(self, template: NodeClaimTemplate) -> Mask | AddRefusal:
+        remaining = self._remaining.get(template.pool_name)
+        if remaining is None:
+            return template.options
+        if remaining.get(NODES) == 0:
+            return refusal(
+                f"node limits have been exhausted for nodepool (NodePool={template.pool_name})"
+            )
+        options = template.options & template.table.within(remaining)
+        if not options.any():
+            return refusal(
+                "all available instance types exceed limits for nodepool "
+                f"(NodePool={template.pool_name})"
+            )
+        return options
+
+    def _take_largest(self, claim: InFlightNodeClaim) -> None:
+        """Assume the largest of the possible machines, once."""
+        # upstream: scheduler.go:subtractMax
+        remaining = self._remaining.get(claim.template.pool_name)
+        if remaining is not None:
+            for name in remaining:
+                largest = claim.template.table.largest_capacity(claim.options, name)
+                remaining[name] -= largest
+
+
+class ClaimRoom:
+    """An upper bound of what each NodeClaim can still take, as columns over claims."""
+
+    def __init__(self) -> None:
+        """No claims."""
+        self._names: dict[str, int] = {}
+        self._room = np.zeros((16, 0), dtype=np.int64)
+        self._count = 0
+
+    def update(self, claim: InFlightNodeClaim) -> None:
+        """Note what is left: the largest of its types, less its requests."""
+        table = claim.template.table
+        for name in claim.requests:
+            if name not in self._names:
+                self._names[name] = len(self._names)
+                column = np.full((len(self._room), 1), np.iinfo(np.int64).max, dtype=np.int64)
+                self._room = np.hstack((self._room, column))
+        if claim.number >= len(self._room):
+            more = np.full_like(self._room, np.iinfo(np.int64).max)
+            self._room = np.vstack((self._room, more))
+        self._count = max(self._count, claim.number + 1)
+        largest = table.allocatable[claim.options].max(axis=0)
+        for name, amount in claim.requests.items():
+            column_of = table.column(name)
+            most = int(largest[column_of]) if column_of is not None else 0
+            self._room[claim.number, self._names[name]] = most - amount
+
+    def fitting(self, requests: Mapping[str, int]) -> Mask:
+        """The claims, by number, that may have room for `requests`."""
+        found = np.ones(self._count, dtype=np.bool_)
+        for name, amount in requests.items():
+            column = self._names.get(name)
+            if column is not None and amount > 0:
+                found &= self._room[: self._count, column] >= amount
+        return found
+
+
+def _on_possible_hosts(
+    pod: PendingPod, group: TopologyGroup, claims: list[InFlightNodeClaim]
+) -> list[InFlightNodeClaim]:
+    """The claims whose host the pod's own term does not rule out."""
+    occupied, counts = group.occupied, group.counts
+    if group.kind == ANTI_AFFINITY:
+        return [one for one in claims if one.host not in occupied]
+    selects = group.selects(pod.pod, pod.labels_shape)
+    if group.kind == AFFINITY:
+        if selects and group.may_start(pod.facts.strict.get(HOSTNAME)):
+            return claims
+        return [one for one in claims if one.host in occupied]
+    free = group.max_skew - selects
+    return [one for one in claims if counts.get(one.host, 0) <= free]

@@ -1,0 +1,326 @@
+"""Topology: all topology groups of a pass, and how a pod's terms narrow the node it may use.
+
+A pod is bound by the groups of its own terms, and by the inverse groups: required anti-affinity of
+pods that are running or have been placed. After a placement every group that is about the pod
+counts it, so that the next pod sees it.
+
+upstream: pkg/controllers/provisioning/scheduling/topology.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    Node,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    Taint,
+    TopologySpreadConstraint,
+)
+from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.selector import selector_matches
+from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologydomaingroup import (
+    TopologyDomains,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologygroup import (
+    AFFINITY,
+    ANTI_AFFINITY,
+    SPREAD,
+    TopologyGroup,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologynodefilter import (
+    node_filter,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
+    Requirements,
+    label_requirements,
+)
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
+
+
+@dataclass(frozen=True, slots=True)
+class UnsatisfiableTopology:
+    """A group that allows none of the node's domains."""
+
+    group: TopologyGroup
+    pod_domains: LabelRequirement
+    node_domains: LabelRequirement
+
+    def text(self) -> str:
+        """Upstream's text, with the counts as they are by now."""
+        return self.group.error(self.pod_domains, self.node_domains)
+
+
+class Topology:
+    """Groups by identity; `groups` are of pods' own terms, `inverse` of anti-affinity."""
+
+    def __init__(
+        self,
+        cluster: KarpenterCluster,
+        nodes: Sequence[StateNode],
+        domains: TopologyDomains,
+        moved: Collection[str],
+        *,
+        respects_preferences: bool,
+    ) -> None:
+        """`moved` are the keys of the pods of the pass, which count nowhere until placed."""
+        self._cluster = cluster
+        self._nodes = nodes
+        self._domains = domains
+        self._moved = moved
+        self._respects_preferences = respects_preferences
+        self.groups: dict[Hashable, TopologyGroup] = {}
+        self.inverse: dict[Hashable, TopologyGroup] = {}
+        self._inverse_owned: dict[str, dict[Hashable, TopologyGroup]] = {}
+        self._about: dict[Hashable, list[TopologyGroup]] = {}
+        self._repelling: dict[Hashable, list[TopologyGroup]] = {}
+        self._count_running_anti_affinity()
+
+    # --- groups of pods ----------------------------------------------------------------------
+
+    def update(self, pending: PendingPod) -> None:
+        """Make the pod the owner of exactly the groups of its terms as they are now."""
+        pod = pending.pod = _with_match_label_keys(pending.pod)
+        if not pod.spec.topology_spread_constraints and pod.spec.affinity is None:
+            pending.groups = []
+            return
+        self._own_inverse(pod)
+        found: dict[Hashable, TopologyGroup] = {}
+        for group in self._groups_of(pod):
+            existing = self.groups.get(group.identity)
+            if existing is None:
+                self._count_domains(group)
+                self.groups[group.identity] = existing = group
+                self._about.clear()
+            found[existing.identity] = existing
+        pending.groups = sorted(found.values(), key=lambda one: one.sort_key)
+
+    def _groups_of(self, pod: Pod) -> Iterable[TopologyGroup]:
+        for constraint in pod.spec.topology_spread_constraints:
+            if self._respects_preferences or constraint.when_unsatisfiable == "DoNotSchedule":
+                yield self._spread_group(pod, constraint)
+        affinity = pod.spec.affinity
+        if affinity is None:
+            return
+        pairs = ((AFFINITY, affinity.pod_affinity), (ANTI_AFFINITY, affinity.pod_anti_affinity))
+        for kind, terms in pairs:
+            if terms is not None:
+                for term in self._terms(terms):
+                    yield self._term_group(kind, pod, term)
+
+    def _terms(self, affinity: PodAffinity) -> Iterable[PodAffinityTerm]:
+        yield from affinity.required_during_scheduling_ignored_during_execution
+        if self._respects_preferences:
+            for one in affinity.preferred_during_scheduling_ignored_during_execution:
+                yield one.pod_affinity_term
+
+    def _spread_group(self, pod: Pod, constraint: TopologySpreadConstraint) -> TopologyGroup:
+        matches = node_filter(pod, constraint)
+        group = TopologyGroup(
+            SPREAD,
+            constraint.topology_key,
+            frozenset((pod.metadata.namespace,)),
+            constraint.label_selector,
+            constraint.max_skew,
+            constraint.min_domains,
+            matches,
+        )
+        if group.identity in self.groups:
+            return group
+        key = constraint.topology_key
+        universe = (
+            self._domains.tolerated(key, pod.spec.tolerations)
+            if matches.honors_taints
+            else self._domains.of(key)
+        )
+        for domain in universe:
+            group.register(domain)
+        return group
+
+    def _term_group(self, kind: int, pod: Pod, term: PodAffinityTerm) -> TopologyGroup:
+        namespaces = self._namespaces(pod, term)
+        group = TopologyGroup(kind, term.topology_key, namespaces, term.label_selector)
+        for domain in self._domains.of(term.topology_key):
+            group.register(domain)
+        return group
+
+    def _namespaces(self, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
+        """The pod's own namespace, unless the term lists or selects some."""
+        if term.namespace_selector is None:
+            return frozenset(term.namespaces or (pod.metadata.namespace,))
+        return frozenset(term.namespaces) | {
+            name
+            for name, namespace in self._cluster.namespaces.items()
+            if selector_matches(term.namespace_selector, namespace.metadata.labels)
+        }
+
+    # --- counts of running pods --------------------------------------------------------------
+
+    def _count_running_anti_affinity(self) -> None:
+        """Required anti-affinity of running pods repels the pods it is about."""
+        for key in sorted(self._cluster.anti_affinity_pods):
+            pod = self._cluster.anti_affinity_pods[key]
+            node = self._cluster.node_objects.get(pod.spec.node_name)
+            if node is None or key in self._moved or is_terminal(pod):
+                continue
+            for group in self._own_inverse(pod):
+                domain = node.metadata.labels.get(group.key)
+                if domain is not None:
+                    group.record((domain,))
+
+    def _own_inverse(self, pod: Pod) -> list[TopologyGroup]:
+        affinity = pod.spec.affinity
+        if affinity is None or affinity.pod_anti_affinity is None:
+            return []
+        owned = self._inverse_owned.setdefault(pod.key, {})
+        found = []
+        required = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+        for term in required:
+            group = self._term_group(ANTI_AFFINITY, pod, term)
+            existing = self.inverse.get(group.identity)
+            if existing is None:
+                existing = self.inverse[group.identity] = group
+                self._repelling.clear()
+            owned[existing.identity] = existing
+            found.append(existing)
+        return found
+
+    def _count_domains(self, group: TopologyGroup) -> None:
+        """Add the domains of existing nodes, and count the pods that run in them."""
+        for state in self._nodes:
+            domain = state.labels.get(group.key)
+            if state.node is not None and domain is not None and self._counts(group, state.node):
+                group.register(domain)
+        for name, node in self._cluster.node_objects.items():
+            fallback = name if group.key == HOSTNAME else None
+            domain = node.metadata.labels.get(group.key, fallback)
+            if domain is None:
+                continue
+            count = self._running(group, name)
+            if count and self._counts(group, node):
+                group.record((domain,), count)
+
+    def _counts(self, group: TopologyGroup, node: Node) -> bool:
+        """Whether the group's filter admits the node."""
+        if group.node_filter.matches_all:
+            return True
+        labels = label_requirements(node.metadata.labels)
+        return group.node_filter.matches(node.spec.taints, labels)
+
+    def _running(self, group: TopologyGroup, node_name: str) -> int:
+        """How many pods on a node the group counts; without a selector it counts all."""
+        return sum(
+            pod.metadata.namespace in group.namespaces
+            and pod.key not in self._moved
+            and not is_terminal(pod)
+            and not is_terminating(pod)
+            and (group.selector is None or selector_matches(group.selector, pod.metadata.labels))
+            for pod in self._cluster.pods_on(node_name).pods
+        )
+
+    # --- placing ---------------------------------------------------------------------------------
+
+    def register_host(self, host: str) -> None:
+        """Make a new node known to all groups over hosts."""
+        for groups in (self.groups, self.inverse):
+            for group in groups.values():
+                if group.key == HOSTNAME:
+                    group.register(host)
+
+    def about(self, pending: PendingPod) -> list[TopologyGroup]:
+        """The groups whose selector matches the pod."""
+        shape = pending.labels_shape
+        found = self._about.get(shape)
+        if found is None:
+            found = [g for g in self.groups.values() if g.selects(pending.pod, shape)]
+            self._about[shape] = found
+        return found
+
+    def repelling(self, pending: PendingPod) -> list[TopologyGroup]:
+        """The inverse groups whose selector matches the pod."""
+        shape = pending.labels_shape
+        found = self._repelling.get(shape)
+        if found is None:
+            found = [g for g in self.inverse.values() if g.selects(pending.pod, shape)]
+            found.sort(key=lambda one: one.sort_key)
+            self._repelling[shape] = found
+        return found
+
+    def added_requirements(
+        self, pending: PendingPod, node: Requirements, host: LabelRequirement
+    ) -> list[LabelRequirement] | UnsatisfiableTopology:
+        """What the groups that bind the pod demand of a node, or the group that none satisfies.
+
+        `node` describes the node, without its hostname, which is `host`. All groups look at the
+        same node; what they demand is intersected by the caller.
+        """
+        # upstream: topology.go:AddRequirements
+        shape, strict = pending.labels_shape, pending.facts.strict
+        demanded: list[LabelRequirement] = []
+        for groups in (pending.groups, self.repelling(pending)):
+            for group in groups:
+                pod_domains = strict.get(group.key)
+                node_domains = host if group.key == HOSTNAME else node.get(group.key)
+                selects = group.selects(pending.pod, shape)
+                domains = group.next_domains(pod_domains, node_domains, selects=selects)
+                if not domains.values:
+                    return UnsatisfiableTopology(group, pod_domains, node_domains)
+                demanded.append(domains)
+        return demanded
+
+    def record(
+        self,
+        pending: PendingPod,
+        taints: Sequence[Taint],
+        node: Requirements,
+        host: LabelRequirement,
+    ) -> None:
+        """Count a placed pod in all groups that are about it.
+
+        Spread and affinity count it once the node is down to one domain; anti-affinity counts it
+        in every domain in which the node may still land.
+        """
+        for group in self.about(pending):
+            if not group.node_filter.matches_all and not group.node_filter.matches(taints, node):
+                continue
+            domains = host if group.key == HOSTNAME else node.get(group.key)
+            if group.kind == ANTI_AFFINITY or domains.single is not None:
+                group.record(domains.values)
+        for group in self._inverse_owned.get(pending.key, {}).values():
+            group.record((host if group.key == HOSTNAME else node.get(group.key)).values)
+
+
+def _with_match_label_keys(pod: Pod) -> Pod:
+    """The pod with its own values of matchLabelKeys in the selectors of its constraints."""
+    constraints = pod.spec.topology_spread_constraints
+    if not any(one.match_label_keys for one in constraints):
+        return pod
+    labels = pod.metadata.labels
+    merged = tuple(_constraint_with_labels(one, labels) for one in constraints)
+    return replace(pod, spec=replace(pod.spec, topology_spread_constraints=merged))
+
+
+def _constraint_with_labels(
+    constraint: TopologySpreadConstraint, labels: Mapping[str, str]
+) -> TopologySpreadConstraint:
+    more = tuple(
+        LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
+        for key in constraint.match_label_keys
+        if key in labels
+    )
+    selector = constraint.label_selector or LabelSelector()
+    return replace(
+        constraint,
+        label_selector=replace(selector, match_expressions=(*selector.match_expressions, *more)),
+    )

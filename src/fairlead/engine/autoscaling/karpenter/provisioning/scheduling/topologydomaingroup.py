@@ -1,0 +1,66 @@
+"""The universe of domains: every label value that a node of some NodePool could have.
+
+upstream: pkg/controllers/provisioning/scheduling/topology.go:buildDomainGroups, and
+topologydomaingroup.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fairlead.api.objects import Taint, Toleration
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import (
+    pool_requirements,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import IN, LabelRequirement
+from fairlead.engine.autoscaling.karpenter.scheduling.taints import untolerated
+
+Taints = tuple[Taint, ...]
+
+
+class TopologyDomains:
+    """Domains by label, each with the taints of the NodePools that provide it."""
+
+    def __init__(self, pools: Iterable[tuple[NodePool, Sequence[InstanceType]]]) -> None:
+        """Domains count before limits and availability, as every listed value of every type."""
+        self._by_key: dict[str, dict[str, set[Taints]]] = {}
+        for pool, types in pools:
+            self._insert_pool(pool, types)
+
+    def _insert_pool(self, pool: NodePool, types: Sequence[InstanceType]) -> None:
+        taints = pool.spec.template.spec.taints
+        requirements = pool_requirements(pool)
+        for one in requirements:
+            if one.operator == IN:
+                self._insert(one.key, one.values, taints)
+        seen: dict[str, set[LabelRequirement]] = {}
+        for instance_type in types:
+            for one in instance_type.requirements:
+                if one not in seen.setdefault(one.key, set()):
+                    seen[one.key].add(one)
+                    own = requirements.find(one.key)
+                    both = one if own is None else one.intersection(own)
+                    self._insert(one.key, both.values, taints)
+        if types:
+            for one in requirements:
+                if one.key not in seen:
+                    self._insert(one.key, one.values, taints)
+
+    def _insert(self, key: str, values: Iterable[str], taints: Taints) -> None:
+        domains = self._by_key.setdefault(key, {})
+        for value in values:
+            domains.setdefault(value, set()).add(taints)
+
+    def of(self, key: str) -> Iterable[str]:
+        """All domains of the label `key`."""
+        return self._by_key.get(key, {})
+
+    def tolerated(self, key: str, tolerations: Sequence[Toleration]) -> list[str]:
+        """The domains that a NodePool provides whose taints are tolerated."""
+        return [
+            domain
+            for domain, groups in self._by_key.get(key, {}).items()
+            if any(untolerated(taints, tolerations) is None for taints in groups)
+        ]

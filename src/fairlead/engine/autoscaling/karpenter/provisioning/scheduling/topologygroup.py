@@ -1,0 +1,189 @@
+"""TopologyGroup: one spread, affinity or anti-affinity term, with its count of pods per domain.
+
+Pods with the same term share a group. `next_domains` answers in which domains a pod may go, given
+what the pod and the node allow. Ties are broken by the domain's name, where upstream takes any.
+
+upstream: pkg/controllers/provisioning/scheduling/topologygroup.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Final
+
+from fairlead.api.objects import LabelSelector, Pod
+from fairlead.api.selector import selector_matches
+from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologynodefilter import (
+    EVERY_NODE,
+    TopologyNodeFilter,
+    odd,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
+
+SPREAD: Final = 0
+AFFINITY: Final = 1
+ANTI_AFFINITY: Final = 2
+_NAMES: Final = ("topology spread", "pod affinity", "pod anti-affinity")
+
+NO_SKEW: Final = 2**31 - 1
+_SHOWN_DOMAINS: Final = 25
+
+
+class TopologyGroup:
+    """A term over the domains of the label `key`."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the identity of a term
+        self,
+        kind: int,
+        key: str,
+        namespaces: frozenset[str],
+        selector: LabelSelector | None,
+        max_skew: int = NO_SKEW,
+        min_domains: int | None = None,
+        node_filter: TopologyNodeFilter = EVERY_NODE,
+    ) -> None:
+        """`kind` is SPREAD, AFFINITY or ANTI_AFFINITY."""
+        self.kind = kind
+        self.key = key
+        self.namespaces = namespaces
+        self.selector = selector
+        self.max_skew = max_skew
+        self.min_domains = min_domains
+        self.node_filter = node_filter
+        self.identity: Hashable = (
+            kind,
+            key,
+            namespaces,
+            max_skew,
+            node_filter.identity,
+            _selector_identity(selector),
+        )
+        self.counts: dict[str, int] = {}
+        self.occupied: dict[str, None] = {}
+        self._selected: dict[Hashable, bool] = {}
+
+    @property
+    def sort_key(self) -> tuple[int, str]:
+        """The order in which groups are asked, so that errors are reproducible."""
+        return self.kind, self.key
+
+    def selects(self, pod: Pod, shape: Hashable) -> bool:
+        """Whether the term is about `pod`; `shape` identifies its namespace and labels."""
+        found = self._selected.get(shape)
+        if found is None:
+            found = self._selected[shape] = pod.metadata.namespace in self.namespaces and (
+                selector_matches(self.selector, pod.metadata.labels)
+            )
+        return found
+
+    def register(self, domain: str) -> None:
+        """Make a domain known."""
+        self.counts.setdefault(domain, 0)
+
+    def record(self, domains: Iterable[str], number: int = 1) -> None:
+        """Count `number` pods in each of `domains`."""
+        counts = self.counts
+        for domain in domains:
+            before = counts.get(domain, 0)
+            counts[domain] = before + number
+            if not before:
+                self.occupied[domain] = None
+
+    def next_domains(
+        self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
+    ) -> LabelRequirement:
+        """The domains in which the pod may go; DoesNotExist if there are none.
+
+        `selects` says whether the term is about the pod itself.
+        """
+        if self.key == HOSTNAME and len(node_domains.values) == 1:
+            return self._on_host(pod_domains, next(iter(node_domains.values)), selects=selects)
+        match self.kind:
+            case 0:
+                return self._spread(pod_domains, node_domains, selects=selects)
+            case 1:
+                return self._affinity(pod_domains, node_domains, selects=selects)
+            case _:
+                return self._domains(
+                    domain
+                    for domain, count in self.counts.items()
+                    if not count and node_domains.has(domain) and pod_domains.has(domain)
+                )
+
+    def _on_host(
+        self, pod_domains: LabelRequirement, host: str, *, selects: bool
+    ) -> LabelRequirement:
+        """Hosts are special: the next NodeClaim is always one more, which is empty."""
+        count = self.counts.get(host, 0)
+        if self.kind == SPREAD:
+            return self._domains((host,) if count + selects <= self.max_skew else ())
+        if self.kind == ANTI_AFFINITY:
+            return self._domains(() if count else (host,))
+        allowed = pod_domains.has(host) and (count > 0 or (selects and self.may_start(pod_domains)))
+        return self._domains((host,) if allowed else ())
+
+    def _spread(
+        self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
+    ) -> LabelRequirement:
+        """The least used of the node's domains, if that keeps the skew."""
+        lowest = self._lowest_count(pod_domains)
+        best: tuple[int, str] | None = None
+        for domain, existing in self.counts.items():
+            count = existing + selects
+            if count - lowest <= self.max_skew and node_domains.has(domain):
+                best = (count, domain) if best is None else min(best, (count, domain))
+        return self._domains(() if best is None else (best[1],))
+
+    def _lowest_count(self, pod_domains: LabelRequirement) -> int:
+        """The smallest count over the domains that the pod allows; 0 if a domain can be added."""
+        if self.key == HOSTNAME:
+            return 0
+        supported = [n for domain, n in self.counts.items() if pod_domains.has(domain)]
+        if self.min_domains is not None and len(supported) < self.min_domains:
+            return 0
+        return min(supported, default=NO_SKEW)
+
+    def _affinity(
+        self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
+    ) -> LabelRequirement:
+        """All domains that have such pods; the first pod of its kind may start one."""
+        found = [
+            domain
+            for domain in self.occupied
+            if pod_domains.has(domain) and node_domains.has(domain)
+        ]
+        if found or not (selects and self.may_start(pod_domains)):
+            return self._domains(found)
+        # The first domain of pod and node together, and the first one that the pod allows.
+        both = pod_domains.intersection(node_domains)
+        first_of_both = min(filter(both.has, self.counts), default=None)
+        first_of_pod = min(filter(pod_domains.has, self.counts), default=None)
+        return self._domains(one for one in (first_of_both, first_of_pod) if one is not None)
+
+    def may_start(self, pod_domains: LabelRequirement) -> bool:
+        """Whether no pod that counts is anywhere this pod could go."""
+        return not any(pod_domains.has(domain) for domain in self.occupied)
+
+    def _domains(self, domains: Iterable[str]) -> LabelRequirement:
+        return LabelRequirement(self.key, values=frozenset(domains))
+
+    def error(self, pod_domains: LabelRequirement, node_domains: LabelRequirement) -> str:
+        """Upstream's text, which lacks the closing parenthesis."""
+        shown = sorted(self.counts.items())
+        counts = ", ".join(f"{domain}: {n}" for domain, n in shown[:_SHOWN_DOMAINS])
+        if len(shown) > _SHOWN_DOMAINS:
+            counts += f" and {len(shown) - _SHOWN_DOMAINS} other(s)"
+        return (
+            f"unsatisfiable topology constraint for {_NAMES[self.kind]}, key={self.key} "
+            f"(counts = {counts}, podDomains = {pod_domains}, nodeDomains = {node_domains}"
+        )
+
+
+def _selector_identity(selector: LabelSelector | None) -> Hashable:
+    if selector is None:
+        return None
+    expressions = frozenset(
+        (one.key, one.operator, odd(one.values)) for one in selector.match_expressions
+    )
+    return expressions, frozenset(selector.match_labels.items())

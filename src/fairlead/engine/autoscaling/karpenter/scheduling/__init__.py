@@ -1,0 +1,1 @@
+"""The algebra of label requirements, and taints."""

@@ -1,0 +1,198 @@
+"""A requirement on one label: which values a node's label may have.
+
+A requirement is a set of values or the complement of one, bounded by integers. `In a b` is the set
+{a, b}; `NotIn a` the complement of {a}; `Exists` the complement of nothing; `DoesNotExist` the
+empty set; `Gt 4` is Exists with the lower bound 5. Two requirements combine by intersection.
+
+    In [a b] ∩ NotIn [b]     = In [a]
+    Gt 4     ∩ In [3 5 x]    = In [5]         values outside the bounds, or no integers, are dropped
+    In [a]   ∩ In [b]        = DoesNotExist
+
+upstream: pkg/scheduling/requirement.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fairlead.api.objects import LabelSelectorRequirement, NodeSelectorRequirement
+from fairlead.api.text.integer import parse_int64
+from fairlead.engine.autoscaling.karpenter.labels import normalized_label
+
+IN: Final = "In"
+NOT_IN: Final = "NotIn"
+EXISTS: Final = "Exists"
+DOES_NOT_EXIST: Final = "DoesNotExist"
+
+_SHOWN_MAX: Final = 5
+_INT64_MAX: Final = 2**63 - 1
+_INT64_MIN: Final = -(2**63)
+_NONE: Final[frozenset[str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRequirement:
+    """The values a label may have; `complement` turns `values` into the forbidden ones.
+
+    `gte` and `lte` bound integer values. `min_values` is the number of distinct values that the
+    instance types of a NodeClaim must offer.
+    """
+
+    key: str
+    complement: bool = False
+    values: frozenset[str] = _NONE
+    gte: int | None = None
+    lte: int | None = None
+    min_values: int | None = None
+
+    @property
+    def operator(self) -> str:
+        """In, NotIn, Exists or DoesNotExist; bounds do not change it."""
+        if self.complement:
+            return NOT_IN if self.values else EXISTS
+        return IN if self.values else DOES_NOT_EXIST
+
+    @property
+    def denies(self) -> bool:
+        """Whether a node without the label satisfies it: NotIn or DoesNotExist."""
+        return self.complement == bool(self.values)
+
+    @property
+    def single(self) -> str | None:
+        """The only value, None if there are none or several."""
+        if self.complement or len(self.values) != 1:
+            return None
+        return next(iter(self.values))
+
+    def has(self, value: str) -> bool:
+        """Whether `value` is allowed."""
+        if (value in self.values) == self.complement:
+            return False
+        return (self.gte is None and self.lte is None) or _within(value, self.gte, self.lte)
+
+    def intersection(self, other: LabelRequirement) -> LabelRequirement:
+        """The requirement that both state; `min_values` is the larger one."""
+        if other is self:
+            return self
+        complement = self.complement and other.complement
+        gte, lte = _largest(self.gte, other.gte), _smallest(self.lte, other.lte)
+        min_values = _largest(self.min_values, other.min_values)
+        if gte is not None and lte is not None and gte > lte:
+            return LabelRequirement(self.key, min_values=min_values)
+        values = _combined(self, other)
+        if gte is not None or lte is not None:
+            values = frozenset(value for value in values if _within(value, gte, lte))
+        if not complement:
+            gte = lte = None
+        return LabelRequirement(self.key, complement, values, gte, lte, min_values)
+
+    def has_intersection(self, other: LabelRequirement) -> bool:
+        """Whether some value satisfies both. Two complements always do, unless bounds cross."""
+        gte, lte = _largest(self.gte, other.gte), _smallest(self.lte, other.lte)
+        if gte is not None and lte is not None and gte > lte:
+            return False
+        if self.complement and other.complement:
+            return True
+        if gte is None and lte is None:
+            if self.complement:
+                return not other.values <= self.values
+            if other.complement:
+                return not self.values <= other.values
+            return not self.values.isdisjoint(other.values)
+        return any(_within(value, gte, lte) for value in _combined(self, other))
+
+    def with_min_values(self, min_values: int | None) -> LabelRequirement:
+        """The same values with another `min_values`."""
+        return replace(self, min_values=min_values)
+
+    def sorted_values(self) -> list[str]:
+        """The listed values in order."""
+        return sorted(self.values)
+
+    def __str__(self) -> str:
+        """`key Op [v1 v2] >=g <=l minValues m`, at most five values, as upstream prints it."""
+        text = f"{self.key} {self.operator}"
+        if self.values:
+            shown = self.sorted_values()
+            rest = len(shown) - _SHOWN_MAX
+            listed = " ".join(shown[:_SHOWN_MAX])
+            text += f" [{listed} and {rest} others]" if rest > 0 else f" [{listed}]"
+        if self.gte is not None:
+            text += f" >={self.gte}"
+        if self.lte is not None:
+            text += f" <={self.lte}"
+        return text if self.min_values is None else f"{text} minValues {self.min_values}"
+
+
+def requirement(
+    key: str, operator: str, values: Sequence[str] = (), min_values: int | None = None
+) -> LabelRequirement:
+    """The requirement that an API object states; aliases of labels become their stable names.
+
+    Gt, Gte, Lt and Lte take one integer. An unknown operator allows nothing.
+    """
+    # upstream: requirement.go:NewRequirementWithFlexibility
+    key = normalized_label(key)
+    match operator:
+        case "In":
+            return LabelRequirement(key, values=frozenset(values), min_values=min_values)
+        case "NotIn":
+            return LabelRequirement(key, True, frozenset(values), min_values=min_values)  # noqa: FBT003
+        case "Exists":
+            return LabelRequirement(key, complement=True, min_values=min_values)
+        case "Gt" | "Gte" | "Lt" | "Lte":
+            return _bounded(key, operator, values, min_values)
+        case _:
+            return LabelRequirement(key, min_values=min_values)
+
+
+def of_selector(
+    stated: NodeSelectorRequirement | LabelSelectorRequirement,
+) -> LabelRequirement:
+    """The requirement of a node selector term."""
+    return requirement(stated.key, stated.operator, stated.values)
+
+
+def _bounded(
+    key: str, operator: str, values: Sequence[str], min_values: int | None
+) -> LabelRequirement:
+    bound = (parse_int64(values[0]) if values else None) or 0
+    if (operator == "Gt" and bound == _INT64_MAX) or (operator == "Lt" and bound == _INT64_MIN):
+        return LabelRequirement(key, min_values=min_values)
+    if operator in ("Gt", "Gte"):
+        gte = bound + (operator == "Gt")
+        return LabelRequirement(key, complement=True, gte=gte, min_values=min_values)
+    lte = bound - (operator == "Lt")
+    return LabelRequirement(key, complement=True, lte=lte, min_values=min_values)
+
+
+def _combined(a: LabelRequirement, b: LabelRequirement) -> frozenset[str]:
+    """The listed values of the intersection, before bounds."""
+    if a.complement and b.complement:
+        return a.values | b.values
+    if a.complement:
+        return b.values - a.values
+    if b.complement:
+        return a.values - b.values
+    return a.values & b.values
+
+
+def _within(value: str, gte: int | None, lte: int | None) -> bool:
+    number = parse_int64(value)
+    if number is None:
+        return False
+    return (gte is None or number >= gte) and (lte is None or number <= lte)
+
+
+def _largest(a: int | None, b: int | None) -> int | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return max(a, b)
+
+
+def _smallest(a: int | None, b: int | None) -> int | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a, b)

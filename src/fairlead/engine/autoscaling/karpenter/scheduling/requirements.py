@@ -1,0 +1,217 @@
+"""Requirements on the labels of a node, one per label, and whether two sets of them agree.
+
+A set of requirements never changes; `with_added` returns another one. `A.compatible(B)` asks
+whether a node that A describes can be what B asks for: labels that A does not mention are a problem
+only if they are not well known. Errors are None or upstream's text.
+
+upstream: pkg/scheduling/requirements.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+from fairlead.api.objects import NodeSelectorTerm, Pod
+from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME, normalized_label
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import (
+    LabelRequirement,
+    of_selector,
+    requirement,
+)
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+class Requirements:
+    """Requirements by label. Equal contents are equal, and hash alike."""
+
+    __slots__ = ("_by_key", "_hash")
+
+    def __init__(self, by_key: Mapping[str, LabelRequirement] | None = None) -> None:
+        """`by_key` is not copied and must not change."""
+        self._by_key: Mapping[str, LabelRequirement] = by_key or {}
+        self._hash: int | None = None
+
+    def __iter__(self) -> Iterator[LabelRequirement]:
+        """The requirements, in order of insertion."""
+        return iter(self._by_key.values())
+
+    def __contains__(self, key: str) -> bool:
+        """Whether there is a requirement on the label `key`."""
+        return key in self._by_key
+
+    def __len__(self) -> int:
+        """How many labels have a requirement."""
+        return len(self._by_key)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same requirements."""
+        return isinstance(other, Requirements) and self._by_key == other._by_key
+
+    def __hash__(self) -> int:
+        """A hash of the contents, computed once."""
+        if self._hash is None:
+            self._hash = frozenset(self._by_key.values()).__hash__()
+        return self._hash
+
+    @property
+    def labels(self) -> Iterable[str]:
+        """The labels that have a requirement."""
+        return self._by_key.keys()
+
+    def get(self, key: str) -> LabelRequirement:
+        """The requirement on `key`; Exists if there is none, because any value will do."""
+        found = self._by_key.get(key)
+        return LabelRequirement(key, complement=True) if found is None else found
+
+    def find(self, key: str) -> LabelRequirement | None:
+        """The requirement on `key`, None if there is none."""
+        return self._by_key.get(key)
+
+    def with_added(self, more: Iterable[LabelRequirement]) -> Requirements:
+        """These and `more`; requirements on the same label are intersected."""
+        by_key = dict(self._by_key)
+        for one in more:
+            existing = by_key.get(one.key)
+            by_key[one.key] = one if existing is None else one.intersection(existing)
+        return Requirements(by_key)
+
+    def replaced(self, one: LabelRequirement) -> Requirements:
+        """These with `one` in place of the requirement on its label."""
+        return Requirements({**self._by_key, one.key: one})
+
+    def without(self, key: str) -> Requirements:
+        """These without the requirement on `key`."""
+        if key not in self._by_key:
+            return self
+        return Requirements({k: one for k, one in self._by_key.items() if k != key})
+
+    def with_min_values(self) -> list[LabelRequirement]:
+        """The requirements that have minValues."""
+        return [one for one in self._by_key.values() if one.min_values is not None]
+
+    def conflict(self, other: Requirements) -> str | None:
+        """Why no node satisfies both, None if one may; every label that both have must agree.
+
+        Two requirements that a missing label satisfies never conflict.
+        """
+        # upstream: requirements.go:Intersects
+        mine, theirs = self._by_key, other._by_key
+        keys = mine.keys() & theirs.keys()
+        bad = [key for key in keys if not _agree(mine[key], theirs[key])]
+        if not bad:
+            return None
+        return "; ".join(f"key {key}, {theirs[key]} not in {mine[key]}" for key in sorted(bad))
+
+    def intersects(self, other: Requirements) -> bool:
+        """Whether `conflict` finds none."""
+        mine, theirs = self._by_key, other._by_key
+        if len(mine) > len(theirs):
+            mine, theirs = theirs, mine
+        for key, one in mine.items():
+            incoming = theirs.get(key)
+            if incoming is not None and not _agree(one, incoming):
+                return False
+        return True
+
+    def incompatibility(
+        self, asked: Requirements, allow_undefined: Collection[str] = _NOTHING
+    ) -> str | None:
+        """Why a node that this describes cannot be what `asked` wants, None if it can be.
+
+        Labels in `allow_undefined` may be missing here.
+        """
+        # upstream: requirements.go:Compatible
+        for key in sorted(self._undefined(asked, allow_undefined)):
+            hint = self._typo_hint(key, allow_undefined)
+            return f'label "{key}" does not have known values{hint}'
+        return self.conflict(asked)
+
+    def compatible(self, asked: Requirements, allow_undefined: Collection[str] = _NOTHING) -> bool:
+        """Whether `incompatibility` finds none."""
+        mine = self._by_key
+        for key, one in asked._by_key.items():
+            existing = mine.get(key)
+            if existing is None:
+                if key not in allow_undefined and not one.denies:
+                    return False
+            elif not _agree(existing, one):
+                return False
+        return True
+
+    def _undefined(self, asked: Requirements, allowed: Collection[str]) -> list[str]:
+        return [
+            key
+            for key, one in asked._by_key.items()
+            if key not in self._by_key and key not in allowed and not one.denies
+        ]
+
+    def _typo_hint(self, key: str, allowed: Collection[str]) -> str:
+        # upstream: requirements.go:labelHint, over maps in random order
+        suffix = key.partition("/")[2] if "/" in key else key
+        for known in (*sorted(allowed), *sorted(self._by_key)):
+            if key in known or known.endswith(suffix):
+                return f' (typo of "{known}"?)'
+        return ""
+
+    def __str__(self) -> str:
+        """All requirements but that on the hostname, sorted by their text."""
+        return ", ".join(sorted(str(one) for one in self if one.key != HOSTNAME))
+
+
+def label_requirements(labels: Mapping[str, str]) -> Requirements:
+    """The requirements that a node with `labels` states about itself."""
+    found: dict[str, LabelRequirement] = {}
+    for name, value in labels.items():
+        key = normalized_label(name)
+        one = LabelRequirement(key, values=frozenset((value,)))
+        existing = found.get(key)
+        found[key] = one if existing is None else one.intersection(existing)
+    return Requirements(found)
+
+
+def combined(requirements: Iterable[LabelRequirement]) -> Requirements:
+    """The intersection of `requirements`, label by label."""
+    return Requirements().with_added(requirements)
+
+
+def term_requirements(term: NodeSelectorTerm) -> Requirements:
+    """The requirements of the matchExpressions of a node selector term."""
+    return combined(of_selector(one) for one in term.match_expressions)
+
+
+def pod_requirements(pod: Pod, *, preferred: bool) -> Requirements:
+    """What a pod asks of its node: nodeSelector, and the first required term of node affinity.
+
+    With `preferred` the heaviest preferred term counts as required, too; relaxation drops it when
+    it cannot be met. The other required terms are alternatives that relaxation moves up.
+    """
+    # upstream: requirements.go:newPodRequirements
+    selector = pod.spec.node_selector
+    found = combined(requirement(key, "In", (value,)) for key, value in selector.items())
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return found
+    preferences = affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
+    if preferred and preferences:
+        heaviest = max(preferences, key=lambda one: one.weight)
+        found = found.with_added(term_requirements(heaviest.preference))
+    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    if required is not None and required.node_selector_terms:
+        found = found.with_added(term_requirements(required.node_selector_terms[0]))
+    return found
+
+
+def has_preferred_node_affinity(pod: Pod) -> bool:
+    """Whether the pod prefers some nodes."""
+    affinity = pod.spec.affinity
+    return (
+        affinity is not None
+        and affinity.node_affinity is not None
+        and bool(affinity.node_affinity.preferred_during_scheduling_ignored_during_execution)
+    )
+
+
+def _agree(existing: LabelRequirement, incoming: LabelRequirement) -> bool:
+    return existing.has_intersection(incoming) or (incoming.denies and existing.denies)

@@ -1,0 +1,40 @@
+"""Which taints keep a pod from a node; PreferNoSchedule counts like the others.
+
+upstream: pkg/scheduling/taints.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.api.objects import Taint, Toleration
+from fairlead.api.taint import tolerates
+from fairlead.api.text.integer import parse_int64
+
+
+def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> str | None:
+    """Upstream's text for the taints that no toleration matches, None if all are tolerated."""
+    found = [one for one in taints if not any(_matches(t, one) for t in tolerations)]
+    if not found:
+        return None
+    return "; ".join(f"did not tolerate taint (taint={taint_text(one)})" for one in found)
+
+
+def taint_text(taint: Taint) -> str:
+    """`key=value:Effect`, without the value if it has none."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
+def _matches(toleration: Toleration, taint: Taint) -> bool:
+    """Kubernetes' rule, with the numeric operators Gt and Lt in force."""
+    if toleration.operator not in ("Gt", "Lt"):
+        return tolerates(toleration, taint)
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    bound, value = parse_int64(toleration.value), parse_int64(taint.value)
+    if bound is None or value is None:
+        return False
+    return value > bound if toleration.operator == "Gt" else value < bound

@@ -1,0 +1,212 @@
+"""KarpenterCluster: the objects that Karpenter decides by, and what it remembers about nodes.
+
+Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes; the result is kept
+until one of them, or a pod on it, changes.
+
+upstream: pkg/controllers/state/cluster.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.api.objects import (
+    ApiObject,
+    CSINode,
+    DaemonSet,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    StorageClass,
+)
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
+from fairlead.engine.autoscaling.karpenter.labels import INITIALIZED
+from fairlead.engine.autoscaling.karpenter.pod import has_required_anti_affinity
+from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
+    ConsolidationMemory,
+)
+from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
+from fairlead.engine.autoscaling.karpenter.state.storage import StorageObjects
+from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+
+# upstream: pkg/controllers/state/cluster.go:nominationWindow, twice the longest batch
+NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
+
+_NO_PODS: Final = PodsOnNode()
+
+# A change of their spec makes consolidation look again.
+_RECONSIDERED: Final = (NodePool, NodeOverlay)
+
+KarpenterObject = ApiObject | NodeClaim | NodePool | NodeOverlay
+
+
+def _is_initialized(node: Node) -> bool:
+    return node.metadata.labels.get(INITIALIZED) == "true"
+
+
+class KarpenterCluster:
+    """Pools, claims, nodes and pods by name, and which nodes are nominated or marked."""
+
+    def __init__(self) -> None:
+        """An empty cluster."""
+        self.node_pools: dict[str, NodePool] = {}
+        self.node_claims: dict[str, NodeClaim] = {}
+        self.node_objects: dict[str, Node] = {}
+        self.pods: dict[str, Pod] = {}
+        self.daemon_sets: dict[str, DaemonSet] = {}
+        self.budgets: dict[str, PodDisruptionBudget] = {}
+        self.namespaces: dict[str, Namespace] = {}
+        self.overlays: dict[str, NodeOverlay] = {}
+        self.storage = StorageObjects()
+        self.nominated_until: dict[str, Instant] = {}
+        self.marked: set[str] = set()
+        self.memory = ConsolidationMemory()
+        self.anti_affinity_pods: dict[str, Pod] = {}
+        self._stores: dict[type, dict[str, Any]] = {
+            NodePool: self.node_pools,
+            NodeOverlay: self.overlays,
+            DaemonSet: self.daemon_sets,
+            PodDisruptionBudget: self.budgets,
+            Namespace: self.namespaces,
+            PersistentVolumeClaim: self.storage.claims,
+            PersistentVolume: self.storage.volumes,
+            StorageClass: self.storage.classes,
+            CSINode: self.storage.csi_nodes,
+        }
+        self._on_node: dict[str, dict[str, Pod]] = {}
+        self._pods_on: dict[str, PodsOnNode] = {}
+        self._daemon_pods: dict[str, dict[str, Pod]] = {}
+
+    def put(self, obj: KarpenterObject, now: Instant) -> None:
+        """Take in the newest version of an object; kinds that do not matter are ignored."""
+        match obj:
+            case Pod():
+                self._put_pod(obj, now)
+            case Node():
+                self._put_node(obj, now)
+            case NodeClaim():
+                self._put_claim(obj, now)
+            case _ if (store := self._stores.get(type(obj))) is not None:
+                old = store.get(obj.key)
+                store[obj.key] = obj
+                if isinstance(obj, _RECONSIDERED) and (old is None or old.spec != obj.spec):
+                    self.memory.change(now)
+
+    def remove(self, obj: KarpenterObject, now: Instant) -> None:
+        """Forget an object."""
+        match obj:
+            case Pod():
+                self._drop_pod(obj.key)
+            case Node():
+                self.node_objects.pop(obj.key, None)
+            case NodeClaim():
+                self.node_claims.pop(obj.key, None)
+                self.marked.discard(obj.status.provider_id or obj.key)
+            case _ if (store := self._stores.get(type(obj))) is not None:
+                store.pop(obj.key, None)
+                return
+        self.memory.change(now)
+
+    def _put_node(self, node: Node, now: Instant) -> None:
+        old = self.node_objects.get(node.metadata.name)
+        self.node_objects[node.metadata.name] = node
+        if old is None or _is_initialized(old) != _is_initialized(node):
+            self.memory.change(now)
+
+    def _put_claim(self, claim: NodeClaim, now: Instant) -> None:
+        """A deletion counts as a change unless a command has announced it."""
+        old = self.node_claims.get(claim.name)
+        self.node_claims[claim.name] = claim
+        key = claim.status.provider_id
+        if old is None or old.status.provider_id != key:
+            if key:
+                self.memory.change(now)
+        elif (
+            key not in self.marked
+            and StateNode(old, None).deleted != StateNode(claim, None).deleted
+        ):
+            self.memory.change(now)
+
+    def _put_pod(self, pod: Pod, now: Instant) -> None:
+        key = pod.key
+        old = self.pods.get(key)
+        if pod.spec.node_name and (old is None or not old.spec.node_name):
+            self.memory.change(now)
+        self._drop_pod(key)
+        self.pods[key] = pod
+        if pod.spec.node_name:
+            self._on_node.setdefault(pod.spec.node_name, {})[key] = pod
+            self._pods_on.pop(pod.spec.node_name, None)
+        if has_required_anti_affinity(pod):
+            self.anti_affinity_pods[key] = pod
+        for owner in pod.metadata.owner_references:
+            if owner.kind == "DaemonSet" and owner.controller:
+                self._daemon_pods.setdefault(owner.uid, {})[key] = pod
+
+    def _drop_pod(self, key: str) -> None:
+        old = self.pods.pop(key, None)
+        if old is None:
+            return
+        on_node = self._on_node.get(old.spec.node_name)
+        if on_node is not None:
+            on_node.pop(key, None)
+            self._pods_on.pop(old.spec.node_name, None)
+        self.anti_affinity_pods.pop(key, None)
+        for owner in old.metadata.owner_references:
+            self._daemon_pods.get(owner.uid, {}).pop(key, None)
+
+    def pods_on(self, node_name: str) -> PodsOnNode:
+        """The pods bound to a node, ordered by namespace and name."""
+        if not self._on_node.get(node_name):
+            return _NO_PODS
+        found = self._pods_on.get(node_name)
+        if found is None:
+            pods = self._on_node[node_name]
+            ordered = sorted(pods.values(), key=lambda pod: (pod.metadata.namespace, pod.key))
+            found = self._pods_on[node_name] = PodsOnNode(tuple(ordered))
+        return found
+
+    def daemon_pods(self, owner: DaemonSet) -> Iterator[Pod]:
+        """The existing pods of a DaemonSet."""
+        return iter(self._daemon_pods.get(owner.metadata.uid, {}).values())
+
+    def nodes(self, now: Instant) -> list[StateNode]:
+        """Every NodeClaim that has a provider id and every Node, joined by provider id."""
+        by_provider = {
+            node.spec.provider_id: node
+            for node in self.node_objects.values()
+            if node.spec.provider_id
+        }
+        joined: list[StateNode] = []
+        claimed: set[str] = set()
+        for claim in self.node_claims.values():
+            node = by_provider.get(claim.status.provider_id)
+            if node is not None:
+                claimed.add(node.metadata.name)
+            if claim.status.provider_id:
+                joined.append(self._state_node(claim, node, now))
+        for name, node in self.node_objects.items():
+            if name not in claimed:
+                joined.append(self._state_node(None, node, now))
+        return joined
+
+    def _state_node(self, claim: NodeClaim | None, node: Node | None, now: Instant) -> StateNode:
+        bare = StateNode(claim, node)
+        key = bare.key
+        nominated = self.nominated_until.get(key, now) > now
+        marked = key in self.marked
+        return StateNode(claim, node, marked, nominated) if nominated or marked else bare
+
+    def is_synced(self) -> bool:
+        """Whether every NodeClaim has a provider id, so that usage is complete."""
+        # upstream: cluster.go:Synced
+        return all(one.status.provider_id for one in self.node_claims.values())
+
+    def nominate(self, key: str, now: Instant) -> None:
+        """Keep a node from being disrupted for a while: a pod is about to be bound to it."""
+        self.nominated_until[key] = now + NOMINATION_NS

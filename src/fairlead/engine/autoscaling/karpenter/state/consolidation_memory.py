@@ -1,0 +1,45 @@
+"""ConsolidationMemory: which methods found nothing, and whether the cluster has changed since.
+
+upstream: pkg/controllers/state/cluster.go:ConsolidationState, MarkUnconsolidated
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant
+
+_FORGET_AFTER_NS: Final[DurationNs] = 300 * NANOSECONDS_PER_SECOND
+
+
+class ConsolidationMemory:
+    """The time of the last change that matters, and the one each method has looked at."""
+
+    def __init__(self) -> None:
+        """Nothing has been looked at."""
+        self._changed_at: Instant = 0
+        self._changes = 0
+        self._seen: dict[str, tuple[int, Instant]] = {}
+
+    def change(self, now: Instant) -> None:
+        """Note that the cluster has changed, so that methods look again."""
+        self._changed_at = now
+        self._changes += 1
+
+    def _state(self, now: Instant) -> tuple[int, Instant]:
+        """What identifies the state; it changes by itself after five minutes."""
+        if now - self._changed_at >= _FORGET_AFTER_NS:
+            self.change(now)
+        return self._changes, self._changed_at
+
+    def is_consolidated(self, method: str, now: Instant) -> bool:
+        """Whether the method has found nothing in the present state."""
+        return self._seen.get(method) == self._state(now)
+
+    def mark(self, method: str, now: Instant) -> None:
+        """Note that the method has found nothing."""
+        self._seen[method] = self._state(now)
+
+    def looks_again_at(self) -> Instant:
+        """When all methods look again although nothing has changed."""
+        return self._changed_at + _FORGET_AFTER_NS

@@ -1,0 +1,41 @@
+"""The nodes of a static NodePool by what is going to happen to them.
+
+upstream: pkg/controllers/state/nodepoolstate.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
+from fairlead.engine.autoscaling.karpenter.state.usage import NODES
+from fairlead.engine.core.instant import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCount:
+    """How many NodeClaims of a pool stay, go away, or are about to be replaced."""
+
+    active: int
+    deleting: int
+    pending_disruption: int
+
+
+def pool_count(
+    cluster: KarpenterCluster, pool: NodePool, pending: frozenset[str], now: Instant
+) -> PoolCount:
+    """Count the pool's NodeClaims; `pending` are the names of those in a disruption command."""
+    going = {
+        node.claim.name for node in cluster.nodes(now) if node.claim and node.marked_for_deletion
+    }
+    names = [name for name, one in cluster.node_claims.items() if one.node_pool == pool.name]
+    deleting = sum(name in going and name not in pending for name in names)
+    waiting = sum(name in pending for name in names)
+    return PoolCount(len(names) - deleting - waiting, deleting, waiting)
+
+
+def node_limit(pool: NodePool) -> int | None:
+    """The pool's limit on nodes, None if it has none."""
+    return amounts(pool.spec.limits).get(NODES)

@@ -1,0 +1,167 @@
+"""StateNode: a NodeClaim and its Node seen as one.
+
+Until a node has registered, its NodeClaim says what the node will be; until it is initialized,
+taints that are about to go are ignored, and amounts that the node does not report yet are the
+NodeClaim's.
+
+upstream: pkg/controllers/state/statenode.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from fairlead.api.objects import Node, ResourceList, Taint
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.engine.autoscaling.karpenter.apis import INSTANCE_TERMINATING, NodeClaim
+from fairlead.engine.autoscaling.karpenter.labels import (
+    HOSTNAME,
+    INITIALIZED,
+    NODE_POOL,
+    REGISTERED,
+    UNREGISTERED_TAINT,
+)
+
+_EPHEMERAL_TAINTS: Final = (
+    ("node.kubernetes.io/not-ready", "NoSchedule"),
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoSchedule"),
+    ("node.cloudprovider.kubernetes.io/uninitialized", "NoSchedule"),
+    (UNREGISTERED_TAINT, "NoExecute"),
+)
+_READINESS_PREFIX: Final = "readiness.k8s.io/"
+
+
+@dataclass(frozen=True)
+class StateNode:
+    """A NodeClaim, a Node, or both; `marked` if Karpenter has decided to delete it."""
+
+    claim: NodeClaim | None
+    node: Node | None
+    marked: bool = False
+    nominated: bool = False
+
+    @cached_property
+    def registered(self) -> bool:
+        """Whether the node has joined; nodes that Karpenter does not manage always have."""
+        if self.claim is None:
+            return True
+        return self.node is not None and self.node.metadata.labels.get(REGISTERED) == "true"
+
+    @cached_property
+    def initialized(self) -> bool:
+        """Whether the node is ready for pods; unmanaged nodes always are."""
+        if self.claim is None:
+            return True
+        return self.node is not None and self.node.metadata.labels.get(INITIALIZED) == "true"
+
+    @cached_property
+    def name(self) -> str:
+        """The node's name once it has registered, the NodeClaim's before."""
+        if self.claim is not None and (self.node is None or not self.registered):
+            return self.claim.name
+        return self.node.metadata.name if self.node is not None else ""
+
+    @property
+    def node_name(self) -> str:
+        """The name of the Node object, "" if there is none."""
+        return self.node.metadata.name if self.node is not None else ""
+
+    @property
+    def key(self) -> str:
+        """What identifies it: the provider's id, else its name."""
+        if self.claim is not None:
+            return self.claim.status.provider_id or self.claim.name
+        return (self.node.spec.provider_id or self.node_name) if self.node is not None else ""
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        """The node's labels; the NodeClaim's until it has registered."""
+        if self.claim is not None and (self.node is None or not self.registered):
+            return self.claim.metadata.labels
+        return self.node.metadata.labels if self.node is not None else {}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The node's annotations; the NodeClaim's until it has registered."""
+        if self.claim is not None and (self.node is None or not self.registered):
+            return self.claim.metadata.annotations
+        return self.node.metadata.annotations if self.node is not None else {}
+
+    @property
+    def node_pool(self) -> str:
+        """The NodePool, "" for none."""
+        return self.labels.get(NODE_POOL, "")
+
+    @property
+    def hostname(self) -> str:
+        """The label kubernetes.io/hostname, else the name."""
+        return self.labels.get(HOSTNAME, "") or self.name
+
+    @cached_property
+    def deleted(self) -> bool:
+        """Whether the deletion of the NodeClaim, or of an unmanaged node, is under way."""
+        if self.claim is not None:
+            terminating = self.claim.is_true(INSTANCE_TERMINATING)
+            return self.claim.metadata.deletion_timestamp != "" or terminating
+        return self.node is not None and self.node.metadata.deletion_timestamp != ""
+
+    @property
+    def marked_for_deletion(self) -> bool:
+        """Whether it is going away."""
+        return self.marked or self.deleted
+
+    @property
+    def ready(self) -> bool:
+        """Whether the Node's Ready condition is True."""
+        conditions = self.node.status.conditions if self.node is not None else ()
+        return any(one.type == "Ready" and one.status == "True" for one in conditions)
+
+    @cached_property
+    def taints(self) -> tuple[Taint, ...]:
+        """The taints that matter to a pod that is to run on the node once it is initialized."""
+        if self.node is None or not self.registered:
+            found = self.claim.spec.taints if self.claim is not None else ()
+        else:
+            found = self.node.spec.taints
+        if self.initialized or self.claim is None:
+            return found
+        startup = {(one.key, one.effect) for one in self.claim.spec.startup_taints}
+        return tuple(
+            one for one in found if not is_ephemeral(one) and (one.key, one.effect) not in startup
+        )
+
+    @cached_property
+    def allocatable(self) -> dict[str, int]:
+        """What pods can use."""
+        return self._amounts("allocatable")
+
+    @cached_property
+    def capacity(self) -> dict[str, int]:
+        """What the machine has."""
+        return self._amounts("capacity")
+
+    def _amounts(self, field: str) -> dict[str, int]:
+        """A field of the status; before initialization zeros come from the NodeClaim."""
+        reported = amounts(getattr(self.node.status, field)) if self.node is not None else {}
+        if self.claim is None or self.initialized:
+            return reported
+        promised = amounts(getattr(self.claim.status, field))
+        return reported | {n: a for n, a in promised.items() if not reported.get(n)}
+
+
+def is_ephemeral(taint: Taint) -> bool:
+    """Whether the taint goes away by itself while a node starts."""
+    # upstream: pkg/scheduling/taints.go:KnownEphemeralTaints; key and effect decide
+    return (taint.key, taint.effect) in _EPHEMERAL_TAINTS or taint.key.startswith(_READINESS_PREFIX)
+
+
+def amounts(resources: ResourceList) -> dict[str, int]:
+    """A resource list as integers: cpu in milli, every other resource in whole units."""
+    return {
+        name: milli_value(text) if name == "cpu" else whole_value(text)
+        for name, text in resources.items()
+    }

@@ -1,0 +1,99 @@
+"""Claims, volumes and storage classes as Karpenter looks them up for a pod.
+
+upstream: pkg/utils/volume/volume.go, pkg/scheduling/volumeusage.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import (
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    StorageClass,
+    Volume,
+)
+
+# upstream: staging/src/k8s.io/csi-translation-lib/plugins has these names
+_CSI_NAMES: Final = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/azure-file": "file.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+}
+
+
+@dataclass
+class StorageObjects:
+    """The storage objects of a cluster by name; claims by `namespace/name`."""
+
+    claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)
+    volumes: dict[str, PersistentVolume] = field(default_factory=dict)
+    classes: dict[str, StorageClass] = field(default_factory=dict)
+    csi_nodes: dict[str, CSINode] = field(default_factory=dict)
+
+    def driver(self, claim: PersistentVolumeClaim) -> str:
+        """The CSI driver that serves `claim`, "" if it is not known."""
+        # upstream: volumeusage.go:ResolveDriver
+        volume = self.volumes.get(claim.spec.volume_name)
+        if volume is not None:
+            return _volume_driver(volume)
+        storage_class = self.classes.get(claim.spec.storage_class_name or "")
+        if storage_class is None:
+            return ""
+        return _CSI_NAMES.get(storage_class.provisioner, storage_class.provisioner)
+
+    def mounts(self, pods: Iterable[Pod]) -> dict[str, set[str]]:
+        """By driver, the claims that `pods` mount."""
+        found: dict[str, set[str]] = {}
+        for pod in pods:
+            for key in claim_keys(pod):
+                claim = self.claims.get(key)
+                driver = self.driver(claim) if claim is not None else ""
+                if driver:
+                    found.setdefault(driver, set()).add(key)
+        return found
+
+    def limits(self, node_name: str) -> dict[str, int]:
+        """By driver, how many volumes the node takes; drivers without a limit are absent."""
+        csi_node = self.csi_nodes.get(node_name)
+        if csi_node is None:
+            return {}
+        counts = {one.name: one.allocatable.count for one in csi_node.spec.drivers}
+        return {name: count for name, count in counts.items() if count is not None}
+
+
+def claim_keys(pod: Pod) -> Iterator[str]:
+    """`namespace/name` of the claims that the pod's volumes use."""
+    for volume in pod.spec.volumes:
+        name = claim_name(pod, volume)
+        if name:
+            yield f"{pod.metadata.namespace}/{name}"
+
+
+def claim_name(pod: Pod, volume: Volume) -> str:
+    """The claim of a volume, "" for volumes without one; ephemeral ones have their pod's name."""
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral is not None else ""
+
+
+def _volume_driver(volume: PersistentVolume) -> str:
+    spec = volume.spec
+    if spec.csi is not None:
+        return spec.csi.driver
+    in_tree = (
+        (spec.aws_elastic_block_store, "kubernetes.io/aws-ebs"),
+        (spec.gce_persistent_disk, "kubernetes.io/gce-pd"),
+        (spec.azure_disk, "kubernetes.io/azure-disk"),
+        (spec.cinder, "kubernetes.io/cinder"),
+        (spec.portworx_volume, "kubernetes.io/portworx-volume"),
+    )
+    return next((_CSI_NAMES[name] for source, name in in_tree if source is not None), "")

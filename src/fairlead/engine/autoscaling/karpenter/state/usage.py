@@ -1,0 +1,85 @@
+"""What the pods of a node use: resources, host ports and volumes.
+
+upstream: pkg/controllers/state/statenode.go, pkg/scheduling/hostportusage.go, volumeusage.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_daemon_pod, is_terminal
+from fairlead.api.pods.host_port import ALL_ADDRESSES, HostPort
+from fairlead.api.pods.requests import pod_requests
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import merged
+
+_UNSPECIFIED: Final = (ALL_ADDRESSES, "::", "")
+
+PODS: Final = "pods"
+NODES: Final = "nodes"
+
+
+@dataclass(frozen=True)
+class PodsOnNode:
+    """The pods bound to a node, and sums over them; terminated pods use nothing."""
+
+    pods: tuple[Pod, ...] = ()
+
+    @cached_property
+    def running(self) -> tuple[Pod, ...]:
+        """The pods that have not terminated."""
+        return tuple(pod for pod in self.pods if not is_terminal(pod))
+
+    @cached_property
+    def requests(self) -> Mapping[str, int]:
+        """The sum of all requests."""
+        return requests_of(self.running)
+
+    @cached_property
+    def daemon_requests(self) -> Mapping[str, int]:
+        """The sum of the requests of DaemonSet pods."""
+        return requests_of(pod for pod in self.running if is_daemon_pod(pod))
+
+    @cached_property
+    def ports(self) -> tuple[HostPort, ...]:
+        """The host ports in use."""
+        return tuple(port for pod in self.running for port in host_ports(pod))
+
+
+def requests_of(pods: Iterable[Pod]) -> dict[str, int]:
+    """The effective requests of `pods` together; each counts 1 for the resource `pods`."""
+    found = list(pods)
+    total = merged(*map(pod_requests, found))
+    total[PODS] = len(found)
+    return total
+
+
+def host_ports(pod: Pod) -> tuple[HostPort, ...]:
+    """The host ports of the pod's containers; init containers have none."""
+    # upstream: hostportusage.go:GetHostPorts
+    return tuple(
+        (port.host_ip or ALL_ADDRESSES, port.protocol or "TCP", port.host_port)
+        for container in pod.spec.containers
+        for port in container.ports
+        if port.host_port > 0
+    )
+
+
+def conflicting_port(
+    asked: Iterable[HostPort], used: Iterable[HostPort]
+) -> tuple[HostPort, HostPort] | None:
+    """The first of `asked` that cannot be used beside one of `used`, with that one."""
+    # upstream: hostportusage.go:HostPort.Matches
+    taken = list(used)
+    for one in asked:
+        for other in taken:
+            if one[1:] == other[1:] and _addresses_meet(one[0], other[0]):
+                return one, other
+    return None
+
+
+def _addresses_meet(a: str, b: str) -> bool:
+    return a == b or a in _UNSPECIFIED or b in _UNSPECIFIED
