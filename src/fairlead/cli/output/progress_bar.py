@@ -30,6 +30,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             console=console,
             transient=True,
             disable=not console.is_terminal,
+            auto_refresh=False,  # by a thread, with which the process could not be forked
         )
         self._phase: TaskID | None = None
         self._shown_at = 0.0
@@ -62,4 +63,6 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         if instant - self._shown_at >= REFRESH_S:
             self._shown_at = instant
             virtual_time = for_readers(seconds(now_s))
-            self._progress.update(self._phase, completed=done, virtual_time=virtual_time)
+            self._progress.update(
+                self._phase, completed=done, virtual_time=virtual_time, refresh=True
+            )

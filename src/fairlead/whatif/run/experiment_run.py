@@ -12,11 +12,17 @@ as a rollout, the steps begin when it is over, and the outcome is counted from t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
-
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
@@ -26,10 +32,17 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import CreateObject, Issued
-from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import Issued
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.core.reporter import Reporter
-from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectsLoaded, Stimulus
+from fairlead.engine.core.stimulus import CommandFailed
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.engine import Engine
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.config import WorkloadsConfig
@@ -37,22 +50,36 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.rest import Rest
-from fairlead.whatif.outcome.run_outcome import Complaint, PodCountSample, RunOutcome, Skipped
-from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
-from fairlead.whatif.run.allocation import allocations, missing_pods, nodes_at_end, requested_in
-from fairlead.whatif.run.experiment import Experiment, with_topology_labels
+from fairlead.whatif.outcome.run_outcome import Complaint
+from fairlead.whatif.outcome.run_outcome import PodCountSample
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.run_outcome import Skipped
+from fairlead.whatif.outcome.workload import WorkloadReadiness
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.run.allocation import allocations
+from fairlead.whatif.run.allocation import missing_pods
+from fairlead.whatif.run.allocation import nodes_at_end
+from fairlead.whatif.run.allocation import requested_in
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.experiment import with_topology_labels
 from fairlead.whatif.run.gang_recorder import GangRecorder
-from fairlead.whatif.run.job_recorder import JobRecorder, missing_queue, missing_queue_notes
+from fairlead.whatif.run.job_recorder import JobRecorder
+from fairlead.whatif.run.job_recorder import missing_queue
+from fairlead.whatif.run.job_recorder import missing_queue_notes
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.outage_recorder import OutageRecorder
-from fairlead.whatif.run.progress import NoProgress, Progress
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.run.recorder import Recorder
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import wanted_pods
-from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
+from fairlead.whatif.snapshot.api_refusal import as_input_error
+from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.worlds.extender.client import reaching
 from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
+from contextlib import contextmanager
+from fairlead.whatif.outcome.run_outcome import PodEnd
 
 if TYPE_CHECKING:
     from fairlead.worlds.metrics import SchedulerMetrics
@@ -127,8 +154,10 @@ def run_experiment(
 
     Raises InputError for objects and steps that an API server would refuse.
     """
-    experiment = with_topology_labels(experiment)
-    return _Run(experiment, command_log, metered=metered).finish(phase, progress or NoProgress())
+    run = ExperimentRun(experiment, command_log, metered=metered)
+    with run.reaching_extenders():
+        run.start(phase, progress or NoProgress())
+        return run.finish(progress or NoProgress())
 
 
 def _metrics(reporter: Reporter, experiment: Experiment) -> SchedulerMetrics:
@@ -145,11 +174,11 @@ def _metrics(reporter: Reporter, experiment: Experiment) -> SchedulerMetrics:
     )
 
 
-class _Run:
-    """One run; call `finish` once."""
+class ExperimentRun:
+    """One run: call `start`, then `finish`."""
 
     def __init__(
-        self, experiment: Experiment, command_log: CommandLog | None, *, metered: bool
+        self, experiment: Experiment, command_log: CommandLog | None, *, metered: bool = False
     ) -> None:
         self._experiment = experiment
         self._start = experiment.start
@@ -185,27 +214,46 @@ class _Run:
         self._done = 0
         self._skipped: list[Skipped] = []
 
-    def finish(self, phase: str, progress: Progress) -> FinishedRun:
-        """Perform the four steps of the module's docstring."""
+    @contextmanager
+    def reaching_extenders(self) -> Iterator[None]:
+        """Keep the connections to extenders open meanwhile."""
         with reaching(self._experiment.scheduler.extenders) as extenders:
             self._world.extenders = extenders
-            return self._finish(phase, progress)
+            yield
 
-    def _finish(self, phase: str, progress: Progress) -> FinishedRun:
+    def start(self, phase: str, progress: Progress) -> None:
+        """Load the objects, and do everything that is due at the start (steps 1 and 2)."""
         is_scripted = any(step.after for step in self._experiment.steps)
         progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
         self._load()
+        self._world.run(self._start, on_progress=partial(self._show, progress))
+
+    def finish(self, progress: Progress) -> FinishedRun:
+        """Perform the steps of the experiment, and run to the end (steps 3 and 4)."""
+        show = partial(self._show, progress)
         begin = self._start + (self._experiment.steps_begin or 0)
-
-        def on_progress(now: Instant) -> None:
-            progress.reach(self._done, to_seconds(now - self._start))
-
-        self._world.run(begin, on_progress=on_progress)
+        if begin > self._start:
+            self._world.run(begin, on_progress=show)
         for step in self._experiment.steps:
             self._world.at(begin + step.after, partial(self._act, step))
-        self._settle(begin, on_progress)
+        self._settle(begin, show)
         exposition = b"" if self._metrics is None else self._metrics.exposition()
         return FinishedRun(self._outcome(), self._world.store, exposition)
+
+    def set_steps(self, steps: tuple[ScriptedStep, ...], begin: DurationNs | None) -> None:
+        """Replace the steps of the experiment before `finish`."""
+        self._experiment = replace(self._experiment, steps=steps, steps_begin=begin)
+
+    def stop_logging(self) -> None:
+        """Log no further commands."""
+        self._world.command_log = None
+
+    def pods_so_far(self) -> list[PodEnd]:
+        """All existing pods as they are now; the outcome has the same objects if they stay so."""
+        return self._recorder.all_pods()
+
+    def _show(self, progress: Progress, now: Instant) -> None:
+        progress.reach(self._done, to_seconds(now - self._start))
 
     def _load(self) -> None:
         manifests = self._experiment.initial

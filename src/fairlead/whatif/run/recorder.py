@@ -63,7 +63,7 @@ _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 @dataclass(slots=True)
 class _Track:
-    """One incarnation of a pod."""
+    """One incarnation of a pod; `end` is its PodEnd, None until it is needed."""
 
     pod: Pod
     state: str = _OVER
@@ -72,6 +72,7 @@ class _Track:
     started_at: Instant | None = None
     refusal: str = ""
     is_initial: bool = False
+    end: PodEnd | None = None
 
 
 @dataclass(slots=True)
@@ -119,6 +120,7 @@ class Recorder:
             case PodUnschedulable(pod=ref, message=message):
                 if track := self._tracks.get(ref.key):
                     track.reason = message
+                    track.end = None
             case PodPreempting():
                 self._on_preempting(record)
             case PodEvicted():
@@ -139,6 +141,7 @@ class Recorder:
         for track in self._tracks.values():
             if not track.reason and _state_of(track.pod) == _PENDING:
                 track.reason = why(track.pod)
+                track.end = None
 
     def _on_preempting(self, record: PodPreempting) -> None:
         """Record the victims; those already terminating are not counted a second time."""
@@ -294,6 +297,7 @@ class Recorder:
         if known is not None and known.pod.metadata.uid == pod.metadata.uid:
             track = known
             track.pod = pod
+            track.end = None
         else:
             self._leave(known)
             track = self._tracks[pod.key] = _Track(pod, pending_since=self._created(pod))
@@ -410,6 +414,12 @@ def _original_key(pod: Pod) -> str:
 
 
 def _end_of(track: _Track) -> PodEnd:
+    if track.end is None:
+        track.end = _new_end(track)
+    return track.end
+
+
+def _new_end(track: _Track) -> PodEnd:
     pod = track.pod
     return PodEnd(
         namespace=pod.metadata.namespace,

@@ -1,0 +1,130 @@
+"""Runs an experiment and the same without its steps, from one loaded state if possible.
+
+Loading and everything due at the start is the same in both runs. So the process is forked there: a
+copy runs without the steps and sends its outcome, and the process itself runs with them. Nothing
+that one run changes is seen by the other, and what neither changes exists once.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from io import BytesIO
+from signal import SIGKILL
+from typing import Any, Final, TypeVar
+
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.experiment_run import CommandLog, ExperimentRun, run_experiment
+from fairlead.whatif.run.progress import Progress
+
+Result = TypeVar("Result")
+
+WITHOUT: Final = "without the change"
+WITH: Final = "with the change"
+
+
+def run_pair(
+    without: Experiment,
+    changed: Experiment,
+    progress: Progress,
+    command_log: CommandLog | None = None,
+) -> tuple[RunOutcome, RunOutcome]:
+    """The outcomes of `without` and `changed`; the steps of the latter begin at rest.
+
+    `command_log` receives the commands of the run with the change. Raises InputError.
+    """
+    if not _is_shareable(without, changed):
+        return _run_apart(without, changed, progress, command_log)
+    run = ExperimentRun(without, command_log)
+    run.start(WITHOUT, progress)
+
+    def finish_without_steps() -> RunOutcome:
+        run.stop_logging()
+        return run.finish(progress).outcome
+
+    before = in_child(finish_without_steps, run.pods_so_far())
+    if before is None:
+        return _run_apart(without, changed, progress, command_log)
+    progress.begin(WITH, 0)
+    run.set_steps(changed.steps, before.rest.after or 0)
+    return before, run.finish(progress).outcome
+
+
+def _run_apart(
+    without: Experiment, changed: Experiment, progress: Progress, command_log: CommandLog | None
+) -> tuple[RunOutcome, RunOutcome]:
+    before = run_experiment(without, WITHOUT, progress).outcome
+    changed = replace(changed, steps_begin=before.rest.after or 0)
+    return before, run_experiment(changed, WITH, progress, command_log).outcome
+
+
+def _is_shareable(without: Experiment, changed: Experiment) -> bool:
+    """Whether the runs differ in their steps only, and the process may be forked.
+
+    Other threads would be missing in the copy, and with them whoever releases their locks.
+    """
+    is_same = replace(changed, steps=(), steps_begin=None) == without
+    return is_same and hasattr(os, "fork") and threading.active_count() == 1
+
+
+def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result | None:
+    """The result of `produce`, called in a copy of this process; None if it fails there.
+
+    Objects in `shared` that occur in the result are not sent: the result refers to those of this
+    process.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        gc.freeze()  # a collection would write to all pages of memory, and so copy them
+        os.close(reading)
+        _send(produce, shared, writing)
+    os.close(writing)
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            sent = pipe.read()
+    except BaseException:
+        os.kill(child, SIGKILL)
+        raise
+    finally:
+        _, status = os.waitpid(child, 0)
+    if status != 0:
+        return None
+    result: Result = _Unpickler(sent, shared).load()
+    return result
+
+
+def _send(produce: Callable[[], object], shared: Sequence[object], writing: int) -> None:
+    """Write what `produce` returns, and end the process."""
+    code = 1
+    try:
+        with os.fdopen(writing, "wb") as pipe:
+            _Pickler(pipe, shared).dump(produce())
+        code = 0
+    finally:
+        os._exit(code)
+
+
+class _Pickler(pickle.Pickler):
+    """Writes the index of a shared object in place of its content."""
+
+    def __init__(self, file: Any, shared: Sequence[object]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._index = {id(one): index for index, one in enumerate(shared)}
+
+    def persistent_id(self, obj: object) -> int | None:
+        return self._index.get(id(obj))
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, sent: bytes, shared: Sequence[object]) -> None:
+        super().__init__(BytesIO(sent))
+        self._shared = shared
+
+    def persistent_load(self, index: Any) -> object:
+        return self._shared[index]

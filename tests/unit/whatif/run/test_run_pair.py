@@ -1,0 +1,74 @@
+"""Two runs from one loaded state come to what two separate runs come to."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from fairlead.engine.core.command import ObjectRef, PatchObject
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.run.run_pair import in_child, run_pair
+
+
+@pytest.fixture
+def pair(make, found):
+    """An experiment in which a pod waits for a node, and the same with a step that makes room."""
+    cluster = found(
+        make.node("a", cpu="2"),
+        make.workload(replicas=2, cpu="1"),
+        make.pod("big", cpu="3"),
+        make.pod("idle", cpu="0", node_name="a"),
+    )
+    without = Experiment(
+        title="t", source="f.yaml", initial=tuple(cluster), start=10**18, steps_begin=None
+    )
+    bigger = PatchObject(ObjectRef("Deployment", "default", "web"), {"spec": {"replicas": 1}})
+    steps = (ScriptedStep(0, (bigger,), "--scale", "web"),)
+    return without, replace(without, steps=steps)
+
+
+def in_another_thread(act):
+    """The result of `act`, while this process has two threads."""
+    release = threading.Event()
+    thread = threading.Thread(target=release.wait)
+    thread.start()
+    try:
+        return act()
+    finally:
+        release.set()
+        thread.join()
+
+
+def test_both_ways_have_the_same_outcomes_and_commands(pair):
+    outcomes, logs = [], []
+    for way in (lambda act: act(), in_another_thread):
+        log = []
+        outcomes.append(way(lambda log=log: run_pair(*pair, NoProgress(), log.append)))
+        logs.append(log)
+    assert outcomes[0] == outcomes[1]
+    assert logs[0] == logs[1]
+    assert outcomes[0][0].pods != outcomes[0][1].pods
+
+
+def test_a_pod_that_neither_run_changes_exists_once(pair):
+    before, after = run_pair(*pair, NoProgress())
+    assert before.pods["default/idle"] is after.pods["default/idle"]
+
+
+def test_a_child_that_fails_has_no_result():
+    assert in_child(lambda: 1 / 0, ()) is None
+
+
+def test_a_child_changes_nothing_here():
+    here = []
+    assert in_child(lambda: (here.append(1), list(here))[1], ()) == [1]
+    assert here == []
+
+
+def test_shared_objects_are_not_sent():
+    shared = [object(), {"a": 1}]
+    assert in_child(lambda: {"x": shared[1], "y": 2}, shared)["x"] is shared[1]
