@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
+
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.cluster_change import steps_of_change
+from fairlead.whatif.change.cluster_change import ClusterChange, steps_of_change
 from fairlead.whatif.change.descheduled_pod import deschedule
-from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS
-from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
-from fairlead.whatif.configuration.release import CURRENT_RELEASES
-from fairlead.whatif.configuration.release import Releases
+from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
-from fairlead.whatif.outcome.difference import Difference
-from fairlead.whatif.outcome.difference import difference
+from fairlead.whatif.outcome.difference import Difference, difference
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.run.experiment import HORIZON_DEFAULT
-from fairlead.whatif.run.experiment import Experiment
-from fairlead.whatif.run.experiment import with_batch
+from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
 from fairlead.whatif.run.experiment_run import CommandLog
-from fairlead.whatif.run.progress import NoProgress
-from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.progress import NoProgress, Progress
+from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
-from fairlead.whatif.run.run_pair import run_pair
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
@@ -125,6 +119,9 @@ def what_if(
     new = replace(batch, source=change.new_batch_config or batch.source)
     changed = with_batch(changed, new, changed.steps)
     before, after = run_pair(without, changed, progress, command_log)
+    found = difference(before, after)
+    if found.is_empty and change.changes_scheduler and not change.reschedule and after.placed():
+        after = replace(after, notes=(*after.notes, PODS_STAY))
     return WhatIfAnswer(
         source=snapshot.source,
         change=change,

@@ -62,8 +62,14 @@ def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
 
     The Filters after such a one are not cached either, even if they depend on the node alone.
     """
+    return bool(filters_beyond_the_node(plan, state))
+
+
+def filters_beyond_the_node(plan: ShapePlan, state: CycleState) -> list[object]:
+    """The plugins whose Filters run in this cycle and depend on more than the node."""
     skipped = state.skipped_filters
-    return any(
-        point.locality is Locality.CLUSTER and point.name not in skipped
+    return [
+        point.plugin
         for point in plan.split.cluster_filters
-    )
+        if point.locality is Locality.CLUSTER and point.name not in skipped
+    ]

@@ -27,7 +27,7 @@ class CandidateColumns:
         self.unknown: npt.NDArray[np.bool_] = np.ones(capacity, np.bool_)
         self.is_candidate: npt.NDArray[np.bool_] = np.zeros(capacity, np.bool_)
         self.costs: Ints = np.zeros((len(rules), capacity), np.int64)
-        self.answers: list[Candidate | Status | None] = [None] * capacity
+        self._candidates: dict[int, Candidate] = {}
         self.refusals: npt.NDArray[np.int32] = np.zeros(capacity, np.int32)
         self.statuses: list[Status] = [SUCCESS]
         self._refusal_of: dict[Status, int] = {}
@@ -35,13 +35,19 @@ class CandidateColumns:
     def put(self, row: int, answer: Candidate | Status) -> None:
         """Store the result of the dry run on `row`."""
         self.unknown[row] = False
-        self.answers[row] = answer
         self.is_candidate[row] = isinstance(answer, Candidate)
         if isinstance(answer, Candidate):
+            self._candidates[row] = answer
             self.costs[:, row] = [rule.cost(answer) for rule in self.rules]
             self.refusals[row] = 0
         else:
             self.refusals[row] = self._refusal(answer)
+
+    def refuse(self, rows: Rows, status: Status) -> None:
+        """Store `status` as the result of the dry runs on `rows`."""
+        self.unknown[rows] = False
+        self.is_candidate[rows] = False
+        self.refusals[rows] = self._refusal(status)
 
     def _refusal(self, status: Status) -> int:
         code = self._refusal_of.get(status)
@@ -64,6 +70,11 @@ class CandidateColumns:
 
     def candidate(self, row: int) -> Candidate:
         """The candidate in `row`, which must be one."""
-        answer = self.answers[row]
-        assert isinstance(answer, Candidate)
-        return answer
+        return self._candidates[row]
+
+    def answer(self, row: int) -> Candidate | Status:
+        """The result of the dry run on `row`, which must have been evaluated."""
+        return self._candidates[row] if self.is_candidate[row] else self._status(row)
+
+    def _status(self, row: int) -> Status:
+        return self.statuses[int(self.refusals[row])]

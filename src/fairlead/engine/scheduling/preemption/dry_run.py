@@ -2,8 +2,13 @@
 
 A node's answer depends on the pod's shape and priority, the node and its pods, the disruption
 budgets, and pods nominated to the node. Answers are cached per shape and priority, and only changed
-nodes are evaluated again. The cache is not used if a Filter looks beyond the node, or if a plugin's
-victim eligibility depends on the preemptor. Configuration can limit the search to a sample.
+nodes are evaluated again. With topology spread or affinity between pods an answer also depends on
+the pod's namespace and labels, on the pods of all nodes, and on related objects; such answers are
+cached until any of these changes. The cache is not used if another Filter looks beyond the node, or
+if a plugin's victim eligibility depends on the preemptor. Configuration can limit the search to a
+sample.
+
+Nodes without pods of lower priority are refused all at once (`_LowestPriorities`).
 
 Invariant: a row of `columns` that is not `unknown` holds the answer that `select_victims_on_node`
 would give now. Each log (nodes, pods, nominations) marks the rows it names as unknown; a changed
@@ -15,23 +20,29 @@ row 7; its victims and its nomination are logged for row 7. The second evaluates
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Rows
-from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
+from fairlead.engine.framework.plan.plan_cache import PlanCache, filters_beyond_the_node
+from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
-from fairlead.engine.scheduling.preemption.victims import select_victims_on_node
+from fairlead.engine.scheduling.preemption.victims import NO_VICTIMS, select_victims_on_node
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
+# Filters that look beyond the node at nothing but pods, nodes and related objects.
+_OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
+_NO_PODS: Final = 1 << 62  # above all priorities
 _KEPT_MIN: Final = 32
 _NODES_TIMES_KEPT_MAX: Final = 400_000  # a node's answer takes about 300 bytes if it has victims
 
@@ -49,7 +60,7 @@ class DryRun:
 
     def rejected(self) -> list[tuple[int, Status]]:
         """(row, status) of the potential nodes that are not candidates."""
-        answers = ((row, self.columns.answers[row]) for row in self.potential.tolist())
+        answers = ((row, self.columns.answer(row)) for row in self.potential.tolist())
         return [(row, answer) for row, answer in answers if isinstance(answer, Status)]
 
 
@@ -70,7 +81,30 @@ class _CachedAnswers:
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
         self.columns = CandidateColumns(capacity, rules)
         self.nodes = self.pods = self.nominations = 0
-        self.budget_version = -1
+        self.budget_version = self.related_version = -1
+
+
+class _LowestPriorities:
+    """The lowest priority of the pods on each node, computed again for nodes that changed."""
+
+    def __init__(self) -> None:
+        self._column: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._nodes = self._pods = 0
+
+    def below(self, priority: int, table: NodeTable) -> npt.NDArray[np.bool_]:
+        """By row: whether the node has a pod of lower priority than `priority`."""
+        nodes, pods = table.node_log.since(self._nodes), table.pod_log.since(self._pods)
+        rows: Iterable[int]
+        if nodes is None or pods is None or len(self._column) != table.capacity:
+            self._column = np.full(table.capacity, _NO_PODS, np.int64)
+            rows = np.flatnonzero(table.alive).tolist()
+        else:
+            rows = {row for row in (*nodes, *pods) if table.alive[row]}
+        for row in rows:
+            others = table.at(row).pods.values()
+            self._column[row] = min((other.priority for other in others), default=_NO_PODS)
+        self._nodes, self._pods = table.node_log.position, table.pod_log.position
+        return self._column < priority
 
 
 class DryRuns:
@@ -80,7 +114,8 @@ class DryRuns:
         """Evaluate with the Filter plugins of the framework of `plans`."""
         self._plans = plans
         self._policy = policy
-        self._kept: dict[tuple[int, int], _CachedAnswers] = {}
+        self._kept: dict[Hashable, _CachedAnswers] = {}
+        self._lowest = _LowestPriorities()
 
     def dry_run_preemption(
         self,
@@ -92,40 +127,50 @@ class DryRuns:
         """Evaluate every row in `potential` (ascending), or those that `sample` takes."""
         framework = self._plans.framework
         table = framework.cluster.table
-        if self._policy.eligibility or looks_beyond_the_node(found.plan, found.state):
-            columns = CandidateColumns(table.capacity, self._policy.rules)
-        else:
-            columns = self._current(pod, table)
+        columns = self._current(pod, found, table)
         own = table.find(framework.nominator.node_of(pod.uid))
         if own is not None:
             columns.unknown[own.row] = True  # its own nomination there does not count against it
         if sample is None:
-            self._ask(pod, found, potential[columns.unknown[potential]].tolist(), columns)
+            self._ask(pod, found, potential[columns.unknown[potential]], columns)
         else:
             potential = self._evaluate_some(pod, found, potential, columns, sample)
         if own is not None:
             columns.unknown[own.row] = True  # other pods of the shape must respect that nomination
         return DryRun(columns, potential)
 
-    def _current(self, pod: PodInfo, table: NodeTable) -> CandidateColumns:
-        """The cached columns, with changed rows marked as unknown."""
-        key = (pod.shape.id, pod.priority)
+    def _current(self, pod: PodInfo, found: Feasibility, table: NodeTable) -> CandidateColumns:
+        """The cached columns, with rows that may have changed marked as unknown."""
+        beyond = filters_beyond_the_node(found.plan, found.state)
+        if self._policy.eligibility or not all(type(one) in _OF_PODS for one in beyond):
+            return CandidateColumns(table.capacity, self._policy.rules)
+        key: Hashable = (pod.shape.id, pod.priority)
+        if beyond:
+            key = (key, pod.namespace, frozenset(pod.labels.items()))
         kept = self._kept.pop(key, None)
         if kept is None or len(kept.columns.unknown) != table.capacity:
             kept = _CachedAnswers(table.capacity, self._policy.rules)
         self._kept[key] = kept
         while len(self._kept) > max(_NODES_TIMES_KEPT_MAX // table.capacity, _KEPT_MIN):
             del self._kept[next(iter(self._kept))]
-        self._mark_changed(kept, table)
+        self._mark_changed(kept, table, is_local=not beyond)
         return kept.columns
 
-    def _mark_changed(self, kept: _CachedAnswers, table: NodeTable) -> None:
+    def _mark_changed(self, kept: _CachedAnswers, table: NodeTable, *, is_local: bool) -> None:
+        """Mark the rows named by the logs; all rows if Filters look beyond the node."""
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
         pods = table.pod_log.since(kept.pods)
         names = nominator.log.since(kept.nominations)
         budgets = cluster.related.budget_version
-        if nodes is None or pods is None or names is None or kept.budget_version != budgets:
+        related = 0 if is_local else cluster.related.version
+        if (
+            nodes is None
+            or pods is None
+            or names is None
+            or (kept.budget_version, kept.related_version) != (budgets, related)
+            or (not is_local and (nodes or pods or names))
+        ):
             kept.columns.unknown[:] = True
         else:
             named = (table.find(name) for name in names)
@@ -133,7 +178,7 @@ class DryRuns:
             kept.columns.unknown[rows] = True
         kept.nodes, kept.pods = table.node_log.position, table.pod_log.position
         kept.nominations = nominator.log.position
-        kept.budget_version = budgets
+        kept.budget_version, kept.related_version = budgets, related
 
     def _evaluate_some(
         self,
@@ -152,8 +197,8 @@ class DryRuns:
         harmless = breaching = 0
         for row in np.roll(potential, -sample.offset).tolist():
             if columns.unknown[row]:
-                self._ask(pod, found, [row], columns)
-            answer = columns.answers[row]
+                self._ask(pod, found, np.array([row]), columns)
+            answer = columns.answer(row)
             if isinstance(answer, Candidate) and not answer.pdb_violations:
                 harmless += 1
             elif isinstance(answer, Candidate):
@@ -165,12 +210,13 @@ class DryRuns:
                 break
         return np.array(sorted(looked_at), np.int64)
 
-    def _ask(
-        self, pod: PodInfo, found: Feasibility, rows: list[int], columns: CandidateColumns
-    ) -> None:
+    def _ask(self, pod: PodInfo, found: Feasibility, rows: Rows, columns: CandidateColumns) -> None:
+        """Evaluate `rows`; most nodes of a full cluster have no pod of lower priority."""
         framework = self._plans.framework
         budgets = framework.cluster.budgets()
-        for row in rows:
+        has_victims = self._lowest.below(pod.priority, framework.cluster.table)[rows]
+        columns.refuse(rows[~has_victims], NO_VICTIMS)
+        for row in rows[has_victims].tolist():
             node = framework.cluster.table.at(row)
             answer = select_victims_on_node(
                 framework, found.state, pod, node, budgets, self._policy

@@ -33,5 +33,5 @@ def ineligibility(
         return ""
     if diagnosis.status_of(node.row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return ""
-    leaving = (p for p in node.pods.values() if p.terminating and policy.may_preempt(pod, p))
+    leaving = (p for p in policy.victims_among(node.pods.values(), pod) if p.terminating)
     return WAITING if any(policy.waits_for(victim) for victim in leaving) else ""

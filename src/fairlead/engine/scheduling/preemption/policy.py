@@ -6,7 +6,7 @@ The defaults are those of Kubernetes 1.36. A profile's plugins may replace some 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -64,11 +64,13 @@ class PreemptionPolicy:
     keeps_nomination: bool = False
     groups_violating: bool = False
 
-    def may_preempt(self, pod: PodInfo, victim: PodInfo) -> bool:
-        """Whether `pod` may preempt `victim`."""
-        if victim.priority >= pod.priority:
-            return False
-        return all(plugin.is_eligible_victim(pod, victim) for plugin in self.eligibility)
+    def victims_among(self, others: Iterable[PodInfo], pod: PodInfo) -> list[PodInfo]:
+        """The pods that `pod` may preempt."""
+        priority = pod.priority
+        lower = [other for other in others if other.priority < priority]
+        for plugin in self.eligibility:
+            lower = [other for other in lower if plugin.is_eligible_victim(pod, other)]
+        return lower
 
     def arranged(self, victims: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
         """The victims of a candidate, violating ones first, in their final order."""

@@ -43,7 +43,7 @@ def select_victims_on_node(
     1 core, guarded by a budget) and c (priority 1, 2 cores). Without them the pod fits. b is tried
     first and stays (3 + 1 <= 4); a does not fit any more, nor does c: the victims are a and c.
     """
-    lower = [other for other in node.pods.values() if policy.may_preempt(pod, other)]
+    lower = policy.victims_among(node.pods.values(), pod)
     if not lower:
         return NO_VICTIMS
     lower.sort(key=policy.order)
