@@ -2,7 +2,8 @@
 
 A changed object is synced once everything of the instant has settled. After a failure it is synced
 again with exponential backoff, up to 15 times. After too many writes at one instant it pauses
-(`BurstLimiter`).
+(`BurstLimiter`). While its writes are in flight it is not synced; if it changed meanwhile, it is
+synced after the last answer.
 
 Example with a first delay of 5 ms: add(a), add(b), add(a) yields [a, b]. If the write of a fails at
 0 s, a comes back at 5 ms; failing again, at 5 + 10 = 15 ms. `forget(a)` resets its failures.
@@ -12,16 +13,30 @@ upstream: client-go/util/workqueue
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import WorkloadsConfig
 
 BURST_MAX: Final = 200
+RETRIES_MAX: Final = 15
 REST: Final[DurationNs] = seconds(1)
+
+
+Key = tuple[str, str]  # namespace, name
+Write = CreateObject | PatchObject | DeleteObject
+
+
+@dataclass(slots=True)
+class _InFlight:
+    """The written objects of one key that have no answer yet; `is_stale` if the key was due."""
+
+    targets: set[ObjectRef] = field(default_factory=set)
+    is_stale: bool = False
 
 
 class WorkQueue:
@@ -32,43 +47,64 @@ class WorkQueue:
         self._retries = Retries(config)
         self._burst_limiter = BurstLimiter()
         self._keys: dict[Key, None] = {}
+        self._in_flight: dict[Key, _InFlight] = {}
+        self._writers: dict[ObjectRef, Key] = {}
 
     def add(self, key: Key) -> None:
-        """Queues `key` for the next sync."""
+        """Queue `key` for the next sync."""
         self._keys[key] = None
 
-    def refused(self, key: Key, now: Instant) -> None:
-        """Queues `key` again after a backoff, unless it has failed too often."""
-        self._retries.refused(key, now)
-
     def forget(self, key: Key) -> None:
-        """Resets the failures of `key`."""
+        """Reset the failures of `key`, and ignore the answers to its writes."""
         self._retries.taken(key)
+        for target in self._in_flight.pop(key, _InFlight()).targets:
+            del self._writers[target]
 
     def next_due(self) -> Instant | None:
-        """0 if keys are queued, else the time of the next retry."""
+        """Return 0 if keys are queued, else the time of the next retry."""
         return 0 if self._keys else self._retries.next_due()
 
-    def take(self, now: Instant) -> Iterable[Key]:
-        """Takes all keys that are due; keys added from now on come next time."""
+    def take(self, now: Instant) -> Iterator[Key]:
+        """Yield the keys that are due and may be synced; keys added from now on come next time."""
         keys, self._keys = self._keys, {}
-        return keys | dict.fromkeys(self._retries.pop_due(now))
+        for key in keys | dict.fromkeys(self._retries.pop_due(now)):
+            if key in self._in_flight:
+                self._in_flight[key].is_stale = True
+            elif self._burst_limiter.is_exceeded(key, now):
+                self._retries.rest(key, now)
+            else:
+                yield key
 
-    def rests(self, key: Key, now: Instant) -> bool:
-        """Whether `key` was written too often at this instant; then it is queued for later."""
-        if not self._burst_limiter.is_exceeded(key, now):
-            return False
-        self._retries.rest(key, now)
-        return True
+    def sent(self, key: Key, commands: Iterable[Write], now: Instant) -> None:
+        """Record the writes of a sync of `key`; `answered` takes their outcomes."""
+        targets = [command.target for command in commands]
+        self._burst_limiter.record(key, now, len(targets))
+        if targets:
+            self._in_flight.setdefault(key, _InFlight()).targets.update(targets)
+            self._writers |= dict.fromkeys(targets, key)
 
-    def wrote(self, key: Key, now: Instant, times: int) -> None:
-        """Counts `times` writes for `key`."""
-        self._burst_limiter.record(key, now, times)
+    def is_pending(self, key: Key) -> bool:
+        """Return True if writes of `key` are in flight."""
+        return key in self._in_flight
 
+    def answered(self, target: ObjectRef, refused_at: Instant | None) -> None:
+        """Handle the outcome of a write: refused at an instant, or successful (None).
 
-Key = tuple[str, str]  # namespace, name
-
-RETRIES_MAX: Final = 15
+        Writes of others are ignored.
+        """
+        key = self._writers.pop(target, None)
+        if key is None:
+            return
+        flight = self._in_flight[key]
+        flight.targets.discard(target)
+        if refused_at is not None:
+            self._retries.refused(key, refused_at)
+        elif not flight.targets:
+            self._retries.taken(key)
+        if not flight.targets:
+            del self._in_flight[key]
+            if flight.is_stale:
+                self.add(key)
 
 
 @dataclass(slots=True)

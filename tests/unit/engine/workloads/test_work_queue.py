@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.core.command import DeleteObject, ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.work_queue import BURST_MAX, REST, WorkQueue
@@ -32,8 +33,22 @@ def test_what_comes_while_keys_are_taken_is_for_the_next_time(queue):
     assert list(queue.take(NOW)) == [A]
 
 
+def write(queue, key, names="x"):
+    """One write for each letter of `names`."""
+    queue.sent(key, [DeleteObject(ref(name), why="") for name in names], NOW)
+
+
+def ref(name):
+    return ObjectRef("EndpointSlice", "default", name)
+
+
+def refuse(queue, now):
+    write(queue, A)
+    queue.answered(ref("x"), now)
+
+
 def test_what_was_refused_comes_again_later(queue):
-    queue.refused(A, NOW)
+    refuse(queue, NOW)
     due = queue.next_due()
     assert due > NOW
     assert list(queue.take(due - 1)) == []
@@ -45,17 +60,51 @@ def test_refusals_that_are_forgotten_do_not_count(queue):
     for is_forgotten in (False, False, True):
         if is_forgotten:
             queue.forget(A)
-        queue.refused(A, NOW)
+        refuse(queue, NOW)
         waits.append(queue.next_due() - NOW)
         list(queue.take(queue.next_due()))
     assert waits[0] == waits[2] < waits[1]
 
 
+def test_a_success_resets_the_failures(queue):
+    refuse(queue, NOW)
+    first = queue.next_due()
+    list(queue.take(first))
+    write(queue, A)
+    queue.answered(ref("x"), None)
+    refuse(queue, NOW)
+    assert queue.next_due() == first
+
+
+def test_a_key_is_not_taken_while_its_writes_are_in_flight(queue):
+    write(queue, A, "xy")
+    queue.add(A)
+    assert list(queue.take(NOW)) == []
+    queue.answered(ref("x"), None)
+    assert (queue.is_pending(A), list(queue.take(NOW))) == (True, [])
+    queue.answered(ref("y"), None)
+    assert (queue.is_pending(A), list(queue.take(NOW))) == (False, [A])
+
+
+def test_a_key_that_did_not_change_meanwhile_is_not_queued_by_the_answer(queue):
+    write(queue, A)
+    queue.answered(ref("x"), None)
+    assert list(queue.take(NOW)) == []
+
+
+def test_answers_to_writes_of_others_and_forgotten_ones_are_ignored(queue):
+    queue.answered(ref("x"), NOW)
+    write(queue, A)
+    queue.forget(A)
+    queue.answered(ref("x"), NOW)
+    assert (queue.next_due(), queue.is_pending(A)) == (None, False)
+
+
 def test_what_was_written_too_often_at_one_instant_rests(queue):
-    queue.wrote(A, NOW, BURST_MAX - 1)
-    assert not queue.rests(A, NOW)
-    queue.wrote(A, NOW, 1)
-    assert queue.rests(A, NOW)
-    assert not queue.rests(B, NOW)
+    for _ in range(BURST_MAX):
+        write(queue, A)
+        queue.answered(ref("x"), None)
+    queue.add(A)
+    queue.add(B)
+    assert list(queue.take(NOW)) == [B]
     assert list(queue.take(NOW + REST)) == [A]
-    assert not queue.rests(A, NOW + REST)

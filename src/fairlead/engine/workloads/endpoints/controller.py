@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Node, Pod, Service
 from fairlead.api.pods.facts import controller_of
-from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import (
@@ -38,7 +38,7 @@ from fairlead.engine.workloads.endpoints.endpoint_slice import (
     slices,
 )
 from fairlead.engine.workloads.endpoints.service_endpoint import endpoint_of, is_selecting
-from fairlead.engine.workloads.work_queue import Key, WorkQueue
+from fairlead.engine.workloads.work_queue import Key, WorkQueue, Write
 
 ZONE: Final = "topology.kubernetes.io/zone"
 WHY_GONE: Final = "its Service is gone"
@@ -55,9 +55,8 @@ class ServiceEndpoints:
         self._states: dict[Key, ServiceState] = {}
         self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name
         self._services: dict[str, dict[str, None]] = {}  # names by namespace
-        self._early: dict[
-            Key, list[EndpointSlice | Endpoints]
-        ] = {}  # objects of Services that are not seen yet
+        # Objects of Services that are not seen yet.
+        self._early: dict[Key, list[EndpointSlice | Endpoints]] = {}
         self._zones: dict[str, str] = {}  # by node
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
@@ -70,9 +69,9 @@ class ServiceEndpoints:
             case ObjectsLoaded(objects):
                 self._load(objects)
             case CommandSucceeded(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._see_answer(command.target, None)
+                self._queue.answered(command.target, None)
             case CommandFailed(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._see_answer(command.target, now)
+                self._queue.answered(command.target, now)
             case _:
                 pass
         return []
@@ -86,19 +85,11 @@ class ServiceEndpoints:
         commands: list[Command] = []
         for key in self._queue.take(now):
             state = self._states.get(key)
-            if state is None or not is_selecting(state.service):
-                continue
-            if state.pending:
-                state.is_stale = True
-                continue
-            if self._queue.rests(key, now):
-                continue
-            written = self._sync(state)
-            self._queue.wrote(key, now, len(written))
-            commands += written
+            if state is not None and is_selecting(state.service):
+                written = self._sync(state)
+                self._queue.sent(key, written, now)
+                commands += written
         return commands
-
-    # --- learning ------------------------------------------------------------------------------
 
     def _load(self, objects: Iterable[ApiObject]) -> None:
         held = list(objects)
@@ -137,12 +128,13 @@ class ServiceEndpoints:
         meta = service.metadata
         key = (meta.namespace, meta.name)
         state = self._states.get(key)
-        self._queue.add(key)
         if state is None or state.service.metadata.uid != meta.uid:
+            self._queue.forget(key)
             state = self._states[key] = ServiceState(service)
             self._services.setdefault(meta.namespace, {})[meta.name] = None
             for one in self._early.pop(key, ()):
                 self._see_written(one)
+        self._queue.add(key)
         is_same = state.service.spec.selector == service.spec.selector and state.pods
         state.service = service
         if not is_same:
@@ -213,35 +205,14 @@ class ServiceEndpoints:
             state.slices.pop(one.metadata.name, None)
         self._queue.add(key)
 
-    def _see_answer(self, target: ObjectRef, refused_at: Instant | None) -> None:
-        if target.kind not in ("EndpointSlice", "Endpoints"):
-            return
-        for name in self._services.get(target.namespace, ()):
-            key = (target.namespace, name)
-            state = self._states[key]
-            if target in state.pending:
-                del state.pending[target]
-                if refused_at is not None:
-                    self._queue.refused(key, refused_at)
-                elif not state.pending:
-                    self._queue.forget(key)
-                if not state.pending and state.is_stale:
-                    state.is_stale = False
-                    self._queue.add(key)
-
-    # --- deciding ------------------------------------------------------------------------------
-
-    def _sync(self, state: ServiceState) -> list[Command]:
+    def _sync(self, state: ServiceState) -> list[Write]:
         found = (
             endpoint_of(state.service, pod, self._zones.get(pod.spec.node_name, ""))
             for _, pod in sorted(state.pods.items())
         )
         endpoints = [one for one in found if one is not None]
         state.trigger.look(state.service, state.pods.values())
-        commands = [*slices(state, endpoints), *older_form(state, endpoints)]
-        for command in commands:
-            state.pending[command.target] = None
-        return list(commands)
+        return [*slices(state, endpoints), *older_form(state, endpoints)]
 
 
 def _selects(service: Service, pod: Pod) -> bool:

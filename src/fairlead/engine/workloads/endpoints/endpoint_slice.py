@@ -74,17 +74,12 @@ class TriggerTime:
 
 @dataclass(slots=True)
 class ServiceState:
-    """A Service, the pods it selects by name, and its written objects.
-
-    `is_stale`: something changed while a write was in flight.
-    """
+    """A Service, the pods it selects by name, and its written objects."""
 
     service: Service
     pods: dict[str, Pod] = field(default_factory=dict)
     slices: dict[str, EndpointSlice] = field(default_factory=dict)
     written: Endpoints | None = None
-    pending: dict[ObjectRef, None] = field(default_factory=dict)
-    is_stale: bool = False
     serial: int = 0
     trigger: TriggerTime = field(default_factory=TriggerTime)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Service
-from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
@@ -33,7 +33,7 @@ from fairlead.engine.workloads.endpoints.mirrored_slice import (
     skipped,
 )
 from fairlead.engine.workloads.identity import owner_event
-from fairlead.engine.workloads.work_queue import Key, WorkQueue
+from fairlead.engine.workloads.work_queue import Key, WorkQueue, Write
 
 SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
 ELECTION: Final = "control-plane.alpha.kubernetes.io/leader"
@@ -42,14 +42,12 @@ WHY_GONE: Final = "there is nothing to mirror"
 
 @dataclass(slots=True)
 class MirrorState:
-    """Objects known under one name; `pending` are the slice writes in flight."""
+    """Objects known under one name."""
 
     service: Service | None = None
     endpoints: Endpoints | None = None
     slices: dict[str, EndpointSlice] = field(default_factory=dict)
-    pending: dict[ObjectRef, None] = field(default_factory=dict)
     serial: int = 0
-    is_stale: bool = False  # changed while writes were in flight
     skipped: int = 0  # number of skipped addresses in the last event
 
     @property
@@ -72,7 +70,6 @@ class EndpointMirroring:
         self._queue = WorkQueue(config or WorkloadsConfig())
         self._mirrors: dict[Key, MirrorState] = {}
         self._mirror_keys: dict[Key, Key] = {}  # key of a slice -> key of its mirror
-        self._writing: dict[ObjectRef, Key] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Stores what changed; writes follow once everything of the instant has settled."""
@@ -84,9 +81,9 @@ class EndpointMirroring:
             case ObjectsLoaded(objects):
                 self._load(objects)
             case CommandSucceeded(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._see_answer(command.target, None)
+                self._queue.answered(command.target, None)
             case CommandFailed(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._see_answer(command.target, now)
+                self._queue.answered(command.target, now)
             case _:
                 pass
         return []
@@ -102,19 +99,12 @@ class EndpointMirroring:
             mirror = self._mirrors.get(key)
             if mirror is None:
                 continue
-            if mirror.pending:
-                mirror.is_stale = True
-                continue
-            if self._queue.rests(key, now):
-                continue
-            written = self._sync(key, mirror)
-            self._queue.wrote(key, now, len(written))
-            commands += written
-            if mirror == MirrorState(serial=mirror.serial):
+            written = self._sync(mirror)
+            self._queue.sent(key, written, now)
+            commands += [*self._skip_event(mirror), *written]
+            if mirror == MirrorState(serial=mirror.serial) and not self._queue.is_pending(key):
                 del self._mirrors[key]
         return commands
-
-    # --- learning ------------------------------------------------------------------------------
 
     def _load(self, objects: Iterable[ApiObject]) -> None:
         for one in objects:
@@ -157,43 +147,17 @@ class EndpointMirroring:
         self._queue.add(key)
         return self._mirrors.setdefault(key, MirrorState())
 
-    def _see_answer(self, target: ObjectRef, refused_at: Instant | None) -> None:
-        """A slice write succeeded or failed."""
-        key = self._writing.pop(target, None)
-        mirror = None if key is None else self._mirrors.get(key)
-        if key is None or mirror is None:
-            return
-        del mirror.pending[target]
-        if refused_at is not None:
-            self._queue.refused(key, refused_at)
-        elif not mirror.pending:
-            self._queue.forget(key)
-        if not mirror.pending and mirror.is_stale:
-            mirror.is_stale = False
-            self._queue.add(key)
-
-    # --- deciding ------------------------------------------------------------------------------
-
-    def _sync(self, key: Key, mirror: MirrorState) -> list[Command]:
+    def _sync(self, mirror: MirrorState) -> list[Write]:
         if not mirror.is_wanted or mirror.endpoints is None:
-            mirror.skipped = 0
-            gone = [DeleteObject(ref_of(one), why=WHY_GONE) for one in mirror.slices.values()]
-            return self._send(key, mirror, gone)
+            return [DeleteObject(ref_of(one), why=WHY_GONE) for one in mirror.slices.values()]
         changes = mirrored(mirror.endpoints, mirror.slices.values(), mirror.serial)
         mirror.serial += len(changes)
-        return [*self._complaint(mirror), *self._send(key, mirror, changes)]
+        return list(changes)
 
-    def _send(self, key: Key, mirror: MirrorState, changes: Iterable[Command]) -> list[Command]:
-        commands = list(changes)
-        for command in commands:
-            if isinstance(command, CreateObject | PatchObject | DeleteObject):
-                mirror.pending[command.target] = None
-                self._writing[command.target] = key
-        return commands
-
-    def _complaint(self, mirror: MirrorState) -> list[Command]:
-        """The event about skipped addresses, once."""
-        if mirror.endpoints is None:
+    def _skip_event(self, mirror: MirrorState) -> list[Command]:
+        """Return the event about skipped addresses, if their number has changed."""
+        if not mirror.is_wanted or mirror.endpoints is None:
+            mirror.skipped = 0
             return []
         before, mirror.skipped = mirror.skipped, skipped(mirror.endpoints)
         if mirror.skipped in (0, before):
