@@ -97,6 +97,11 @@ _COMMANDS: Final = (
         "Run a control plane with simulated nodes.",
     ),
     _Command(
+        "down",
+        "fairlead.cli.commands.up.detached:down",
+        "End the cluster that `fairlead up --detach` started.",
+    ),
+    _Command(
         "clock",
         "fairlead.cli.commands.clock:clock",
         "Show or control the clock of a running cluster.",

@@ -1,4 +1,4 @@
-"""The annotation `fairlead.dev/run-duration`: how long a pod runs, as a Go duration."""
+"""The annotation `fairlead.dev/run-duration`: how long a pod runs (a Go duration or `forever`)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from fairlead.api.objects import Pod
 from fairlead.api.timestamp import parse_duration
 
 RUN_DURATION: Final = "fairlead.dev/run-duration"
+FOREVER: Final = "forever"
 
 
 def run_duration(pod: Pod) -> int | None:
-    """Nanoseconds from start to success; None if the annotation is missing or invalid."""
+    """Nanoseconds from start to success; None for ever, without annotation, or if it is invalid."""
     text = pod.metadata.annotations.get(RUN_DURATION)
-    if text is None:
+    if text is None or text == FOREVER:
         return None
     try:
         duration = parse_duration(text)

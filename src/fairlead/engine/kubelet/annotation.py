@@ -2,7 +2,8 @@
 
 `fairlead.dev/run-duration` is how long a pod runs before it succeeds, `fairlead.dev/ready-delay`
 how long after its start it becomes ready, `fairlead.dev/stop-duration` how long it takes to stop.
-All are Go durations. `fairlead.api.kubelet_behaviour` documents `fairlead.dev/kubelet` on a Node.
+All are Go durations; the first may be `forever`. `fairlead.api.kubelet_behaviour` documents
+`fairlead.dev/kubelet` on a Node.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.api.pods.run_duration import FOREVER, RUN_DURATION
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.instant import DurationNs
 
@@ -34,6 +35,7 @@ def annotation_problems(pod: Pod) -> tuple[str, ...]:
         f"metadata.annotations[{key}]: {problem}"
         for key in (RUN_DURATION, READY_DELAY, STOP_DURATION)
         if (problem := _problem(pod.metadata.annotations.get(key)))
+        if (key, pod.metadata.annotations[key]) != (RUN_DURATION, FOREVER)
     )
 
 

@@ -39,8 +39,9 @@ class KubeletConfig:
     `removal_delay` passes from there until the object is gone. Without `tends_pods` another
     program starts and stops them; with `accepts_pods` the status states that a node has accepted a
     pod or observed a change; with `heeds_gates` readiness gates count. `input_duration` is how long
-    pods with `stdinOnce` run (None: without end, as others). `nodes` are those that have a kubelet,
-    None for all. `eviction` configures node-pressure eviction.
+    pods with `stdinOnce` run, `job_duration` how long those with restartPolicy Never or OnFailure
+    run (None: without end, as others); an annotation of the pod takes precedence. `nodes` are those
+    that have a kubelet, None for all. `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT
@@ -54,5 +55,6 @@ class KubeletConfig:
     accepts_pods: bool = False
     heeds_gates: bool = False
     input_duration: DurationNs | None = None
+    job_duration: DurationNs | None = None
     nodes: tuple[str, ...] | None = None
     eviction: EvictionConfig = field(default_factory=EvictionConfig)

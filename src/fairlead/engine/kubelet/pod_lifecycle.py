@@ -21,7 +21,7 @@ from typing import Final
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
-from fairlead.api.pods.run_duration import run_duration
+from fairlead.api.pods.run_duration import RUN_DURATION, run_duration
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.annotation import ready_delay, stop_duration
@@ -98,8 +98,10 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     ends = []
     duration = run_duration(pod)
-    if duration is None and reads_to_the_end(pod):
-        duration = config.input_duration
+    if duration is None and RUN_DURATION not in pod.metadata.annotations:
+        duration = config.input_duration if reads_to_the_end(pod) else None
+        if duration is None and pod.spec.restart_policy != "Always":
+            duration = config.job_duration
     if duration is not None:
         ends.append(Due(Act.END, started_at + duration, "completed"))
     if pod.spec.active_deadline_seconds is not None:

@@ -31,7 +31,7 @@ from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.translation import default_config
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
@@ -64,6 +64,7 @@ class LocalOptions:
     `authority` is the PEM text of the CA that clients inside the cluster should trust;
     `authority_key` is its key, "" if nothing is signed with it. `without` names those of PARTS to
     leave out. `pods_max` limits the number of pods. `release` is the Kubernetes version to follow.
+    `job_duration` is how long pods run that end by themselves, None for ever.
     """
 
     nodes: int = 3
@@ -75,6 +76,7 @@ class LocalOptions:
     engine: EngineConfig = field(default_factory=lambda: OBSERVED)
     release: Release = CURRENT
     pods_max: int = PODS_MAX
+    job_duration: DurationNs | None = None
 
 
 class LocalCluster:
@@ -141,6 +143,7 @@ class LocalCluster:
         self.journal = journal
         storage, new_id = self.store.storage, partial(ids.new_uid, LEASE, "", "")
         config = config_in(options.release, options.engine)
+        config = replace(config, kubelet=replace(config.kubelet, job_duration=options.job_duration))
         self.metrics = _metrics(config)
         self.control_plane = ControlPlane(
             self.store,

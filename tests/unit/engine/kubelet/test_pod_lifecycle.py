@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
-from fairlead.api.pods.run_duration import run_duration
+from fairlead.api.pods.run_duration import RUN_DURATION, run_duration
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.annotation import annotation_problems
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
@@ -169,3 +169,24 @@ def test_what_lives_on_input_ends_where_nobody_can_give_any(restart, once, liste
     due = act_of(one, KubeletConfig(input_duration=seconds(2)))
     assert due == (Due(Act.END, NOW + seconds(2), "completed") if listens else None)
     assert act_of(one) is None
+
+
+@pytest.mark.parametrize(
+    ("restart", "annotation", "expected"),
+    [
+        ("Never", None, 5),
+        ("OnFailure", None, 5),
+        ("Always", None, None),
+        ("Never", "9s", 9),
+        ("Never", "forever", None),
+    ],
+)
+def test_pods_that_end_by_themselves_end_after_the_job_duration(restart, annotation, expected):
+    """An annotation of the pod takes precedence."""
+    annotations = {} if annotation is None else {RUN_DURATION: annotation}
+    spec = {"nodeName": "n", "restartPolicy": restart, "containers": [{"name": "c"}]}
+    meta = {"name": "p", "namespace": "ns", "uid": "u", "annotations": annotations}
+    one = decode_as(Pod, {"metadata": meta, "spec": spec, "status": {"phase": "Running"}})
+    due = act_of(one, KubeletConfig(job_duration=seconds(5)))
+    assert due == (None if expected is None else Due(Act.END, NOW + seconds(expected), "completed"))
+    assert annotation_problems(one) == ()

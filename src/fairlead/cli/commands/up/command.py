@@ -26,10 +26,20 @@ CERTIFICATES_HELP: Final = (
     "Authenticate the users of the kubeconfig with client certificates from the cluster's own "
     "CA instead of tokens."
 )
+COMMAND_HELP: Final = (
+    "After `--`: run this command with KUBECONFIG set, end the cluster after it, and exit with its "
+    "status."
+)
+JOB_HELP: Final = (
+    "How long pods run whose restartPolicy is Never or OnFailure, such as those of Jobs (default: "
+    "5s), or forever; the annotation fairlead.dev/run-duration takes precedence."
+)
 
 
 def up(
-    *,
+    *command: Annotated[
+        str, Parameter(help=COMMAND_HELP, allow_leading_hyphen=True, show_default=False)
+    ],
     nodes: Annotated[int, Parameter(help="Number of simulated nodes.", converter=integer)] = 3,
     zones: Annotated[
         int, Parameter(help="Number of zones; nodes are assigned round-robin.", converter=integer)
@@ -56,6 +66,14 @@ def up(
             negative=(),
         ),
     ] = False,
+    job_duration: Annotated[str, named("DURATION", JOB_HELP)] = "5s",
+    detach: Annotated[
+        bool,
+        Parameter(
+            help="Run in the background and return when ready; `fairlead down` ends it.",
+            negative=(),
+        ),
+    ] = False,
     without: Annotated[Names, repeatable("PART", WITHOUT_HELP)] = (),
     client_certificates: Annotated[bool, Parameter(help=CERTIFICATES_HELP, negative=())] = False,
     release: ReleaseOptions = NO_RELEASE,
@@ -71,7 +89,12 @@ def up(
         fairlead up --nodes 20 --zones 3 --kubeconfig cluster.yaml
 
         fairlead up --paused, and then: fairlead clock advance 5m
+
+        fairlead up --nodes 5 -- kubectl get nodes
+
+        eval "$(fairlead up --detach)", and later: fairlead down
     """
+    from fairlead.cli.commands.up.detached import start_detached
     from fairlead.cli.commands.up.options import UpOptions
     from fairlead.cli.commands.up.run import serve
     from fairlead.whatif.configuration.release import read_release
@@ -88,7 +111,11 @@ def up(
         speed=speed,
         paused=paused,
         without=without,
+        job_duration=job_duration,
+        command=command,
         client_certificates=client_certificates,
         release=read_release(release.choice),
     )
+    if detach:
+        return start_detached(options)
     return serve(options)

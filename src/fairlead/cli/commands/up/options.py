@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from fairlead.api.pods.run_duration import FOREVER
 from fairlead.apiserver.request import User
 from fairlead.cli.commands.up.user import user_of
 from fairlead.cli.options.parameter import Names
 from fairlead.engine.configuration.release import CURRENT, Release
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.local.cluster import PARTS
 from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
@@ -34,6 +37,8 @@ class UpOptions:
     speed: float
     paused: bool
     without: Names
+    job_duration: str = "5s"
+    command: Names = ()
     client_certificates: bool = False
     release: Release = CURRENT
 
@@ -51,12 +56,23 @@ class UpOptions:
             if name not in PARTS:
                 problem = f"must be one of {', '.join(PARTS)}"
                 raise InputError("--without", problem, object_name=name)
+        self.job_time  # noqa: B018 - raises
         names = [user.name for user in self.further_users]
         for name in names:
             if names.count(name) > 1:
                 raise InputError("--user", "is given twice", object_name=name)
         if self.kubeconfig is not None:
             _require_replaceable(self.kubeconfig)
+
+    @property
+    def job_time(self) -> DurationNs | None:
+        """How long pods run that end by themselves, None for ever. Raises InputError."""
+        if self.job_duration == FOREVER:
+            return None
+        try:
+            return read_duration(self.job_duration)
+        except ValueError as cause:
+            raise InputError("--job-duration", f"{cause}, or {FOREVER}") from None
 
     @property
     def parts_left_out(self) -> Names:

@@ -16,8 +16,8 @@ from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED
 from fairlead.apiserver.storage.sqlite_log import SqliteLogError
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
-from fairlead.cli import exit_code
 from fairlead.cli.commands.up.audit_log import opened_audit
+from fairlead.cli.commands.up.child_command import ChildCommand
 from fairlead.cli.commands.up.listener import (
     certificate_files,
     client_address,
@@ -56,6 +56,9 @@ def serve(options: UpOptions) -> int:
         _write_kubeconfig(path, _kubeconfig(f"https://{address}", data_dir, pairs))
 
         def say_ready() -> None:
+            if options.command:
+                child.start(path)
+                return
             about = _about(cluster)
             if options.release != CURRENT:
                 about = f"{about}; {Releases(options.release, options.release).words.rstrip('.')}"
@@ -70,8 +73,9 @@ def serve(options: UpOptions) -> int:
             ),
             audit=audit,
         )
+        child = opened.enter_context(closing(ChildCommand(options.command)))
         serve_cluster(cluster, serve_options, say_ready)
-    return exit_code.SUCCESS
+    return child.exit_code
 
 
 def _write_kubeconfig(place: Path, text: str) -> None:
@@ -127,6 +131,7 @@ def _cluster(
         authority=data_dir.authority.certificate,
         authority_key=data_dir.authority.key,
         without=options.parts_left_out,
+        job_duration=options.job_time,
         release=options.release,
     )
     is_new = log is None or log.is_empty

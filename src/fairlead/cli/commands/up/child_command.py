@@ -1,0 +1,60 @@
+"""ChildCommand: the command of `fairlead up -- COMMAND`, which ends the cluster when it ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Thread
+from typing import Final
+
+from fairlead.cli import exit_code
+from fairlead.cli.options.parameter import Names
+from fairlead.whatif.input.error import InputError
+
+STOP_SECONDS_MAX: Final = 10
+_SIGNALLED: Final = 128  # as shells report signals
+
+
+class ChildCommand:
+    """Runs `words` with KUBECONFIG set; does nothing without words."""
+
+    def __init__(self, words: Names) -> None:
+        """Raises InputError if the command does not exist."""
+        if words and shutil.which(words[0]) is None:
+            raise InputError("--", f"there is no command {words[0]}")
+        self._words = words
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """The command's exit code; success if there was none."""
+        if self._process is None:
+            return exit_code.SUCCESS
+        code = self._process.wait()
+        return code if code >= 0 else _SIGNALLED - code
+
+    def start(self, kubeconfig: Path) -> None:
+        """Start the command, and stop serving when it ends."""
+        sys.stdout.flush()
+        self._process = subprocess.Popen(  # noqa: S603 - the user's own command
+            self._words, env={**os.environ, "KUBECONFIG": str(kubeconfig)}
+        )
+        Thread(target=self._end_with, args=(self._process,), daemon=True).start()
+
+    def _end_with(self, process: subprocess.Popen[bytes]) -> None:
+        process.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def close(self) -> None:
+        """Stop the command if it still runs because the cluster was stopped first."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self._process.kill()

@@ -1,0 +1,132 @@
+"""A cluster in the background: `fairlead up --detach` starts it, `fairlead down` ends it.
+
+Each user has one. Its state file holds the process id and the line that `up` printed. The process
+holds a lock on that file as long as it lives, so a state file left by a killed one is recognized.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.cli import exit_code
+from fairlead.cli.commands.up.options import UpOptions
+from fairlead.whatif.input.error import InputError, one_line
+
+STOP_SECONDS_MAX: Final = 30.0
+_LOOK_SECONDS: Final = 0.05
+_LOG_BYTES_MAX: Final = 1 << 16
+DETACH: Final = "--detach"
+
+
+class DetachedCluster(Struct, frozen=True):
+    """The content of the state file."""
+
+    pid: int
+    line: str
+
+
+def start_detached(options: UpOptions) -> int:
+    """Start `fairlead up` with the same arguments in the background, and return when it is ready.
+
+    Raises InputError if one runs already.
+    """
+    options.check()
+    if options.command:
+        raise InputError(DETACH, "cannot be combined with a command")
+    with _opened(".json") as state, _opened(".log") as log:
+        if not _is_locked_by_us(state):
+            raise InputError(DETACH, f"a cluster runs already ({_described(_read(state))})")
+        os.ftruncate(log, 0)
+        arguments = [each for each in sys.argv[1:] if each != DETACH]
+        process = subprocess.Popen(  # noqa: S603 - our own command, with its arguments
+            [sys.executable, "-m", "fairlead.cli", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            pass_fds=(state,),  # which holds the lock as long as the process lives
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        line = process.stdout.readline().decode().strip().replace("Ctrl-C", "fairlead down")
+        if not line:
+            code = process.wait()
+            sys.stderr.write(os.pread(log, _LOG_BYTES_MAX, 0).decode(errors="replace"))
+            return code
+        os.ftruncate(state, 0)
+        os.pwrite(state, msgspec.json.encode(DetachedCluster(process.pid, line)), 0)
+    print(line)
+    return exit_code.SUCCESS
+
+
+def down() -> int:
+    """End the cluster that `fairlead up --detach` started, and wait until it has ended."""
+    with _opened(".json") as state:
+        if _is_locked_by_us(state):
+            raise InputError("down", "no cluster runs in the background")
+        cluster = _read(state)
+        if cluster is None:
+            raise InputError("down", "a cluster is just starting; try again")
+        os.kill(cluster.pid, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS_MAX  # noqa: TID251 - of another process
+        while not _is_locked_by_us(state):
+            if time.monotonic() > deadline:  # noqa: TID251
+                raise InputError("down", f"the cluster does not end ({_described(cluster)})")
+            time.sleep(_LOOK_SECONDS)  # noqa: TID251
+        os.ftruncate(state, 0)
+    print(f"ended: {_described(cluster)}", file=sys.stderr)
+    return exit_code.SUCCESS
+
+
+@contextmanager
+def _opened(suffix: str) -> Iterator[int]:
+    """The state or log file of this user. Raises InputError if it belongs to someone else."""
+    folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    path = Path(folder) / f"fairlead-up-{os.getuid()}{suffix}"
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as cause:
+        raise InputError(str(path), cause.strerror or str(cause)) from None
+    try:
+        found = os.fstat(file)
+        if found.st_uid != os.getuid() or not stat.S_ISREG(found.st_mode):
+            raise InputError(str(path), "belongs to another user")
+        yield file
+    finally:
+        os.close(file)
+
+
+def _is_locked_by_us(state: int) -> bool:
+    """Lock the state file; return False if a cluster holds the lock."""
+    try:
+        fcntl.flock(state, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read(state: int) -> DetachedCluster | None:
+    """The content of the state file, None before the cluster is ready."""
+    try:
+        return msgspec.json.decode(os.pread(state, 1 << 16, 0), type=DetachedCluster)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _described(cluster: DetachedCluster | None) -> str:
+    if cluster is None:
+        return "it is starting"
+    return one_line(f"process {cluster.pid}; {cluster.line.partition('  # ')[0]}")
