@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.kubelet.config import KubeletConfig
@@ -24,6 +24,9 @@ from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from fairlead.worlds.decision_log import Logging
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +86,13 @@ def what_if(
     *,
     progress: Progress | None = None,
     command_log: CommandLog | None = None,
+    logging: Logging | None = None,
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
     The run without the change comes first: it shows whether the cluster was at rest. If not, the
-    change is made once it is. `command_log` receives the commands of the run with the change.
+    change is made once it is. `command_log` receives the commands of the run with the change,
+    `logging` puts a log of its decisions before its reporter.
     """
     progress = progress or NoProgress()
     initial = snapshot.manifests
@@ -118,7 +123,7 @@ def what_if(
     without = with_batch(without, batch, changed.steps)
     new = replace(batch, source=change.new_batch_config or batch.source)
     changed = with_batch(changed, new, changed.steps)
-    before, after = run_pair(without, changed, progress, command_log)
+    before, after = run_pair(without, changed, progress, command_log, logging)
     found = difference(before, after)
     if found.is_empty and change.changes_scheduler and not change.reschedule and after.placed():
         after = replace(after, notes=(*after.notes, PODS_STAY))

@@ -39,7 +39,8 @@ class PodUnschedulable(Struct, frozen=True):
 
     `nominated_node` is what becomes of the pod's nomination: a node, "" for none any more, None for
     left as it is. `is_error` tells a failure of the machine from a verdict on the pod, `is_binding`
-    a placement that came to nothing.
+    a placement that came to nothing. `post_filter` are the reasons of PostFilter plugins, which not
+    every version makes part of the message.
     """
 
     pod: ObjectRef
@@ -52,6 +53,7 @@ class PodUnschedulable(Struct, frozen=True):
     started: Instant
     attempt: int
     profile: str
+    post_filter: str = ""
 
 
 class PodPreempting(Struct, frozen=True):

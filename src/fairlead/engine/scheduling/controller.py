@@ -371,6 +371,7 @@ class Scheduler:
                 started=started,
                 attempt=queued.attempts,
                 profile=pod.pod.spec.scheduler_name,
+                post_filter=failure.post_filter,
             )
         )
 

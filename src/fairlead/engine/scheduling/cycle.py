@@ -58,8 +58,8 @@ class Failure:
     """No node was chosen; `rejections` is the part of the message that counts the nodes.
 
     `plugins` rejected the pod. `room` is what a PostFilter found: victims and a nomination.
-    `is_error` marks an internal error, as opposed to an unschedulable pod. `commands` are the
-    PostFilter's.
+    `is_error` marks an internal error, as opposed to an unschedulable pod. `commands` and
+    `post_filter`, the reasons, are the PostFilter's.
     """
 
     message: str
@@ -69,6 +69,7 @@ class Failure:
     is_error: bool = False
     rejections: str = ""
     commands: tuple[PatchStatus, ...] = ()
+    post_filter: str = ""
 
 
 Decision = Placement | Failure
@@ -182,4 +183,5 @@ def _make_room(
         outcome.result.nominated_node,
         rejections=rejections,
         commands=outcome.commands,
+        post_filter=outcome.message,
     )

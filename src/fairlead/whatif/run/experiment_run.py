@@ -62,6 +62,7 @@ from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 if TYPE_CHECKING:
+    from fairlead.worlds.decision_log import Logging
     from fairlead.worlds.metrics import SchedulerMetrics
 
 # Pending pods are retried after at most five minutes (flushUnschedulablePodsLeftover). If a retry
@@ -129,12 +130,14 @@ def run_experiment(
     command_log: CommandLog | None = None,
     *,
     metered: bool = False,
+    logging: Logging | None = None,
 ) -> FinishedRun:
     """Run `experiment`, shown to the user as `phase`; `metered` collects scheduler metrics.
 
-    Raises InputError for objects and steps that an API server would refuse.
+    `logging` puts a log of decisions before the run's reporter. Raises InputError for objects and
+    steps that an API server would refuse.
     """
-    run = ExperimentRun(experiment, command_log, metered=metered)
+    run = ExperimentRun(experiment, command_log, metered=metered, logging=logging)
     with run.reaching_extenders():
         run.start(phase, progress or NoProgress())
         return run.finish(progress or NoProgress())
@@ -158,7 +161,12 @@ class ExperimentRun:
     """One run: call `start`, then `finish`."""
 
     def __init__(
-        self, experiment: Experiment, command_log: CommandLog | None, *, metered: bool = False
+        self,
+        experiment: Experiment,
+        command_log: CommandLog | None,
+        *,
+        metered: bool = False,
+        logging: Logging | None = None,
     ) -> None:
         experiment = with_topology_labels(experiment)
         self._experiment = experiment
@@ -177,7 +185,9 @@ class ExperimentRun:
             workloads=WorkloadsConfig(serves_clients=experiment.runs_cron_jobs),
             batch=experiment.batch,
         )
-        engine = build_engine(config, self._metrics or self._jobs)
+        reporter: Reporter = self._metrics or self._jobs
+        self._decision_log = None if logging is None else logging(reporter)
+        engine = build_engine(config, self._decision_log or reporter)
         self._cluster = engine.cluster
         self._scheduler = engine.find(Scheduler)
         self._batch = None if experiment.batch is None else engine.find(Batch)
@@ -226,8 +236,10 @@ class ExperimentRun:
         self._experiment = replace(self._experiment, steps=steps, steps_begin=begin)
 
     def stop_logging(self) -> None:
-        """Log no further commands."""
+        """Log no further commands and decisions."""
         self._world.command_log = None
+        if self._decision_log is not None:
+            self._decision_log.stop()
 
     def pods_so_far(self) -> list[PodEnd]:
         """All existing pods as they are now; the outcome has the same objects if they stay so."""

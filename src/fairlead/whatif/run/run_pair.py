@@ -15,12 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import BytesIO
 from signal import SIGKILL
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, ExperimentRun, run_experiment
 from fairlead.whatif.run.progress import Progress
+
+if TYPE_CHECKING:
+    from fairlead.worlds.decision_log import Logging
 
 Result = TypeVar("Result")
 
@@ -33,14 +36,16 @@ def run_pair(
     changed: Experiment,
     progress: Progress,
     command_log: CommandLog | None = None,
+    logging: Logging | None = None,
 ) -> tuple[RunOutcome, RunOutcome]:
     """The outcomes of `without` and `changed`; the steps of the latter begin at rest.
 
-    `command_log` receives the commands of the run with the change. Raises InputError.
+    `command_log` receives the commands of the run with the change, `logging` puts a log of its
+    decisions before its reporter. Raises InputError.
     """
     if not _is_shareable(without, changed):
-        return _run_apart(without, changed, progress, command_log)
-    run = ExperimentRun(without, command_log)
+        return _run_apart(without, changed, progress, command_log, logging)
+    run = ExperimentRun(without, command_log, logging=logging)
     run.start(WITHOUT, progress)
 
     def finish_without_steps() -> RunOutcome:
@@ -49,18 +54,22 @@ def run_pair(
 
     before = in_child(finish_without_steps, run.pods_so_far())
     if before is None:
-        return _run_apart(without, changed, progress, command_log)
+        return _run_apart(without, changed, progress, command_log, logging)
     progress.begin(WITH, 0)
     run.set_steps(changed.steps, before.rest.after or 0)
     return before, run.finish(progress).outcome
 
 
 def _run_apart(
-    without: Experiment, changed: Experiment, progress: Progress, command_log: CommandLog | None
+    without: Experiment,
+    changed: Experiment,
+    progress: Progress,
+    command_log: CommandLog | None,
+    logging: Logging | None,
 ) -> tuple[RunOutcome, RunOutcome]:
     before = run_experiment(without, WITHOUT, progress).outcome
     changed = replace(changed, steps_begin=before.rest.after or 0)
-    return before, run_experiment(changed, WITH, progress, command_log).outcome
+    return before, run_experiment(changed, WITH, progress, command_log, logging=logging).outcome
 
 
 def _is_shareable(without: Experiment, changed: Experiment) -> bool:

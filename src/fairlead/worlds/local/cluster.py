@@ -33,6 +33,7 @@ from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import SilentReporter
+from fairlead.worlds.decision_log import Logging
 from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 from fairlead.worlds.local.clock import LocalClock
@@ -64,7 +65,7 @@ class LocalOptions:
     `authority` is the PEM text of the CA that clients inside the cluster should trust;
     `authority_key` is its key, "" if nothing is signed with it. `without` names those of PARTS to
     leave out. `pods_max` limits the number of pods. `release` is the Kubernetes version to follow.
-    `job_duration` is how long pods run that end by themselves, None for ever.
+    `logging` puts a log of decisions before a reporter.
     """
 
     nodes: int = 3
@@ -75,6 +76,7 @@ class LocalOptions:
     without: tuple[str, ...] = ()
     engine: EngineConfig = field(default_factory=lambda: OBSERVED)
     release: Release = CURRENT
+    logging: Logging | None = None
     pods_max: int = PODS_MAX
     job_duration: DurationNs | None = None
 
@@ -150,6 +152,7 @@ class LocalCluster:
             now,
             config=config,
             metrics=self.metrics,
+            logging=options.logging,
             authority=options.authority,
             without=options.without,
             controllers=(

@@ -24,13 +24,14 @@ from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.engine import Engine
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.worlds.decision_log import Logging
 from fairlead.worlds.driver import Driver
 from fairlead.worlds.informer import is_watched
 from fairlead.worlds.local.admission_gateway import PendingCommand
@@ -69,13 +70,14 @@ class ControlPlane:
         listeners: Sequence[StoreListener] = (),
         host: str = HOST,
         metrics: SchedulerMetrics | None = None,
+        logging: Logging | None = None,
     ) -> None:
         """Start at `now` with the contents of `store`.
 
         `authority` is the PEM text of the CA that every namespace publishes, "" for none. `without`
         names parts of the engine to leave out; `controllers` run in addition to the engine's own;
         `listeners` see changes first. `host` is the host name that controllers report. `metrics`
-        gets the reports of the engine.
+        gets the reports of the engine, and `logging` puts a log before it.
         """
         storage = store.storage
         own: tuple[Controller, ...] = (
@@ -91,7 +93,10 @@ class ControlPlane:
         self._world.enqueue(ObjectsLoaded(_views(store, excluding=POD)))
         Driver(Engine(Cluster(), own), self._world, now=now).run(now)
         config = replace(config, start=now)
-        engine = build_engine(config, metrics or SilentReporter(), without, first=own)
+        reporter: Reporter = metrics or SilentReporter()
+        if logging is not None:
+            reporter = logging(reporter)
+        engine = build_engine(config, reporter, without, first=own)
         if metrics is not None and "scheduler" not in without:
             metrics.waiting = engine.find(Scheduler).queue
         self._driver = Driver(engine, self._world, now=now)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, Request
+from fairlead.engine.configuration.release import release_of
+from fairlead.worlds.decision_log import DecisionLog
 
 PODS = "/api/v1/namespaces/default/pods"
 POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -444,3 +447,27 @@ def test_a_slice_that_says_no_longer_whose_it_is_gets_a_successor(cluster):
     }
     assert held.pop(ours["metadata"]["name"]) == 0
     assert list(held.values()) == [1]
+
+
+def test_decisions_are_logged_if_somebody_listens(make_cluster):
+    lines = []
+    cluster = make_cluster(logging=partial(DecisionLog, write=lines.append, verbosity=2))
+    cluster.ask("POST", PODS, POD)
+    assert any('"Placed pod on node" pod="default/a" cycle=1' in line for line in lines)
+
+
+def test_a_cluster_follows_a_version(make_cluster):
+    """The scheduler, priority admission without preemption policies, and no leases."""
+    gates = {"NodeLease": False}
+    cluster = make_cluster(release=release_of("1.16", gates), nodes=1)
+    huge = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "99"}}}
+    cluster.ask("POST", PODS, {**POD, "spec": {"containers": [huge]}})
+    cluster.pass_time(60)
+    pod = cluster.find("pod", "a")
+    assert "preemptionPolicy" not in pod["spec"]
+    [event] = [row for row in cluster.list("event") if row["reason"] == "FailedScheduling"]
+    assert event["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert not cluster.list("lease", "kube-node-lease")
+    [node] = cluster.local.store.list(NODE)
+    conditions = {one["type"]: one["status"] for one in node["status"]["conditions"]}
+    assert conditions["Ready"] == "True"

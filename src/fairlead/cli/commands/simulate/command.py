@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
+from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.output import DEFAULT_OUTPUTS, OutputOptions
 from fairlead.cli.options.parameter import FAIL_ON, Names, integer, named, repeatable
 from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, Plugins
@@ -50,6 +51,7 @@ def simulate(
     outputs: OutputOptions = DEFAULT_OUTPUTS,
     controllers: ControllerOptions = NO_FLAGS,
     release: ReleaseOptions = NO_RELEASE,
+    log: DecisionLogOptions = NO_DECISION_LOG,
 ) -> int:
     """Run a scenario in virtual time and print the result.
 
@@ -89,6 +91,7 @@ def simulate(
         batch=(batch_config, batch_plugin),
         controllers=controllers,
         release=release,
+        log=log,
         fail_on=fail_on,
     )
     return run_simulation(request, outputs)

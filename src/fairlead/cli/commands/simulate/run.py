@@ -11,6 +11,7 @@ from msgspec import structs
 
 from fairlead.cli import exit_code
 from fairlead.cli.options.controller import ControllerOptions
+from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import OutputOptions
 from fairlead.cli.options.parameter import Names
@@ -50,6 +51,7 @@ class SimulationRequest:
     batch: tuple[str | None, Names]
     controllers: ControllerOptions
     release: ReleaseOptions
+    log: DecisionLogOptions
     fail_on: Names
 
 
@@ -74,9 +76,16 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
             request.controllers, scenario.settings.controller_manager, experiment.releases.nodes
         ),
     )
-    metered = request.metrics is not None
+    metered, logging = request.metrics is not None, request.log.logging
     with ProgressBar() as progress, command_log(files.commands) as log:
-        finished = run_experiment(experiment, experiment.title, progress, log, metered=metered)
+        finished = run_experiment(
+            experiment,
+            experiment.title,
+            progress if logging is None else None,
+            log,
+            metered=metered,
+            logging=logging,
+        )
     result = encode_result(simulation_result(experiment, finished.outcome))
     if options.output == "json":
         print_bytes(result)

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -77,6 +78,7 @@ def up(
     without: Annotated[Names, repeatable("PART", WITHOUT_HELP)] = (),
     client_certificates: Annotated[bool, Parameter(help=CERTIFICATES_HELP, negative=())] = False,
     release: ReleaseOptions = NO_RELEASE,
+    log: DecisionLogOptions = NO_DECISION_LOG,
 ) -> int:
     """Run a Kubernetes control plane with simulated nodes in this process, until Ctrl-C.
 
@@ -115,6 +117,7 @@ def up(
         command=command,
         client_certificates=client_certificates,
         release=read_release(release.choice),
+        logging=log.logging,
     )
     if detach:
         return start_detached(options)

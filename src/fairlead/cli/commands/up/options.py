@@ -14,6 +14,7 @@ from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
+from fairlead.worlds.decision_log import Logging
 from fairlead.worlds.local.cluster import PARTS
 from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
 from fairlead.worlds.local.server.clock_control import SPEED_MAX
@@ -41,6 +42,7 @@ class UpOptions:
     command: Names = ()
     client_certificates: bool = False
     release: Release = CURRENT
+    logging: Logging | None = None
 
     def check(self) -> None:
         """Raise InputError for invalid options; nothing is written or opened."""

@@ -133,6 +133,7 @@ def _cluster(
         without=options.parts_left_out,
         job_duration=options.job_time,
         release=options.release,
+        logging=options.logging,
     )
     is_new = log is None or log.is_empty
     try:

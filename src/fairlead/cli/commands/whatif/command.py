@@ -15,6 +15,7 @@ from fairlead.cli.commands.whatif.options import (
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
+from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.output import DEFAULT_OUTPUTS, OutputOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -32,6 +33,7 @@ def whatif(
     failures: FailureOptions = NO_FAILURES,
     controllers: ControllerOptions = NO_FLAGS,
     release: ReleaseOptions = NO_RELEASE,
+    log: DecisionLogOptions = NO_DECISION_LOG,
 ) -> int:
     """Simulate a cluster with and without a change and print the difference.
 
@@ -65,5 +67,6 @@ def whatif(
     """
     from fairlead.cli.commands.whatif.run import WhatIfRequest, change_of, run_what_if
 
-    request = WhatIfRequest(snapshot, connection, change_of(change, failures), controllers, release)
+    changes = change_of(change, failures)
+    request = WhatIfRequest(snapshot, connection, changes, controllers, release, log)
     return run_what_if(request, running, outputs)

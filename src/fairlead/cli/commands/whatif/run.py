@@ -10,6 +10,7 @@ from fairlead.cli.commands.whatif.options import ChangeOptions, RunOptions
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
+from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import OutputOptions
 from fairlead.cli.options.release import ReleaseOptions
@@ -42,6 +43,7 @@ class WhatIfRequest:
     change: ClusterChange
     controllers: ControllerOptions
     release: ReleaseOptions
+    log: DecisionLogOptions
 
 
 def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOptions) -> int:
@@ -55,6 +57,7 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOpti
     report = outputs.report_path(DEFAULT_REPORT)
     require_writable("--report", report)
     require_writable("--commands", outputs.commands)
+    logging = request.log.logging
     change, release = request.change, read_release(request.release.choice)
     lifecycle = node_lifecycle(request.controllers, release=release)
     if conditions and not change.words:
@@ -71,8 +74,9 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOpti
                 releases=Releases(release, release),
                 batch=BatchOptions(options.batch_config, options.batch_plugin),
             ),
-            progress=progress,
+            progress=progress if logging is None else None,
             command_log=log,
+            logging=logging,
         )
     forbidden = _forbidden(answer, conditions)
     if outputs.output == "json":

@@ -1,0 +1,54 @@
+"""Options for logging decisions."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from fairlead.cli.options.parameter import integer
+from fairlead.whatif.input.error import InputError
+
+if TYPE_CHECKING:
+    from fairlead.worlds.decision_log import Logging
+
+Level = Literal["info", "debug", "trace"]
+LOG_LEVEL_HELP: Final = (
+    "Log decisions to standard error: info (decisions), debug (their details) or trace."
+)
+VERBOSITY_HELP: Final = "The same with klog's numbers: 2 is info, 4 debug, from 5 on trace."
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class DecisionLogOptions:
+    """What is logged; nothing by default."""
+
+    log_level: Annotated[Level | None, Parameter(help=LOG_LEVEL_HELP, show_default=False)] = None
+    verbosity: Annotated[
+        int | None,
+        Parameter(name="-v", help=VERBOSITY_HELP, metavar="N", converter=integer),
+    ] = None
+
+    @property
+    def logging(self) -> Logging | None:
+        """Puts the log before a reporter; None if nothing is logged. Raises InputError."""
+        # Expensive to import and rarely needed.
+        from fairlead.worlds.decision_log import LEVELS, DecisionLog
+
+        if self.log_level is not None and self.verbosity is not None:
+            raise InputError("-v", "cannot be combined with --log-level")
+        if self.verbosity is not None and self.verbosity < 0:
+            raise InputError("-v", "must be 0 or more")
+        level = LEVELS[self.log_level] if self.log_level is not None else self.verbosity
+        return None if level is None else partial(DecisionLog, write=_write, verbosity=level)
+
+
+NO_DECISION_LOG: Final = DecisionLogOptions()
+
+
+def _write(line: str) -> None:
+    print(line, file=sys.stderr)

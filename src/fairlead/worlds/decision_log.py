@@ -1,0 +1,239 @@
+"""DecisionLog: what the engine reports, as structured log lines in klog's form.
+
+    I0101 00:01:00.000000 scheduler] "Unable to schedule pod; no fit; waiting" pod="default/web-0" …
+
+A line has the world's time, the component, a message and key-value pairs. Messages are upstream's
+where upstream logs the same decision. Each has a verbosity as in klog: 0 for findings that need
+attention, 2 for decisions, 3 to 5 for their details.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant, to_seconds
+from fairlead.engine.core.reporter import (
+    DisplacementCycle,
+    EvictionCancelled,
+    EvictionTimed,
+    NodeEmptied,
+    NodeSilenced,
+    NodeTainted,
+    NominationsWasted,
+    PluginFailed,
+    PodCollected,
+    PodEvicted,
+    PodPlaced,
+    PodPreempting,
+    PodUnschedulable,
+    QueueStood,
+    Record,
+    Reporter,
+    WorkloadStarving,
+    ZoneAssessed,
+)
+
+Logging = Callable[[Reporter], "DecisionLog"]
+# The verbosity of each --log-level; upstream's components run with -v 2 by default.
+LEVELS: Final = {"info": 2, "debug": 4, "trace": 10}
+_SCHEDULER: Final = "scheduler"
+Pairs = dict[str, Any]
+_BATCH: Final = "batch"
+_NODES: Final = "node-lifecycle"
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line: its verbosity, component, message and pairs; `is_warning` for findings."""
+
+    verbosity: int
+    component: str
+    message: str
+    pairs: Pairs
+    is_warning: bool = False
+
+
+class DecisionLog:
+    """A Reporter that writes lines of at most `verbosity` and forwards every record."""
+
+    def __init__(self, reporter: Reporter, write: Callable[[str], None], verbosity: int) -> None:
+        """`write` gets each line without its end."""
+        self._reporter = reporter
+        self._write = write
+        self._verbosity = verbosity
+        self._cycle = 0
+        self._now: Instant = 0
+
+    def stop(self) -> None:
+        """Write no further lines."""
+        self._verbosity = -1
+
+    def report(self, record: Record) -> None:
+        """Log `record` and forward it."""
+        self._now = getattr(record, "at", self._now)  # a plugin's failure has no time of its own
+        for line in self._lines(record):
+            if line.verbosity <= self._verbosity:
+                self._write(_text(line, self._now))
+        self._reporter.report(record)
+
+    def _lines(self, record: Record) -> Iterator[_Line]:
+        pairs: Pairs
+        match record:
+            case PodPlaced() | PodUnschedulable():
+                yield from self._attempted(record)
+            case PodPreempting():
+                yield from _preempting(record, self._cycle + 1)
+            case PodEvicted(pod=pod, node=node, why=why):
+                pairs = {"pod": _key(pod), "node": node, "reason": why}
+                yield _Line(2, "eviction", "Evicting pod", pairs)
+            case PodCollected(pod=pod, node=node, why=why):
+                pairs = {"pod": _key(pod), "node": node, "reason": why}
+                yield _Line(2, "pod-gc", "PodGC is force deleting Pod", pairs)
+            case DisplacementCycle(workloads=workloads, times=times):
+                pairs = {
+                    "workloads": list(workloads),
+                    "times": times,
+                    "pod": _key(record.pod),
+                }
+                yield _Line(0, _SCHEDULER, "Workloads displace each other", pairs, is_warning=True)
+            case WorkloadStarving(workload=workload, times=times):
+                pairs = {"workload": workload, "times": times, "pod": _key(record.pod)}
+                yield _Line(0, _SCHEDULER, "Workload is starving", pairs, is_warning=True)
+            case NominationsWasted(pod=pod, times=times):
+                pairs = {"pod": _key(pod), "times": times}
+                yield _Line(0, _SCHEDULER, "Nominations are not used", pairs, is_warning=True)
+            case PluginFailed(plugin=plugin, point=point, message=message):
+                pairs = {"plugin": plugin, "extensionPoint": point, "reason": message}
+                yield _Line(0, _SCHEDULER, "Plugin failed", pairs, is_warning=True)
+            case QueueStood():
+                pairs = {
+                    "queue": record.queue,
+                    "share": record.share,
+                    "weight": record.weight,
+                }
+                yield _Line(4, _BATCH, "Queue has changed", pairs)
+            case _:
+                yield from _node_lines(record)
+
+    def _attempted(self, record: PodPlaced | PodUnschedulable) -> Iterator[_Line]:
+        """The lines of a scheduling cycle, or of a binding that failed."""
+        pod: Pairs = {"pod": _key(record.pod)}
+        if isinstance(record, PodPlaced) and record.via == "batch":
+            yield _Line(2, _BATCH, "Placed pod of a job", {**pod, "node": record.node})
+            return
+        if not (isinstance(record, PodUnschedulable) and record.is_binding):
+            self._cycle += 1
+        pair = {**pod, "cycle": self._cycle, "attempt": record.attempt}
+        yield _Line(3, _SCHEDULER, "Attempting to schedule pod", pair)
+        if isinstance(record, PodPlaced):
+            found = {
+                "feasibleNodes": record.feasible,
+                "via": record.via,
+                "equals": record.equals,
+            }
+            yield _Line(2, _SCHEDULER, "Placed pod on node", {**pair, "node": record.node, **found})
+            return
+        message = "Unable to schedule pod; no fit; waiting"
+        if record.is_error:
+            message = "Error scheduling pod; retrying"
+        reason = {"reason": record.message, "plugins": list(record.plugins)}
+        yield _Line(2, _SCHEDULER, message, {**pair, **reason})
+        if record.post_filter or record.nominated_node:
+            nominated = record.nominated_node or ""
+            status = "Success" if nominated else "Unschedulable"
+            pairs = {"status": status, "node": nominated, "reason": record.post_filter}
+            message = "Status after running PostFilter plugins for pod"
+            yield _Line(5, _SCHEDULER, message, {**pair, **pairs})
+
+
+def _preempting(record: PodPreempting, cycle: int) -> Iterator[_Line]:
+    """The decision, and each victim."""
+    pod, node = _key(record.pod), record.node
+    victims = [_key(victim) for victim in record.victims]
+    pairs = {
+        "pod": pod,
+        "node": node,
+        "cycle": cycle,
+        "reason": record.rule,
+        "victims": victims,
+    }
+    more = {"candidates": record.candidates, "pdbViolations": record.pdb_violations}
+    yield _Line(2, _SCHEDULER, "Preempting pods on node", {**pairs, **more})
+    for victim in victims:
+        message = "Pod is a preemption victim on node"
+        yield _Line(5, _SCHEDULER, message, {"pod": victim, "node": node, "preemptor": pod})
+
+
+def _node_lines(record: Record) -> Iterator[_Line]:
+    """Lines of the node controllers."""
+    pairs: Pairs
+    match record:
+        case NodeSilenced(node=node, zone=zone, heard_at=heard_at, at=at):
+            pairs = {
+                "node": node,
+                "zone": _shown(zone),
+                "silentFor": f"{to_seconds(at - heard_at):g}s",
+            }
+            yield _Line(2, _NODES, "Node has not posted its status in time", pairs)
+        case ZoneAssessed():
+            pairs = {
+                "zone": _shown(record.zone),
+                "newState": record.state,
+                "nodes": record.size,
+            }
+            more = {"notReady": record.unready, "evictionRate": record.eviction_rate}
+            message = "Controller detected that zone is now in new state"
+            yield _Line(2, _NODES, message, {**pairs, **more})
+        case NodeTainted(node=node, zone=zone, key=key, is_turn=is_turn):
+            pairs = {
+                "node": node,
+                "zone": _shown(zone),
+                "taint": key,
+                "rateLimited": is_turn,
+            }
+            yield _Line(2, _NODES, "Added taint to node", pairs)
+        case NodeEmptied(node=node, zone=zone):
+            yield _Line(2, _NODES, "Evicting pods on node", {"node": node, "zone": _shown(zone)})
+        case EvictionTimed(pod=pod, node=node, taints=taints, due=due):
+            pairs = {
+                "pod": _key(pod),
+                "node": node,
+                "taints": list(taints),
+                "due": _clock(due),
+            }
+            yield _Line(4, _NODES, "Adding TimedWorkerQueue item", pairs)
+        case EvictionCancelled(pod=pod):
+            yield _Line(4, _NODES, "Cancelling TimedWorkerQueue item", {"pod": _key(pod)})
+        case _:
+            pass
+
+
+def _text(line: _Line, now: Instant) -> str:
+    severity = "W" if line.is_warning else "I"
+    pairs = "".join(f" {key}={_value(value)}" for key, value in line.pairs.items())
+    return f'{severity}{_clock(now)} {line.component}] "{line.message}"{pairs}'
+
+
+def _clock(instant: Instant) -> str:
+    """Month, day and time to the microsecond, as klog writes them."""
+    whole, rest = divmod(instant, NANOSECONDS_PER_SECOND)
+    return f"{datetime.fromtimestamp(whole, UTC):%m%d %H:%M:%S}.{rest // 1000:06d}"
+
+
+def _value(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _key(ref: ObjectRef) -> str:
+    return f"{ref.namespace}/{ref.name}"
+
+
+def _shown(zone: str) -> str:
+    """A zone's key without the separator of region and zone."""
+    return zone.replace("\0", "")

@@ -1,0 +1,134 @@
+"""Decisions as log lines: their levels, their form, and in every world."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.cli import main
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import (
+    DisplacementCycle,
+    EvictionTimed,
+    NodeEmptied,
+    NodeSilenced,
+    PodEvicted,
+    PodPlaced,
+    PodPreempting,
+    PodUnschedulable,
+    SilentReporter,
+    ZoneAssessed,
+)
+from fairlead.worlds.decision_log import LEVELS, DecisionLog
+
+P = ObjectRef("Pod", "ns", "p", "u")
+V = ObjectRef("Pod", "ns", "v", "v")
+NOON = seconds(43_200)
+
+
+def lines(*records, verbosity=10):
+    found = []
+    log = DecisionLog(SilentReporter(), found.append, verbosity)
+    for record in records:
+        log.report(record)
+    return found
+
+
+PLACED = PodPlaced(P, "n1", NOON, "score", 3, 1, NOON, 2, "default-scheduler")
+FAILED = PodUnschedulable(
+    P, NOON, "0/1 nodes", ("Fit",), "n1", False, False, NOON, 1, "default-scheduler", "why"
+)
+PREEMPTING = PodPreempting(P, "n1", (V,), 0, "only candidate", 1, 1, NOON, "", ("",))
+
+
+def test_a_line_has_time_component_message_and_pairs():
+    """A cycle is counted by its outcome."""
+    placed, failed = lines(PLACED, FAILED, verbosity=2)
+    assert placed == (
+        'I0101 12:00:00.000000 scheduler] "Placed pod on node" pod="ns/p" cycle=1 attempt=2 '
+        'node="n1" feasibleNodes=3 via="score" equals=1'
+    )
+    assert failed == (
+        'I0101 12:00:00.000000 scheduler] "Unable to schedule pod; no fit; waiting" pod="ns/p" '
+        'cycle=2 attempt=1 reason="0/1 nodes" plugins=["Fit"]'
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "counts"),
+    [
+        (PLACED, (0, 1, 2, 2)),
+        (FAILED, (0, 1, 2, 3)),
+        (PREEMPTING, (0, 1, 1, 2)),
+        (PodEvicted(P, "n1", "drain", NOON), (0, 1, 1, 1)),
+        (EvictionTimed(P, "n1", ("k:NoExecute",), 300, NOON, NOON), (0, 0, 1, 1)),
+        (NodeSilenced("n1", "z", "True", 0, NOON), (0, 1, 1, 1)),
+        (NodeEmptied("n1", "z", NOON), (0, 1, 1, 1)),
+        (ZoneAssessed("r:\0:z", "Normal", 2, 0, 0.1, NOON), (0, 1, 1, 1)),
+        (DisplacementCycle(("a", "b"), ("r", "r"), 3, P, NOON), (1, 1, 1, 1)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_levels(record, counts):
+    """Lines with -v 0, at info, at debug and at trace."""
+    assert tuple(len(lines(record, verbosity=n)) for n in (0, *LEVELS.values())) == counts
+
+
+def test_findings_are_warnings():
+    (line,) = lines(DisplacementCycle(("a", "b"), ("r", "r"), 3, P, NOON), verbosity=0)
+    assert line.startswith('W0101 12:00:00.000000 scheduler] "Workloads displace each other"')
+
+
+def test_victims_and_the_reasons_of_post_filters_are_details():
+    text = "\n".join(lines(PREEMPTING, FAILED))
+    assert '"Pod is a preemption victim on node" pod="ns/v" node="n1" preemptor="ns/p"' in text
+    assert '"Status after running PostFilter plugins for pod"' in text
+    assert 'status="Success" node="n1" reason="why"' in text
+
+
+# --- options ----------------------------------------------------------------------------------
+
+SCENARIO = """
+cluster: {generated: {nodes: 1}}
+objects:
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: web, namespace: default}
+  spec: {containers: [{name: c, image: i}]}
+duration: 1m
+"""
+
+
+@pytest.fixture
+def logged(tmp_path, capsys):
+    """Lines on standard error of a simulation with these options."""
+
+    def run(*options):
+        path = tmp_path / "s.yaml"
+        path.write_text(SCENARIO)
+        main.run(["simulate", str(path), "--no-report", *options])
+        return capsys.readouterr().err.splitlines()
+
+    return run
+
+
+def test_nothing_is_logged_by_default(logged):
+    assert logged() == []
+
+
+@pytest.mark.parametrize("options", [("--log-level", "info"), ("-v", "2")])
+def test_a_level_and_its_number_are_the_same(logged, options):
+    placed = [line for line in logged(*options) if "Placed pod" in line]
+    assert len(placed) == 1
+    assert 'pod="default/web" cycle=1' in placed[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("-v", "2", "--log-level", "info"), "-v: cannot be combined with --log-level"),
+        (("-v", "-1"), "-v: must be 0 or more"),
+    ],
+)
+def test_contradictions_are_refused(logged, options, line):
+    assert logged(*options) == [f"fairlead: {line}"]
