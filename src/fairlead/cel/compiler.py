@@ -56,7 +56,7 @@ _NONE: Final = object()
 def compiled(
     expression: str, variables: Mapping[str, CelType], fields: Fields, *, has_bindings: bool = False
 ) -> Checked:
-    """A checked expression over `variables`. Raises ExpressionError.
+    """Return a checked expression over `variables`. Raises ExpressionError.
 
     `fields` are those of the types that have some. Only some expressions know `cel.bind`.
     """
@@ -86,7 +86,7 @@ def _unreadable(found: Checked) -> Iterator[tuple[Node, str]]:
 
 
 def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
-    """Why a value cannot be converted; "" if it can be."""
+    """Return why a value cannot be converted; "" if it can be."""
     try:
         convert(value)
     except (ValueError, CelError) as cause:
@@ -145,7 +145,7 @@ def _mismatch(wanted: CelType, type_: CelType) -> str:
 
 
 def _require_constants(found: Checked) -> None:
-    """Raises ConstantError where a constant cannot be converted."""
+    """Raise ConstantError where a constant cannot be converted."""
     for node in nodes(found.root):
         _constant(node)
         if isinstance(node, Call) and node.function in _SEARCHES and node.arguments:
@@ -160,7 +160,7 @@ def _require_pattern(node: Node) -> None:
 
 
 def _constant(node: Node) -> Any:
-    """The value of a constant, also of one that is converted."""
+    """Return the value of a constant, also of one that is converted."""
     if isinstance(node, Literal):
         return node.value
     convert = _CONVERSIONS.get(node.function) if isinstance(node, Call) else None

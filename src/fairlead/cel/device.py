@@ -44,18 +44,18 @@ _DOMAIN: Final = ("attributes", "@values")
 
 @lru_cache(maxsize=1)
 def device_environment() -> CelEnvironment:
-    """The environment in which expressions are evaluated."""
+    """Return the environment in which expressions are evaluated."""
     return CelEnvironment(("device",))
 
 
 def read_selector(expression: str) -> Checked:
-    """Compiles an expression about a device. Raises ExpressionError."""
+    """Compile an expression about a device. Raises ExpressionError."""
     fields = {_DEVICE: {name: parse_type(type_) for name, type_ in _FIELDS.items()}}
     return compiled(expression, {"device": CelType(_DEVICE)}, fields, has_bindings=True)
 
 
 def device_size(path: tuple[str, ...]) -> Estimate | None:
-    """The size of the part of a device at a path, for the cost estimate."""
+    """Return the size of the part of a device at a path, for the cost estimate."""
     if path[0] != "device":
         return None
     steps = path[1:]

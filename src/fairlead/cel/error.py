@@ -48,12 +48,12 @@ class CostLimitError(Exception):
 
 
 def no_overload() -> CelError:
-    """The error of a function or operator that does not take values of these types."""
+    """Return the error of a function or operator that does not take values of these types."""
     return CelError(NO_OVERLOAD)
 
 
 def no_such_key(key: Any) -> CelError:
-    """The error of a key that a map does not have."""
+    """Return the error of a key that a map does not have."""
     shown = {True: "true", False: "false", None: "null"}.get(key) if _is_word(key) else key
     return CelError(f"no such key: {shown}")
 
@@ -71,7 +71,7 @@ def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
 
 
 def _shown(expression: str, place: int, text: str) -> str:
-    """A problem with a picture: the line of the expression, and a mark below the character.
+    """Return a problem with a picture: the line of the expression, and a mark below the character.
 
     Below characters that take more than one byte stand wide dots and a wide mark.
     """

@@ -68,7 +68,7 @@ class Overloads:
         self._found: dict[Types, Function | None] = {}
 
     def of(self, types: Types) -> Function | None:
-        """The one that takes arguments of these types; None if there is none."""
+        """Return the one that takes arguments of these types; None if there is none."""
         try:
             return self._found[types]
         except KeyError:
@@ -87,7 +87,7 @@ def _is_taken(wanted: type, given: type) -> bool:
 
 
 def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """A function that tells whether `read` accepts a text."""
+    """Return a function that tells whether `read` accepts a text."""
 
     def answer(text: str) -> bool:
         try:

@@ -63,7 +63,7 @@ class Program:
     slots: int
 
     def evaluate(self, known: Mapping[str, Any], budget: CostBudget) -> EvaluationResult:
-        """Evaluates the expression with these variables. Raises OutOfBudgetError.
+        """Evaluate the expression with these variables. Raises OutOfBudgetError.
 
         An evaluation that would exceed what is left of the budget ends there.
         """
@@ -94,7 +94,7 @@ class CelEnvironment:
         self._planner = Planner(frozenset(self._variables), functions)
 
     def program(self, expression: str) -> Program:
-        """The program of an expression. Raises ExpressionError."""
+        """Return the program of an expression. Raises ExpressionError."""
         tree = parsed(expression)
         try:
             problems = checked(tree, self._variables, ObjectTypes()).problems

@@ -144,7 +144,7 @@ _ORDERED: Final = frozenset({bool, str, bytes, Timestamp, Duration})
 
 
 def type_name(value: Any) -> str:
-    """The name of a value's type."""
+    """Return the name of a value's type."""
     return _NAMES.get(type(value)) or str(value.type_name)
 
 
@@ -169,7 +169,7 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 def is_ordered(one: Any, other: Any) -> bool:
-    """Whether `<` compares these values."""
+    """Return whether `<` compares these values."""
     kind, other_kind = type(one), type(other)
     if kind in _NUMBERS:
         return other_kind in _NUMBERS
@@ -190,7 +190,7 @@ def double_text(value: float) -> str:
 
 
 def work_of(value: Any, limit: int) -> int:
-    """How many values there are in a value; counting ends beyond `limit`.
+    """Return how many values there are in a value; counting ends beyond `limit`.
 
     Lists may hold the same list many times: `[[x, x], [x, x]]` has few lists and many places.
     """
@@ -214,7 +214,7 @@ _INSTANT: Final = re.compile(
 
 
 def timestamp_of(text: str) -> Timestamp:
-    """Parses a timestamp, as Go's time.RFC3339 does. Raises ValueError."""
+    """Parse a timestamp, as Go's time.RFC3339 does. Raises ValueError."""
     matched = _INSTANT.fullmatch(text)
     if matched is None:
         raise ValueError(text)
@@ -239,7 +239,7 @@ _PART: Final = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII
 
 
 def duration_of(text: str) -> Duration:
-    """Parses a duration, as Go's time.ParseDuration does. Raises ValueError."""
+    """Parse a duration, as Go's time.ParseDuration does. Raises ValueError."""
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
@@ -258,7 +258,7 @@ def duration_of(text: str) -> Duration:
 
 
 def as_json(value: Any) -> Any:
-    """A copy of a value in JSON's types: times become texts, bytes base64."""
+    """Return a copy of a value in JSON's types: times become texts, bytes base64."""
     match value:
         case dict():
             return {_key(key): as_json(one) for key, one in value.items()}

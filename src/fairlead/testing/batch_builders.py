@@ -29,7 +29,7 @@ def make_task(  # noqa: PLR0913 - a builder takes what a case varies
     annotations: Mapping[str, str] | None = None,
     **pod: Any,
 ) -> Pod:
-    """A pod of a batch scheduler that requests `cpu` and `memory` (nothing with cpu 0).
+    """Return a pod of a batch scheduler that requests `cpu` and `memory` (nothing with cpu 0).
 
     It belongs to `group` by kube-batch's annotation. `meta` is metadata by Python names.
     """
@@ -54,7 +54,7 @@ def make_group(
     status: Json | None = None,
     **spec: Any,
 ) -> PodGroup:
-    """A PodGroup; `spec` by JSON names."""
+    """Return a PodGroup; `spec` by JSON names."""
     own = {"minMember": min_member, **({"queue": queue} if queue else {}), **spec}
     meta = {"name": name, "namespace": namespace, "uid": f"uid-group-{name}"}
     body = {"apiVersion": api, "metadata": meta, "spec": own, "status": status or {}}
@@ -62,13 +62,13 @@ def make_group(
 
 
 def make_queue(name: str, weight: int = 1, *, state: str = "", **spec: Any) -> Queue:
-    """A Queue; `spec` by JSON names."""
+    """Return a Queue; `spec` by JSON names."""
     body = {"metadata": {"name": name}, "spec": {"weight": weight, **spec}}
     return decode_as(Queue, {**body, "status": {"state": state}})
 
 
 def make_priority_class(name: str, value: int, *, default: bool = False) -> PriorityClass:
-    """A PriorityClass."""
+    """Return a PriorityClass."""
     body = {"metadata": {"name": name}, "value": value, "globalDefault": default}
     return decode_as(PriorityClass, body)
 
@@ -83,7 +83,7 @@ def make_gang(
     priority_class: str = "",
     **task: Any,
 ) -> list[PodGroup | Pod]:
-    """A PodGroup and its pods `name-0`, …; `node` is one node for all, or one for each.
+    """Return a PodGroup and its pods `name-0`, …; `node` is one node for all, or one for each.
 
     `min_member` defaults to all members.
     """

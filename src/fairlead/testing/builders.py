@@ -24,7 +24,7 @@ def make_node(
     devices: Mapping[str, str | int] | None = None,
     **allocatable: str | int,
 ) -> Node:
-    """A node; `allocatable` by resource name overrides or extends the defaults.
+    """Return a node; `allocatable` by resource name overrides or extends the defaults.
 
     `devices` does the same for names that are no Python identifiers (nvidia.com/gpu). `taints` are
     `key=value:effect` or `key:effect`; `images` map names to bytes.
@@ -62,7 +62,7 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Pod:
-    """A pod: Running on `node`, else Pending; `nominated` is its nominated node."""
+    """Return a pod: Running on `node`, else Pending; `nominated` is its nominated node."""
     metadata: Json = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
     metadata["uid"] = f"uid-{name}" if uid is None else uid
     if terminating:
@@ -92,7 +92,7 @@ def make_budget(
     namespace: str = "default",
     disrupted: Iterable[str] = (),
 ) -> PodDisruptionBudget:
-    """A budget for pods with the labels `selector` that allows `allowed` disruptions.
+    """Return a budget for pods with the labels `selector` that allows `allowed` disruptions.
 
     `disrupted` are pods whose disruption its status already counts.
     """

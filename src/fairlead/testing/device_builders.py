@@ -19,7 +19,7 @@ _STAMP: Final = "2026-01-01T00:00:00Z"
 
 
 def wanting(*claims: str, templates: Iterable[str] = ()) -> Json:
-    """The spec of a pod with these claims and claim templates, for `make_pod`."""
+    """Return the spec of a pod with these claims and claim templates, for `make_pod`."""
     named = [{"name": f"c{i}", "resourceClaimName": name} for i, name in enumerate(claims)]
     made = [
         {"name": f"t{i}", "resourceClaimTemplateName": name} for i, name in enumerate(templates)
@@ -28,7 +28,7 @@ def wanting(*claims: str, templates: Iterable[str] = ()) -> Json:
 
 
 def make_device(name: str, memory: str = "40Gi", **attributes: str | float | bool) -> Json:
-    """A device with memory capacity; texts, integers and booleans become attributes."""
+    """Return a device with memory capacity; texts, integers and booleans become attributes."""
     return {
         "name": name,
         "attributes": {key: {_kind(value): value} for key, value in attributes.items()},
@@ -53,7 +53,10 @@ def make_slice(  # noqa: PLR0913 - a builder takes what a case varies
     count: int = 1,
     spec: Mapping[str, Any] | None = None,
 ) -> ResourceSlice:
-    """A slice of `node`, or of the nodes in `spec` if `node` is ""; texts are device names."""
+    """Return a slice of `node`, or of the nodes in `spec` if `node` is "".
+
+    Texts are device names.
+    """
     own: Json = {"driver": driver, "devices": [_device(one) for one in devices]}
     own["pool"] = {
         "name": pool or node or "shared",
@@ -73,7 +76,7 @@ def _device(one: Json | str) -> Json:
 def make_device_class(
     name: str = GPU, *expressions: str, config: Iterable[Json] = ()
 ) -> DeviceClass:
-    """A class of the devices that match all CEL `expressions`."""
+    """Return a class of the devices that match all CEL `expressions`."""
     spec = {"selectors": [_selector(one) for one in expressions], "config": list(config)}
     return decode_as(DeviceClass, {"metadata": {"name": name}, "spec": spec})
 
@@ -89,14 +92,14 @@ def asking(
     of_class: str = GPU,
     **more: Any,
 ) -> Json:
-    """A request for `count` devices; `more` are fields of `exactly`."""
+    """Return a request for `count` devices; `more` are fields of `exactly`."""
     wanted = {"deviceClassName": of_class, "allocationMode": "ExactCount", "count": count}
     wanted |= {"selectors": [_selector(one) for one in expressions]} | more
     return {"name": name, "exactly": wanted}
 
 
 def either(name: str, *alternatives: Json) -> Json:
-    """A request for the first available of `alternatives` (each from `asking`)."""
+    """Return a request for the first available of `alternatives` (each from `asking`)."""
     flat = [{"name": one["name"], **one["exactly"]} for one in alternatives]
     return {"name": name, "firstAvailable": flat}
 
@@ -111,7 +114,7 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
     made_for: str = "",
     terminating: bool = False,
 ) -> ResourceClaim:
-    """A claim; `made_for` is the uid of the pod that it was generated for."""
+    """Return a claim; `made_for` is the uid of the pod that it was generated for."""
     metadata: Json = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
     if made_for:
         metadata["ownerReferences"] = [{"kind": "Pod", "uid": made_for, "controller": True}]
@@ -127,7 +130,7 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
 
 
 def allocated(node: str, *devices: str, reserved_for: Iterable[str] = ()) -> Json:
-    """The status of a claim that is allocated `devices` of the pool of `node`."""
+    """Return the status of a claim that is allocated `devices` of the pool of `node`."""
     results = [{"request": "r", "driver": DRIVER, "pool": node, "device": one} for one in devices]
     named = {"key": "metadata.name", "operator": "In", "values": [node]}
     return {

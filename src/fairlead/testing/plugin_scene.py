@@ -100,12 +100,12 @@ class PluginScene:
         return settle(schedule_one(self.served, self.info(pod), self._tie_break))
 
     def make_room(self, pod: Pod) -> PostFilterResult | None:
-        """The result of the PostFilters for `pod`; None if it fits or nothing helps."""
+        """Return the result of the PostFilters for `pod`; None if it fits or nothing helps."""
         decision = self.decide(pod)
         return decision.room if isinstance(decision, Failure) else None
 
     def evaluate(self, pod: Pod) -> Evaluation:
-        """The verdict and scores of every node."""
+        """Return the verdict and scores of every node."""
         return evaluate(self.served, self.info(pod))
 
     def info(self, pod: Pod) -> PodInfo:

@@ -36,7 +36,7 @@ class Chance:
         self._tie_break = TieBreak(seed)
 
     def below(self, count: int) -> int:
-        """An integer in [0, count)."""
+        """Return an integer in [0, count)."""
         return self._tie_break.pick(count)
 
     def one_in(self, count: int) -> bool:
@@ -54,7 +54,7 @@ class Chance:
 
 
 def any_node(chance: Chance, name: str) -> Node:
-    """A small node, possibly in a zone, possibly tainted or cordoned."""
+    """Return a small node, possibly in a zone, possibly tainted or cordoned."""
     labels = {HOSTNAME: name, "cores": chance.of(("2", "4", "many"))}
     if not chance.one_in(6):
         labels[ZONE] = chance.of(("z1", "z2"))
@@ -80,7 +80,7 @@ def any_node(chance: Chance, name: str) -> Node:
 
 
 def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool = True) -> Pod:
-    """A pod, placed on `node` if that is given.
+    """Return a pod, placed on `node` if that is given.
 
     Each placed pod has a different host port, so that no two pods of a node share one. Without
     `beyond_the_node` its rules depend only on the evaluated node, not on others.
@@ -119,7 +119,7 @@ def any_requests(chance: Chance) -> dict[str, str | int]:
 
 
 def any_budget(chance: Chance) -> PodDisruptionBudget:
-    """A budget for some of the pods, possibly exhausted."""
+    """Return a budget for some of the pods, possibly exhausted."""
     selector = {"app": chance.of(_APPS)}
     return make_budget(chance.of(("b1", "b2")), selector, allowed=chance.below(3))
 

@@ -27,7 +27,7 @@ _STAMP: Final = "2026-01-01T00:00:00Z"
 
 
 def claiming(*names: str) -> Json:
-    """The spec of a pod with these claims, for `make_pod`."""
+    """Return the spec of a pod with these claims, for `make_pod`."""
     volumes = [
         {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}}
         for i, name in enumerate(names)
@@ -51,7 +51,7 @@ def make_claim(  # noqa: PLR0913 - a builder takes what a case varies
     annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
 ) -> PersistentVolumeClaim:
-    """A claim for `volume`; `bound` completes the binding, `node` is its selected node.
+    """Return a claim for `volume`; `bound` completes the binding, `node` is its selected node.
 
     `made_for` is the uid of the pod that owns it as an ephemeral volume.
     """
@@ -90,7 +90,7 @@ def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
     handle: str = "",
     spec: Mapping[str, Any] | None = None,
 ) -> PersistentVolume:
-    """A volume; `claim` is `namespace/name` of its claim, `reach` the labels of its nodes.
+    """Return a volume; `claim` is `namespace/name` of its claim, `reach` the labels of its nodes.
 
     `claim_uid` defaults to the uid that `make_claim` gives.
     """
@@ -125,7 +125,7 @@ def make_storage_class(
     is_default: bool = False,
     reclaim: str = "Delete",
 ) -> StorageClass:
-    """A class that `waits` for the first consumer or binds immediately.
+    """Return a class that `waits` for the first consumer or binds immediately.
 
     `topologies` are its allowed topologies.
     """
@@ -153,7 +153,7 @@ def make_csi_node(
     topology_keys: Iterable[str] = (),
     **limits: int | None,
 ) -> CSINode:
-    """The CSI drivers of a node; `limits` are volume limits by driver, `_` meaning a dot."""
+    """Return the CSI drivers of a node; `limits` are volume limits by driver, `_` meaning a dot."""
     drivers = [
         {
             "name": driver.replace("_", "."),
@@ -169,7 +169,7 @@ def make_csi_node(
 
 
 def make_csi_driver(name: str = DRIVER, *, tells_capacity: bool) -> CSIDriver:
-    """A CSI driver that publishes storage capacity, or not."""
+    """Return a CSI driver that publishes storage capacity, or not."""
     return decode_as(
         CSIDriver, {"metadata": {"name": name}, "spec": {"storageCapacity": tells_capacity}}
     )
@@ -194,7 +194,7 @@ def make_capacity(
 def make_attachment(
     name: str, node: str, volume: str, *, attacher: str = DRIVER
 ) -> VolumeAttachment:
-    """An attachment of `volume` to `node`."""
+    """Return an attachment of `volume` to `node`."""
     source = {"persistentVolumeName": volume}
     spec = {"attacher": attacher, "nodeName": node, "source": source}
     return decode_as(VolumeAttachment, {"metadata": {"name": name}, "spec": spec})

@@ -44,7 +44,7 @@ Object = Mapping[str, Any]
 
 
 def sender_of(issued: Issued, store: Store) -> User | None:
-    """The user that sends a command; None for commands that skip admission."""
+    """Return the user that sends a command; None for commands that skip admission."""
     match issued.command:
         case RecordEvent() | CallExtender() | DeleteCollection():
             return None
@@ -58,7 +58,10 @@ def sender_of(issued: Issued, store: Store) -> User | None:
 
 
 def user_of(issued: Issued, old: Object | None) -> User:
-    """The user of the command's issuer; `old` is the stored object that the command changes."""
+    """Return the user of the command's issuer.
+
+    `old` is the stored object that the command changes.
+    """
     match issued.issuer.component:
         case Component.SCHEDULER:
             return authenticated("system:kube-scheduler")
@@ -79,7 +82,7 @@ def _node(issued: Issued, old: Object | None) -> str:
 
 
 def _account(issued: Issued, old: Object | None) -> str:
-    """The account of the controller that owns the object or manages its kind."""
+    """Return the account of the controller that owns the object or manages its kind."""
     command = issued.command
     subject = command.manifest if isinstance(command, CreateObject) else old or {}
     references = subject.get("metadata", {}).get("ownerReferences") or ()

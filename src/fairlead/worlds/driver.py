@@ -34,7 +34,7 @@ class CommandSource(Protocol):
         ...
 
     def next_deadline(self) -> Instant | None:
-        """When to call `handle_deadline`; None when only a stimulus can cause work."""
+        """Return when to call `handle_deadline`; None when only a stimulus can cause work."""
         ...
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
@@ -58,7 +58,7 @@ class World(Protocol):
         ...
 
     def next_event(self) -> Instant | None:
-        """When the world's next event is due; None when there is none."""
+        """Return when the world's next event is due; None when there is none."""
         ...
 
 
@@ -84,7 +84,7 @@ class Driver:
         now: Instant,
         steps_per_instant_max: int = STEPS_PER_INSTANT_MAX,
     ) -> None:
-        """Nothing happens before `run`."""
+        """Connect `engine` and `world`, at the time `now`."""
         self.now = now
         self._engine = engine
         self._world = world
@@ -139,7 +139,7 @@ class Driver:
             self.now, self._steps = then, 0
 
     def next_due(self) -> Instant | None:
-        """When the world or the engine has something due; now, if work was left undone."""
+        """Return when the world or the engine has something due; now, if work was left undone."""
         return self.now if self._commands or self._stimuli else self._next_due()
 
     @property

@@ -70,11 +70,11 @@ class QueueSizes(Protocol):
     """Numbers of pending pods; a `SchedulingQueue` is one."""
 
     def counts(self) -> Mapping[str, int]:
-        """The number of pods by queue."""
+        """Return the number of pods by queue."""
         ...
 
     def rejections(self) -> Mapping[tuple[str, str], int]:
-        """The number of pods rejected by each (plugin, profile)."""
+        """Return the number of pods rejected by each (plugin, profile)."""
         ...
 
 
@@ -193,7 +193,7 @@ class SchedulerMetrics:
             self._points.labels(point, status, profile).observe(0)
 
     def exposition(self) -> bytes:
-        """All metrics in Prometheus' text format, and under upstream's names only.
+        """Return all metrics in Prometheus' text format, and under upstream's names only.
 
         The library adds a suffix to the counters whose names have none, and the time at which each
         metric was created.

@@ -45,7 +45,7 @@ def delete_collection(
 
 
 def _grace_period_s(store: Store, namespace: str) -> int:
-    """The longest grace period of the pods that have not finished."""
+    """Return the longest grace period of the pods that have not finished."""
     return max(
         (
             pod["spec"].get("terminationGracePeriodSeconds") or 0

@@ -23,7 +23,7 @@ _BUILT_IN: Final[Mapping[tuple[str, str], Kind]] = {
 
 
 def look_up_owners(store: Store, command: LookUpOwners) -> OwnersLookedUp:
-    """The uids of the owners of `command.target` that do not exist now."""
+    """Return the uids of the owners of `command.target` that do not exist now."""
     target = command.target
     obj = _find(store, target)
     if obj is None or obj["metadata"].get("deletionTimestamp"):
@@ -54,7 +54,7 @@ def _is_absent(store: Store, owner: Json, dependent: ObjectRef) -> bool:
 
 
 def _kind_of(owner: Json, store: Store) -> Kind | None:
-    """The kind of an owner; None if it is not served."""
+    """Return the kind of an owner; None if it is not served."""
     api_version, name = owner.get("apiVersion", ""), owner.get("kind", "")
     known = _BUILT_IN.get((api_version, name))
     if known is not None:

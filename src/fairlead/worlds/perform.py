@@ -108,7 +108,7 @@ def perform(
 
 
 def refused(command: Command, refusal: ApiError) -> CommandFailed:
-    """The outcome of a command that the store refused."""
+    """Return the outcome of a command that the store refused."""
     reason = _REASONS.get(refusal.reason, FailureReason.INTERNAL_ERROR)
     return CommandFailed(command, reason, refusal.message)
 
@@ -166,7 +166,7 @@ def _request(
 
 
 def _kind(store: Store, name: str) -> Kind:
-    """The kind named by a command, `Queue.example.com` or `Queue`: built in, else stored."""
+    """Return the kind named by a command, `Queue.example.com` or `Queue`: built in, else stored."""
     known = find_kind(name)
     if known is not None:
         return known
@@ -212,7 +212,7 @@ def _update_quota_status(
 
 
 def condition_json(condition: Condition) -> dict[str, str]:
-    """A condition as JSON; empty fields are left out, because it is merged."""
+    """Return a condition as JSON; empty fields are left out, because it is merged."""
     return {
         "type": condition.type,
         "status": condition.status,

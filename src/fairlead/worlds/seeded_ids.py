@@ -19,7 +19,7 @@ class SeededIds:
         self._numbers = _numbers(seed)
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """The next uid; the arguments make no difference."""
+        """Return the next uid; the arguments make no difference."""
         high, low = next(self._numbers), next(self._numbers)
         high = high & ~0xF000 | 0x4000  # version 4
         low = low & (_MASK_64 >> 2) | 1 << 63  # variant 1
@@ -27,7 +27,7 @@ class SeededIds:
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
     def new_suffix(self) -> str:
-        """The next suffix for a generated name."""
+        """Return the next suffix for a generated name."""
         number = next(self._numbers)
         letters = []
         for _ in range(SUFFIX_LENGTH):

@@ -85,7 +85,7 @@ class Checked:
 
 
 def checked(tree: Tree, variables: Mapping[str, CelType], fields: Fields) -> Checked:
-    """Checks an expression over `variables`; `fields` are those of the structures among the types.
+    """Check an expression over `variables`; `fields` are those of the structures among the types.
 
     Problems are ordered by their places.
     """
@@ -110,7 +110,7 @@ class _Checker:
     scope: dict[str, CelType] = field(default_factory=dict)
 
     def check(self, node: Node) -> CelType:
-        """The type of a node; its parts are checked first."""
+        """Return the type of a node; its parts are checked first."""
         type_ = self.types[node.id] = self._type(node)
         return type_
 
@@ -161,7 +161,7 @@ class _Checker:
         return BOOL if node.is_test else self.bound.filled(type_)
 
     def _field(self, node: Node, operand: Node, name: str, *, is_optional: bool = False) -> CelType:
-        """The type of a field of `operand`."""
+        """Return the type of a field of `operand`."""
         whole, was_optional = unwrapped(self.bound.filled(self.check(operand)))
         found = DYN
         if whole.name == "map":
@@ -213,7 +213,7 @@ class _Checker:
     def _resolved(
         self, node: Call, name: str, given: Sequence[Node], *, is_member: bool = False
     ) -> CelType:
-        """The result type of a call of `name`."""
+        """Return the result type of a call of `name`."""
         if name in _LOGICAL:
             return self._logical(node)
         types = [self.types[one.id] for one in given]
@@ -234,7 +234,7 @@ class _Checker:
         return result
 
     def _fitting(self, one: Signature, types: list[CelType]) -> CelType | None:
-        """The result type of an overload for these arguments; None if they do not fit."""
+        """Return the result type of an overload for these arguments; None if they do not fit."""
         taken, result = _instance(one, self.bound)
         return self.bound.filled(result) if self.bound.fit(types, taken) else None
 
@@ -270,7 +270,7 @@ class _Checker:
         return inner
 
     def _joined(self, before: CelType | None, type_: CelType) -> CelType:
-        """The type of a list whose items have these two types."""
+        """Return the type of a list whose items have these two types."""
         if before is None:
             return type_
         return most_general(before, type_) if self.bound.fit([before], [type_]) else DYN
@@ -317,7 +317,7 @@ class _Checker:
             return self.bound.filled(self.check(node.result))
 
     def _names(self, node: Comprehension, ranged: CelType) -> dict[str, CelType]:
-        """The types of the variables of a loop over `ranged`."""
+        """Return the types of the variables of a loop over `ranged`."""
         if ranged.name == "list":
             first, second = (INT if node.second else ranged.parameters[0]), ranged.parameters[0]
         elif ranged.name == "map":
@@ -347,7 +347,7 @@ class _Checker:
 
 
 def _instance(one: Signature, bound: TypeSubstitution) -> tuple[list[CelType], CelType]:
-    """The types of an overload, with new names for its type parameters."""
+    """Return the types of an overload, with new names for its type parameters."""
     fresh: dict[CelType, CelType] = {}
     for type_ in (*one.taken, one.result):
         _rename(type_, fresh, bound)

@@ -36,11 +36,11 @@ class ObjectTypes(dict[str, Mapping[str, CelType]]):
     """Types with fields, among them those of mutations: `Object`, `Object.spec`, `JSONPatch`."""
 
     def __contains__(self, name: object) -> bool:
-        """Whether a type has this name."""
+        """Return whether a type has this name."""
         return self.get(str(name)) is not None
 
     def get(self, name: str, otherwise: object = None) -> Mapping[str, CelType] | None:  # type: ignore[override]
-        """The fields of a type."""
+        """Return the fields of a type."""
         del otherwise
         if name == "Object" or name.startswith("Object."):
             return _AnyFields()

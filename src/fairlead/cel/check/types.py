@@ -110,33 +110,33 @@ BYTES: Final = CelType("bytes")
 
 
 def list_of(item: CelType) -> CelType:
-    """A list."""
+    """Return a list."""
     return CelType("list", (item,))
 
 
 def map_of(key: CelType, value: CelType) -> CelType:
-    """A map."""
+    """Return a map."""
     return CelType("map", (key, value))
 
 
 def optional_of(value: CelType) -> CelType:
-    """What may be absent."""
+    """Return what may be absent."""
     return CelType("optional_type", (value,))
 
 
 @lru_cache(maxsize=512)
 def parse_type(text: str) -> CelType:
-    """Reads a type: `map(string, list(int))`."""
+    """Read a type: `map(string, list(int))`."""
     return _read(iter(_TOKEN.findall(text)))[0]
 
 
 def parse_types(text: str) -> tuple[CelType, ...]:
-    """Reads types with commas between them."""
+    """Read types with commas between them."""
     return parse_type(f"all({text})").parameters if text else ()
 
 
 def _read(tokens: Iterator[str]) -> tuple[CelType, str]:
-    """A type, and the token after it."""
+    """Return a type, and the token after it."""
     name, after = next(tokens), next(tokens, "")
     if after != "(":
         return CelType(name), after
@@ -148,7 +148,7 @@ def _read(tokens: Iterator[str]) -> tuple[CelType, str]:
 
 
 def unwrapped(type_: CelType) -> tuple[CelType, bool]:
-    """The type in an optional type, and whether it is one."""
+    """Return the type in an optional type, and whether it is one."""
     return (type_.parameters[0], True) if type_.name == "optional_type" else (type_, False)
 
 
@@ -162,12 +162,15 @@ class TypeSubstitution:
         self._made = 0
 
     def fresh(self) -> CelType:
-        """A new parameter."""
+        """Return a new parameter."""
         self._made += 1
         return CelType(f"_var{self._made - 1}")
 
     def fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
-        """Whether each given type fits the wanted one; if all do, the parameters are bound."""
+        """Return whether each given type fits the wanted one.
+
+        If all do, the parameters are bound.
+        """
         self._replaced.clear()
         if len(given) == len(wanted) and all(map(self._fits, given, wanted)):
             return True
@@ -179,7 +182,7 @@ class TypeSubstitution:
         return False
 
     def filled(self, type_: CelType, *, is_final: bool = False) -> CelType:
-        """A type with its parameters replaced; if `is_final`, unknown ones become dyn."""
+        """Return a type with its parameters replaced; if `is_final`, unknown ones become dyn."""
         if type_.is_ground:
             return type_
         if type_.is_type_parameter:
@@ -232,7 +235,7 @@ class TypeSubstitution:
         return all(map(self._fits, one.parameters, other.parameters))
 
     def _substitutes(self, type_: CelType, parameter: CelType) -> tuple[bool, bool]:
-        """Whether a type fits a parameter, and whether the parameter was bound before."""
+        """Return whether a type fits a parameter, and whether the parameter was bound before."""
         if type_ == parameter:
             return True, True
         known = self._known.get(parameter)
@@ -266,7 +269,7 @@ class TypeSubstitution:
 
 
 def most_general(one: CelType, other: CelType) -> CelType:
-    """The more general of two types that fit each other."""
+    """Return the more general of two types that fit each other."""
     return one if _is_more_general(one, other) else other
 
 

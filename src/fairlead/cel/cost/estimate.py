@@ -20,24 +20,24 @@ class Estimate(NamedTuple):
     high: int
 
     def plus(self, other: Estimate) -> Estimate:
-        """The sum of both."""
+        """Return the sum of both."""
         return Estimate(_kept(self.low + other.low), _kept(self.high + other.high))
 
     def times(self, other: Estimate) -> Estimate:
-        """The product of both."""
+        """Return the product of both."""
         return Estimate(_kept(self.low * other.low), _kept(self.high * other.high))
 
     def scaled(self, factor: float) -> Estimate:
-        """A multiple, rounded up."""
+        """Return a multiple, rounded up."""
         return Estimate(_scaled(self.low, factor), _scaled(self.high, factor))
 
     def union(self, other: Estimate) -> Estimate:
-        """The range that includes both."""
+        """Return the range that includes both."""
         return Estimate(min(self.low, other.low), max(self.high, other.high))
 
 
 def fixed(number: int) -> Estimate:
-    """A known number."""
+    """Return a known number."""
     return Estimate(number, number)
 
 

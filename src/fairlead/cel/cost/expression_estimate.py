@@ -68,7 +68,7 @@ class _Local:
 
 
 def estimated_cost(checked: Checked, size_of: SizeOf) -> Estimate:
-    """The least and the greatest cost of an expression."""
+    """Return the least and the greatest cost of an expression."""
     return _Estimate(checked, size_of).cost(checked.root)
 
 
@@ -82,7 +82,7 @@ class _Estimate:
     locals: dict[str, list[_Local]] = field(default_factory=dict)
 
     def cost(self, node: Node) -> Estimate:
-        """The cost of a node and its parts."""
+        """Return the cost of a node and its parts."""
         match node:
             case Literal():
                 return NOTHING
@@ -139,7 +139,7 @@ class _Estimate:
         return before.plus(total)
 
     def _indexed(self, node: Call, overload: str, size: Estimate | None) -> Estimate | None:
-        """The size of the item, if the node is an index; else `size`."""
+        """Return the size of the item, if the node is an index; else `size`."""
         if overload not in ("index_list", "index_map"):
             return size
         whole = node.arguments[0]
@@ -156,7 +156,7 @@ class _Estimate:
         arguments: list[Operand],
         costs: list[Estimate],
     ) -> tuple[Estimate, Estimate | None]:
-        """The cost of a call of one overload, and the size of its result if it is known."""
+        """Return the cost of a call of one overload, and the size of its result if it is known."""
         if overload in ("logical_or", "logical_and"):
             return Estimate(costs[0].low, costs[0].plus(costs[1]).high), None
         if overload == "conditional":
@@ -230,7 +230,7 @@ class _Estimate:
         return cost
 
     def _push_names(self, node: Comprehension) -> tuple[str, ...]:
-        """Declares the variables of a loop; returns their names."""
+        """Declare the variables of a loop; return their names."""
         within, path = self._within(node.range), self._path(node.range)
         is_list = within.is_list if within else self._type(node.range).name == "list"
         keys = within.key if within else None
@@ -274,7 +274,7 @@ class _Estimate:
         return self._size(node) or UNKNOWN
 
     def _size(self, node: Node) -> Estimate | None:
-        """The size of a node's value; None if nothing is known of it."""
+        """Return the size of a node's value; None if nothing is known of it."""
         found = self.sizes.get(node.id) or _written_size(node)
         if found is not None:
             return found
@@ -320,7 +320,7 @@ def _is_scalar(type_: CelType) -> bool:
 
 
 def _written_size(node: Node) -> Estimate | None:
-    """The size of a literal."""
+    """Return the size of a literal."""
     match node:
         case Literal(value=str() | bytes() as value):
             return fixed(len(value))

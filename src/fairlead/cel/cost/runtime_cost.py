@@ -54,7 +54,7 @@ class CostBudget:
         self.left = units
 
     def take(self, units: int) -> None:
-        """Spends units. Raises OutOfBudgetError if fewer are left."""
+        """Spend units. Raises OutOfBudgetError if fewer are left."""
         self.left -= units
         if self.left < 0:
             raise OutOfBudgetError
@@ -95,12 +95,12 @@ class CostTracker:
 
 
 def size_of(value: Any) -> int:
-    """The size of a value for costs; 1 for values without a size."""
+    """Return the size of a value for costs; 1 for values without a size."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     return getattr(value, "size", 1)
 
 
 def reading(value: Any, factor: float = TEXT_COST) -> int:
-    """The cost of reading a value once."""
+    """Return the cost of reading a value once."""
     return ceil(size_of(value) * factor)

@@ -54,7 +54,7 @@ _GO_NAMES: Final = {
 
 
 def compiled_comprehension(node: Comprehension, scope: Scope, compile_: Compile) -> Evaluate:
-    """The closure of a loop; `compile_` makes those of its parts."""
+    """Return the closure of a loop; `compile_` makes those of its parts."""
     if _is_bind(node):
         inner = scope.with_names(node.accumulator)
         slot = inner.slot(node.accumulator) or 0
@@ -92,7 +92,7 @@ def _is_quantifier(node: Comprehension) -> bool:
 
 
 def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | None]:
-    """The test of a round, and the list or the call that adds to the accumulator.
+    """Return the test of a round, and the list or the call that adds to the accumulator.
 
     A round of `exists_one` adds a number, which is neither.
     """
@@ -117,7 +117,7 @@ class _Rounds:
     second: int | None
 
     def of(self, run: Run) -> Iterator[None]:
-        """Goes from round to round; the variables are set before each."""
+        """Go from round to round; the variables are set before each."""
         whole, slots = self.range(run), run.slots
         if isinstance(whole, list):
             if self.second is None:
@@ -178,7 +178,7 @@ def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
 
 
 def _collected(rounds: _Rounds, test: Evaluate | None, value: Evaluate) -> Evaluate:
-    """A list of `value`, for the items that pass the test."""
+    """Return a list of `value`, for the items that pass the test."""
 
     def collected(run: Run) -> list[Any]:
         found: list[Any] = []
@@ -207,7 +207,7 @@ def _is_passed(answer: Any) -> bool:
 
 
 def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Evaluate:
-    """A map of a key and a value in each round, or of all entries of a map in each."""
+    """Return a map of a key and a value in each round, or of all entries of a map in each."""
 
     def inserted(run: Run) -> dict[Any, Any]:
         found: dict[Any, Any] = {}

@@ -79,7 +79,7 @@ class Planner:
         self._variables, self._functions = variables, functions
 
     def compile(self, node: Node, scope: Scope) -> Evaluate:
-        """The closure of a node in which the names of `scope` stand for slots."""
+        """Return the closure of a node in which the names of `scope` stand for slots."""
         match node:
             case Literal():
                 return _constant(_value_of(node))
@@ -106,7 +106,7 @@ class Planner:
         return _variable(name)
 
     def _qualified(self, node: Node, scope: Scope) -> str:
-        """The path of a node that begins with no variable of a loop; "" for other nodes."""
+        """Return the path of a node that begins with no variable of a loop; "" for other nodes."""
         path = path_of(node)
         return "" if scope.slot(path.partition(".")[0]) is not None else path.removeprefix(".")
 
@@ -137,7 +137,7 @@ class Planner:
         return self._function(node, given, scope)
 
     def _function(self, node: Call, given: list[Evaluate], scope: Scope) -> Evaluate:
-        """The closure of a call that is no operator; `sets.contains` may be a whole name."""
+        """Return the closure of a call that is no operator; `sets.contains` may be a whole name."""
         if node.target is None:
             return self._called((node.function, False), given)
         whole = f"{self._qualified(node.target, scope)}.{node.function}"
@@ -165,7 +165,7 @@ class Planner:
         return _list_of_present(items, node.optional) if node.optional else _list_of(items)
 
     def _map(self, node: MapLiteral, scope: Scope) -> Evaluate:
-        """A map; objects, which only mutations have, are maps as well."""
+        """Return a map; objects, which only mutations have, are maps as well."""
         if not node.entries and not node.type_name:
             return lambda _: {}
         entries = tuple(
@@ -185,7 +185,7 @@ _ESCAPES: Final = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__undersc
 
 
 def unescaped(name: str) -> str:
-    """The field that an identifier stands for.
+    """Return the field that an identifier stands for.
 
     upstream: apiserver/pkg/cel/escaping.go
     """
@@ -324,7 +324,10 @@ def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
 
 
 def _answer(other: Evaluate, run: Run) -> Any:
-    """The second operand after an error; None if it is an error too: the first is reported."""
+    """Return the second operand after an error.
+
+    None if it is an error too: the first is reported.
+    """
     try:
         return other(run)
     except CelError:
@@ -418,7 +421,7 @@ def _list_of(items: tuple[Evaluate, ...]) -> Evaluate:
 
 
 def _list_of_present(items: tuple[Evaluate, ...], optional: tuple[int, ...]) -> Evaluate:
-    """A list some of whose items are left out where they are absent."""
+    """Return a list some of whose items are left out where they are absent."""
 
     def made(run: Run) -> list[Any]:
         run.cost += _LIST_COST

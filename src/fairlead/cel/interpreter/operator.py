@@ -81,28 +81,28 @@ def _comparison(compare: Callable[[Any, Any], bool]) -> Make:
 
 
 def checked_int(number: int) -> int:
-    """A number, if it fits into 64 bits with a sign."""
+    """Return a number, if it fits into 64 bits with a sign."""
     if INT_MIN <= number <= INT_MAX:
         return number
     raise CelError("integer overflow")
 
 
 def checked_uint(number: int) -> Uint:
-    """A number, if it fits into 64 bits without a sign."""
+    """Return a number, if it fits into 64 bits without a sign."""
     if 0 <= number <= UINT_MAX:
         return Uint(number)
     raise CelError("unsigned integer overflow")
 
 
 def checked_duration(nanos: int) -> Duration:
-    """A duration, if its nanoseconds fit."""
+    """Return a duration, if its nanoseconds fit."""
     if INT_MIN <= nanos <= INT_MAX:
         return Duration(nanos)
     raise CelError("duration overflow")
 
 
 def checked_timestamp(nanos: int) -> Timestamp:
-    """An instant, if it is in the years 1 to 9999."""
+    """Return an instant, if it is in the years 1 to 9999."""
     if TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX:
         return Timestamp(nanos)
     raise CelError("timestamp overflow")
@@ -120,7 +120,7 @@ def sum_of(one: Any, other: Any) -> Any:
 
 
 def _number(one: Any, other: Any, operate: Callable[[Any, Any], Any]) -> Any:
-    """An operation on two numbers of the same type."""
+    """Return an operation on two numbers of the same type."""
     kind = type(one)
     if kind is type(other):
         if kind is int:
@@ -200,7 +200,7 @@ def _modulo(one: int, other: int) -> int:
 
 
 def _plain(operate: Callable[[Any, Any], Any]) -> Make:
-    """The closure of an operator that costs one unit."""
+    """Return the closure of an operator that costs one unit."""
 
     def made(one: Evaluate, other: Evaluate) -> Evaluate:
         def operation(run: Run) -> Any:
@@ -275,7 +275,7 @@ _ABSENT: Final = object()
 
 
 def _found(whole: dict[Any, Any], key: Any) -> Any:
-    """The value of a key; numbers find each other, but a bool is none."""
+    """Return the value of a key; numbers find each other, but a bool is none."""
     if type(key) is str:
         return whole.get(key, whole.default if type(whole) is DefaultMap else _ABSENT)
     if type(key) not in (int, Uint, float, bool):

@@ -46,16 +46,16 @@ class Scope:
         return self._counter[0]
 
     def slot(self, name: str) -> int | None:
-        """The slot of a name, None where it is no variable of a loop."""
+        """Return the slot of a name, None where it is no variable of a loop."""
         return self._names.get(name)
 
     def with_names(self, *names: str) -> Scope:
-        """The scope inside a loop with these variables; each has a new slot."""
+        """Return the scope inside a loop with these variables; each has a new slot."""
         slots = range(self._counter[0], self._counter[0] + len(names))
         self._counter[0] += len(names)
         return Scope({**self._names, **dict(zip(names, slots, strict=True))}, self._counter)
 
 
 def raised(problem: CelError) -> CelError:
-    """An error value that is raised once more, without the frames of the first time."""
+    """Return an error value that is raised once more, without the frames of the first time."""
     return CelError(problem.message)

@@ -21,7 +21,7 @@ _PRINT_STEPS: Final = 120  # for each value within a list or a map
 
 
 def formatted(tracker: CostTracker, text: str, values: list[Any]) -> str:
-    """A text with values in the places of its clauses. Raises ValueError."""
+    """Return a text with values in the places of its clauses. Raises ValueError."""
     return "".join(_pieces(tracker, text, values))
 
 
@@ -49,7 +49,7 @@ def _pieces(tracker: CostTracker, text: str, values: list[Any]) -> Iterator[str]
 
 
 def _precision_at(text: str, at: int) -> tuple[int, int]:
-    """The digits of a number in a clause, and the place after it."""
+    """Return the digits of a number in a clause, and the place after it."""
     if text[at] != ".":
         return _PRECISION, at
     end = at + 1
@@ -126,7 +126,7 @@ def _hexadecimal(value: Any, clause: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A value as `%s` prints it."""
+    """Return a value as `%s` prints it."""
     match value:
         case None:
             return "null"
@@ -157,7 +157,7 @@ def _container_text(value: list[Any] | dict[Any, Any]) -> str:
 
 
 def _inner(value: Any) -> str:
-    """A value within another one."""
+    """Return a value within another one."""
     match value:
         case str():
             return json.dumps(value, ensure_ascii=False)

@@ -97,7 +97,7 @@ def _property(of: Callable[[Address], bool]) -> Callable[[IP], bool]:
 
 
 def _contains(one: CIDR, other: IP | str) -> bool:
-    """Whether an address is in a range."""
+    """Return whether an address is in a range."""
     address = _address(other) if isinstance(other, str) else other.address
     return address in one.interface.network
 

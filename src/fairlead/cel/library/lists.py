@@ -113,7 +113,7 @@ def _flat_cost(items: list[Any], depth: int = 1) -> int:
 
 
 def _distinct(tracker: CostTracker, items: list[Any]) -> list[Any]:
-    """The items without those that are equal to one before them."""
+    """Return the items without those that are equal to one before them."""
     kinds = {type(one) for one in items}
     if len(kinds) == 1 and kinds <= _HASHED:
         return list(dict.fromkeys(items))
@@ -131,7 +131,7 @@ def _sorted(items: list[Any]) -> list[Any]:
 
 
 def _sorted_by(items: list[Any], keys: list[Any]) -> list[Any]:
-    """The items in the order of their keys."""
+    """Return the items in the order of their keys."""
     if len(items) != len(keys):
         expected = "expected a list of the same size as the associated keys list"
         sizes = f"{len(items)} and {len(keys)} elements respectively"
@@ -156,7 +156,7 @@ def _range(size: int) -> list[int]:
 
 
 def _contains(tracker: CostTracker, whole: list[Any], part: list[Any]) -> bool:
-    """Whether each item of `part` is in `whole`."""
+    """Return whether each item of `part` is in `whole`."""
     _strain_pairs(tracker, whole, part)
     return all(any(is_equal(one, other) for other in whole) for one in part)
 

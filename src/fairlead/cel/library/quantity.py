@@ -22,7 +22,7 @@ class QuantityValue:
 
 
 def quantity_value(text: str | float) -> QuantityValue:
-    """Parses a quantity. Raises ValueError."""
+    """Parse a quantity. Raises ValueError."""
     try:
         return QuantityValue(parse_quantity(text).nano)
     except ValueError as cause:

@@ -32,7 +32,7 @@ _FOUND_STEPS: Final = 150  # for each match of many
 
 
 def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
-    """Compiles a pattern that is to be matched with a text. Raises ValueError.
+    """Compile a pattern that is to be matched with a text. Raises ValueError.
 
     At worst a match tries each state of the pattern at each character; upstream takes a pattern to
     have as many states as a quarter of its length, whatever it repeats.
@@ -47,7 +47,7 @@ def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
 
 @text_cache(maxsize=_PATTERNS_CACHED_MAX, characters_max=_CACHED_CHARACTERS_MAX)
 def _read(pattern: str) -> tuple[int, Any]:
-    """How many states a pattern has at most, and the pattern or what is wrong with it."""
+    """Return how many states a pattern has at most, and the pattern or what is wrong with it."""
     try:
         return _states_of(pattern), compiled_pattern(pattern)
     except ValueError as cause:
@@ -61,7 +61,7 @@ def pattern_problem(said: str) -> str:
 
 
 def _states_of(pattern: str) -> int:
-    """How many states a pattern has at most; `a{9}` counts nine times."""
+    """Return how many states a pattern has at most; `a{9}` counts nine times."""
     times = 1
     for low, high in _REPEATED.findall(pattern):
         times *= max(int((high or low or "1")[:6]), 1)
@@ -69,7 +69,7 @@ def _states_of(pattern: str) -> int:
 
 
 def is_found(tracker: CostTracker, text: str, pattern: str) -> bool:
-    """Whether a text has a match."""
+    """Return whether a text has a match."""
     return compiled(tracker, text, pattern).search(text) is not None
 
 

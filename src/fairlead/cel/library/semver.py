@@ -27,12 +27,12 @@ class Semver:
 
 
 def version_value(text: str) -> Semver:
-    """Parses a version. Raises ValueError."""
+    """Parse a version. Raises ValueError."""
     return Semver(_version_key(text))
 
 
 def _version_key(text: str) -> tuple[Any, ...]:
-    """Sorts as versions do (semver.org, 11): a pre-release comes before its release."""
+    """Sort as versions do (semver.org, 11): a pre-release comes before its release."""
     matched = _FORM.fullmatch(text)
     if matched is None:
         raise ValueError(_no_version(text))
@@ -45,7 +45,7 @@ def _version_key(text: str) -> tuple[Any, ...]:
 
 
 def _no_version(text: str) -> str:
-    """Why a text is not a semantic version."""
+    """Return why a text is not a semantic version."""
     parts = text.split(".", 2)
     if len(parts) < 3:
         return "No Major.Minor.Patch elements found"
@@ -60,7 +60,7 @@ def _no_version(text: str) -> str:
 
 
 def loose_version(text: str) -> str:
-    """Completes a version that is nearly semantic: `v01.2` to `1.2.0`. Raises ValueError.
+    """Complete a version that is nearly semantic: `v01.2` to `1.2.0`. Raises ValueError.
 
     upstream: apiserver/pkg/cel/library/semverlib.go:normalizeAndParse
     """
@@ -71,7 +71,7 @@ def loose_version(text: str) -> str:
 
 
 def _number(part: str) -> str:
-    """A part of a version without leading zeros."""
+    """Return a part of a version without leading zeros."""
     if len(part) < 2:
         return part
     rest = part.lstrip("0")

@@ -152,7 +152,7 @@ def to_timestamp(value: Any) -> Timestamp:
 
 
 def _local(value: Timestamp, zone: str) -> datetime:
-    """A timestamp in a time zone: a name like `Europe/Paris`, or an offset like `-07:30`."""
+    """Return a timestamp in a time zone: a name like `Europe/Paris`, or an offset like `-07:30`."""
     at, matched = value.as_datetime, _OFFSET.fullmatch(zone)
     if matched is None:
         try:

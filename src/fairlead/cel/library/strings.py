@@ -70,7 +70,7 @@ def _replaced(tracker: CostTracker, text: str, old: str, new: str, limit: int = 
 
 
 def _split(tracker: CostTracker, text: str, separator: str, limit: int = -1) -> list[str]:
-    """The parts between separators; the last holds what is beyond the limit."""
+    """Return the parts between separators; the last holds what is beyond the limit."""
     if not limit:
         return []
     tracker.strain(text.count(separator))
@@ -95,7 +95,7 @@ def _quote(text: str) -> str:
 
 
 def _escaped_key(key: str) -> str:
-    """A key as a part of a JSON pointer."""
+    """Return a key as a part of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
 
 

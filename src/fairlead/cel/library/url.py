@@ -22,7 +22,7 @@ _CODE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def uri_problem(text: str) -> str:
-    """Why a text is not a URL; "" if it is one."""
+    """Return why a text is not a URL; "" if it is one."""
     try:
         _parts(text)
     except ValueError as cause:
@@ -43,7 +43,7 @@ def _parts(text: str) -> tuple[str, str, str, str]:
 
 
 def _no_url(text: str) -> str:
-    """The message of Go's parser, for the cases that are distinguished here."""
+    """Return the message of Go's parser, for the cases that are distinguished here."""
     why = "invalid URI for request" if text else "empty url"
     if _CONTROL.search(text) and " " not in text:
         why = "net/url: invalid control character in URL"

@@ -72,7 +72,10 @@ class LexicalToken:
 
 
 def tokens_of(expression: str, report: Callable[[int, str], None]) -> list[LexicalToken]:
-    """The tokens, the last of which is END; `report` takes the characters that are in none."""
+    """Return the tokens, the last of which is END.
+
+    `report` takes the characters that are in none.
+    """
     found: list[LexicalToken] = []
     at = 0
     while at < len(expression):
@@ -99,12 +102,12 @@ def _unknown(expression: str, at: int, report: Callable[[int, str], None]) -> in
 
 
 def text_of(token: LexicalToken) -> str:
-    """The text that a string literal stands for. Raises ValueError."""
+    """Return the text that a string literal stands for. Raises ValueError."""
     return "".join(_characters(token.text))
 
 
 def bytes_of(token: LexicalToken) -> bytes:
-    """The bytes that a literal stands for; hexadecimal and octal escapes are one byte each.
+    """Return the bytes that a literal stands for; hexadecimal and octal escapes are one byte each.
 
     Raises ValueError.
     """
@@ -120,7 +123,7 @@ def _characters(literal: str) -> list[str]:
 
 
 def _body(literal: str) -> tuple[str, bool]:
-    """What is between the quotes, and whether backslashes stand for themselves."""
+    """Return what is between the quotes, and whether backslashes stand for themselves."""
     is_raw = literal[0] in "rR"
     text = literal[is_raw:].replace("\r\n", "\n").replace("\r", "\n")
     width = 3 if text[:3] in ('"""', "'''") and len(text) >= 6 else 1

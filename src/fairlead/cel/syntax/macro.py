@@ -42,21 +42,21 @@ class NodeFactory:
     """Makes nodes with numbers of their own, and keeps the place of each."""
 
     def __init__(self) -> None:
-        """No node has been made."""
+        """Start without nodes."""
         self.places: dict[int, int] = {}
 
     def id_at(self, place: int) -> int:
-        """A number for a node at this character."""
+        """Return a number for a node at this character."""
         number = len(self.places) + 1
         self.places[number] = place
         return number
 
     def literal(self, place: int, kind: str, value: Any) -> Literal:
-        """A constant."""
+        """Return a constant."""
         return Literal(self.id_at(place), kind, value)
 
     def call(self, place: int, function: str, *arguments: Node) -> Call:
-        """A call of a function or an operator."""
+        """Return a call of a function or an operator."""
         return Call(self.id_at(place), function, None, arguments)
 
 
@@ -78,31 +78,31 @@ class _Expansion:
         return self._target
 
     def literal(self, kind: str, value: Any) -> Literal:
-        """A constant."""
+        """Return a constant."""
         return self._factory.literal(self._place, kind, value)
 
     def name(self, name: str = ACCUMULATOR) -> Identifier:
-        """A variable."""
+        """Return a variable."""
         return Identifier(self._factory.id_at(self._place), name)
 
     def call(self, function: str, *arguments: Node) -> Call:
-        """A call."""
+        """Return a call."""
         return self._factory.call(self._place, function, *arguments)
 
     def member_call(self, function: str, target: Node, *arguments: Node) -> Call:
-        """A call on a value."""
+        """Return a call on a value."""
         return Call(self._factory.id_at(self._place), function, target, arguments)
 
     def list(self, *items: Node) -> ListLiteral:
-        """A list."""
+        """Return a list."""
         return ListLiteral(self._factory.id_at(self._place), items, ())
 
     def map(self) -> MapLiteral:
-        """An empty map."""
+        """Return an empty map."""
         return MapLiteral(self._factory.id_at(self._place), "", ())
 
     def select_test(self, operand: Node, field: str) -> Select:
-        """Whether there is a field."""
+        """Return whether there is a field."""
         return Select(self._factory.id_at(self._place), operand, field, is_test=True)
 
     def fold(
@@ -114,7 +114,7 @@ class _Expansion:
         condition: Node | None = None,
         result: Node | None = None,
     ) -> Comprehension:
-        """A loop over the target, which ends when the condition does not hold any more."""
+        """Return a loop over the target, which ends when the condition does not hold any more."""
         return Comprehension(
             self._factory.id_at(self._place),
             names[0],
@@ -144,7 +144,7 @@ class _Expansion:
 
 
 def expanded(call: Call, factory: NodeFactory, *, has_bindings: bool) -> Node:
-    """What a call stands for; the call itself if it is no macro. Raises MacroError."""
+    """Return what a call stands for; the call itself if it is no macro. Raises MacroError."""
     count = len(call.arguments)
     if call.target is None:
         is_test = call.function == "has" and count == 1
@@ -167,7 +167,7 @@ def _simple_name(node: Node) -> str:
 
 
 def _variable(node: Node) -> str:
-    """The name of a loop's variable."""
+    """Return the name of a loop's variable."""
     name = _simple_name(node)
     if name in (ACCUMULATOR, "__result__"):
         raise MacroError(node, "iteration variable overwrites accumulator variable")
@@ -215,7 +215,7 @@ def _exists_one(of: _Expansion) -> Node:
 
 
 def _collected(of: _Expansion, names: tuple[Node, ...], test: Node | None, value: Node) -> Node:
-    """A list of `value` for the items that pass the test."""
+    """Return a list of `value` for the items that pass the test."""
     step: Node = of.call("_+_", of.name(), of.list(value))
     if test is not None:
         step = of.call("_?_:_", test, step, of.name())
@@ -238,7 +238,7 @@ def _transform_list(of: _Expansion) -> Node:
 
 
 def _inserted(of: _Expansion, names: tuple[str, ...], test: list[Node], *new: Node) -> Node:
-    """A map of entries for the items that pass the test."""
+    """Return a map of entries for the items that pass the test."""
     step: Node = of.call(MAP_INSERT, of.name(), *new)
     if test:
         step = of.call("_?_:_", test[0], step, of.name())
@@ -265,7 +265,10 @@ def _opt_flat_map(of: _Expansion) -> Node:
 
 
 def _mapped_optional(of: _Expansion, wrap: Callable[[Node], Node]) -> Node:
-    """A value that is made of what an optional value holds; the latter is worked out once."""
+    """Return a value that is made of what an optional value holds.
+
+    The latter is worked out once.
+    """
     name, value = of.arguments
     target = of.target
     is_named = isinstance(target, Identifier)
@@ -277,7 +280,7 @@ def _mapped_optional(of: _Expansion, wrap: Callable[[Node], Node]) -> Node:
 
 
 def _sort_by(of: _Expansion) -> Node:
-    """The target in the order of keys: `bind(s, target, s.@sortByAssociatedKeys(keys))`."""
+    """Return the target in the order of keys: `bind(s, target, s.@sortByAssociatedKeys(keys))`."""
     name, key = of.arguments
     if isinstance(of.target, Literal | MapLiteral):
         takes = "a list, identifier, comprehension, call or select expression"

@@ -81,7 +81,7 @@ class _StopParsingError(Exception):
 
 
 def parsed(expression: str, *, has_bindings: bool = True) -> Tree:
-    """The tree of an expression. Raises ExpressionError.
+    """Return the tree of an expression. Raises ExpressionError.
 
     Only some of Kubernetes' expressions know the macro `cel.bind`.
     """
@@ -125,7 +125,7 @@ class _Parser:
         self._is_recovering = False
 
     def whole(self) -> Node | None:
-        """The expression; None where it cannot be read."""
+        """Return the expression; None where it cannot be read."""
         try:
             root = self._expr()
             self._take(END)
@@ -150,7 +150,10 @@ class _Parser:
         return token
 
     def _take(self, kind: str, *also: str) -> LexicalToken:
-        """The next token, which has to be of this kind; `also` may come in its place here."""
+        """Return the next token, which has to be of this kind.
+
+        `also` may come in its place here.
+        """
         if self._kind == kind:
             return self._next()
         here, wanted = self._tokens[self._at], {kind, *also}
@@ -165,7 +168,7 @@ class _Parser:
         raise _StopParsingError
 
     def _may_follow(self, kind: str) -> bool:
-        """Whether the next token may come after one of `kind`, were there one."""
+        """Return whether the next token may come after one of `kind`, were there one."""
         if kind == ":":
             return self._kind in _OPERAND
         is_closer = kind in (")", "]", "}")
@@ -193,7 +196,7 @@ class _Parser:
     # Rules of the grammar.
 
     def _expr(self, *also: str) -> Node:
-        """An expression; `also` are the tokens that could begin something else here."""
+        """Return an expression; `also` are the tokens that could begin something else here."""
         self._descend()
         node = self._binary(0, also)
         if self._kind == "?":
@@ -226,7 +229,7 @@ class _Parser:
             node = self.factory.call(token.start, function, node, self._binary(level + 1))
 
     def _logical(self, first: Node, level: int) -> Node:
-        """A chain of `&&`, or of `||`."""
+        """Return a chain of `&&`, or of `||`."""
         kind, terms, places = self._kind, [first], []
         while self._kind == kind:
             places.append(self._next().start)
@@ -267,7 +270,9 @@ class _Parser:
         return self.factory.call(place, f"{sign}_", node)
 
     def _skipped_operand(self, also: tuple[str, ...]) -> Node | None:
-        """A node in place of an operand that does not begin here; None where it begins after all.
+        """Return a node in place of an operand that does not begin here.
+
+        None where it begins after all.
 
         One token too much is dropped; else all are, up to one that may come after an operand.
         """
@@ -326,7 +331,7 @@ class _Parser:
         return self.factory.call(place, function, operand, index)
 
     def _called(self, name: str, target: Node | None) -> Node:
-        """A call, whose next token is the opening bracket; macros are expanded."""
+        """Return a call, whose next token is the opening bracket; macros are expanded."""
         place, arguments = self._next().start, []
         with self._inside(")", ","):
             if self._kind != ")":
@@ -360,7 +365,7 @@ class _Parser:
                 return self._literal()
 
     def _name(self) -> Node:
-        """A variable, the name of a global function, or that of an object's type."""
+        """Return a variable, the name of a global function, or that of an object's type."""
         start, dot = self._tokens[self._at].start, ""
         if self._kind == ".":
             dot = self._next().text
@@ -375,7 +380,7 @@ class _Parser:
         return Identifier(self.factory.id_at(start), dot + token.text)
 
     def _object_type(self, first: str) -> str:
-        """The name of a type, if that is what names with dots before a brace are."""
+        """Return the name of a type, if that is what names with dots before a brace are."""
         at, names = self._at, [first]
         while self._tokens[at].kind == "." and self._tokens[at + 1].kind == IDENTIFIER:
             names.append(self._tokens[at + 1].text)
@@ -431,7 +436,7 @@ class _Parser:
         return MapEntry(self.factory.id_at(colon.start), key, value, is_optional)
 
     def _is_continued(self) -> bool:
-        """Whether another entry follows; the comma before it is taken."""
+        """Return whether another entry follows; the comma before it is taken."""
         if self._kind == "," and self._kind_after() not in ("}", ","):
             self._next()
             return True

@@ -104,7 +104,7 @@ class Tree:
 
 
 def nodes(root: Node) -> Iterator[Node]:
-    """A node and all below it."""
+    """Yield a node and all below it."""
     due: list[Node] = [root]
     while due:
         node = due.pop()
@@ -113,7 +113,7 @@ def nodes(root: Node) -> Iterator[Node]:
 
 
 def below(node: Node) -> Iterator[Node]:
-    """The nodes that one is made of."""
+    """Yield the nodes that one is made of."""
     match node:
         case Select():
             yield node.operand

@@ -155,7 +155,7 @@ class BatchConfig:
 
 
 def read_configuration(text: str) -> BatchConfig:
-    """The configuration in `text` (YAML); kube-batch's built-in default for an empty text.
+    """Return the configuration in `text` (YAML); kube-batch's built-in default for an empty text.
 
     Raises BatchConfigurationError.
     """
@@ -174,7 +174,7 @@ def shipped_configuration(name: str) -> BatchConfig:
 
 
 def configuration_from(raw: object) -> BatchConfig:
-    """The configuration in a JSON value. Raises BatchConfigurationError.
+    """Return the configuration in a JSON value. Raises BatchConfigurationError.
 
     The names of actions and plugins are checked later, by `engine.batch.compose`.
     """
@@ -268,7 +268,10 @@ def _switch(value: object, path: str) -> bool:
 
 
 def _arguments(raw: object, path: str) -> dict[str, str]:
-    """The arguments as strings; numbers and booleans keep their spelling, as in upstream's YAML."""
+    """Return the arguments as strings.
+
+    Numbers and booleans keep their spelling, as in upstream's YAML.
+    """
     if raw is None:
         return {}
     found = {str(key): _text(value) for key, value in _mapping(raw, path).items()}

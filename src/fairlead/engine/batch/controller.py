@@ -68,7 +68,7 @@ class Batch:
         self._last: Instant = _LONG_AGO
         self._wake_at: Instant | None = None
 
-    # --- what happened ---------------------------------------------------------------------
+    # --- stimuli ---------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Update the job table and the outcome of earlier commands; schedules nothing itself."""
@@ -108,7 +108,7 @@ class Batch:
     # --- sessions --------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """When the next session or preparation check is due; None if neither is.
+        """Return when the next session or preparation check is due; None if neither is.
 
         A session is due one period after the last one if anything changed, or at the time that the
         last session asked for.
@@ -165,7 +165,7 @@ class Batch:
 
 
 def _is_ours(stimulus: Stimulus) -> bool:
-    """Whether the stimulus concerns an object that only the batch scheduler reads."""
+    """Return whether the stimulus concerns an object that only the batch scheduler reads."""
     match stimulus:
         case ObjectChanged(object=found) | ObjectDeleted(object=found):
             return isinstance(found, _OURS)

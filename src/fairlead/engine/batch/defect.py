@@ -72,11 +72,11 @@ class BatchDefects:
     present: frozenset[Defect]
 
     def has(self, defect: Defect) -> bool:
-        """Whether `defect` is switched on."""
+        """Return whether `defect` is switched on."""
         return defect in self.present
 
     def without(self, corrected: Iterable[Defect]) -> BatchDefects:
-        """The same defects except `corrected`."""
+        """Return the same defects except `corrected`."""
         return BatchDefects(self.present.difference(corrected))
 
 

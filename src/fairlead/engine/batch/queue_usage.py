@@ -34,12 +34,12 @@ def queue_usages(session: Session) -> list[QueueUsage]:
 
 
 def proportion_of(session: Session) -> Proportion | None:
-    """The plugin `proportion`, if the configuration has it."""
+    """Return the plugin `proportion`, if the configuration has it."""
     return next((p for p in session.tiers.plugins if isinstance(p, Proportion)), None)
 
 
 def queue_usage(session: Session, plugin: Proportion, found: QueueShare) -> QueueUsage:
-    """The usage of one queue according to `plugin`."""
+    """Return the usage of one queue according to `plugin`."""
     names = session.table.resources.names
     columns = sorted({*found.deserved, *found.request})
     return QueueUsage(
@@ -54,7 +54,7 @@ def queue_usage(session: Session, plugin: Proportion, found: QueueShare) -> Queu
 
 
 def without_jobs(before: QueueUsage) -> QueueUsage:
-    """The usage of a queue that had jobs and now has none."""
+    """Return the usage of a queue that had jobs and now has none."""
     return replace(
         before,
         deserved=dict.fromkeys(before.deserved, 0.0),

@@ -79,7 +79,7 @@ def run_session(
 
 
 def _wake_at(session: Session) -> Instant | None:
-    """When the next gang has waited, or been broken, too long."""
+    """Return when the next gang has waited, or been broken, too long."""
     policy, due = session.policy, list[Instant]()
     for job in session.jobs.values():
         if policy.starvation_bound is not None and job.waiting_since is not None:
@@ -90,7 +90,7 @@ def _wake_at(session: Session) -> Instant | None:
 
 
 def is_broken(job: JobInfo) -> bool:
-    """Whether some members run, but fewer than the minimum have a node or have succeeded."""
+    """Return whether some members run, but fewer than the minimum have a node or have succeeded."""
     return bool(job.by_status[TaskStatus.RUNNING]) and not job.is_ready
 
 

@@ -148,7 +148,7 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
-    """The events for a change of a node; none for a heartbeat without other changes."""
+    """Yield the events for a change of a node; none for a heartbeat without other changes."""
     if old is None or new is None:
         if new is not None:
             yield ClusterEvent(EventKind.NODE_ADD, None, new)
@@ -217,7 +217,7 @@ _STORAGE_EVENTS: Final[dict[type[object], tuple[EventKind, EventKind, EventKind]
 
 
 def storage_event(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent | None:
-    """The event for a change of a storage or device object."""
+    """Return the event for a change of a storage or device object."""
     kinds = _STORAGE_EVENTS.get(type(old if new is None else new))
     if kinds is None:
         return None
@@ -233,7 +233,7 @@ def _scaled_down(old: PodInfo, new: PodInfo) -> bool:
 
 
 def assigned_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-    """The events for a change of a pod on a node; none for a deletion request."""
+    """Yield the events for a change of a pod on a node; none for a deletion request."""
     if old.labels != new.labels:
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
     if old.shape is not new.shape and _scaled_down(old, new):
@@ -241,7 +241,7 @@ def assigned_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
 
 
 def waiting_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-    """The events for a change of a waiting pod; they concern that pod alone."""
+    """Yield the events for a change of a waiting pod; they concern that pod alone."""
     if old.labels != new.labels:
         yield ClusterEvent(EventKind.POD_LABEL, old, new)
     if old.shape is not new.shape:

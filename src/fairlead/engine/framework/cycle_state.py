@@ -12,7 +12,7 @@ class Cloneable(Protocol):
     """State that AddPod and RemovePod change; a dry run works on a copy of it."""
 
     def clone(self) -> Cloneable:
-        """An independent copy."""
+        """Return an independent copy."""
         ...
 
 
@@ -36,7 +36,7 @@ class CycleState:
         self._values[type(value)] = value
 
     def read(self, kind: type[Value]) -> Value:
-        """The value stored under `kind`; raises KeyError if there is none."""
+        """Return the value stored under `kind`; raises KeyError if there is none."""
         value = self._values.get(kind)
         if value is None:
             raise KeyError(f"{kind.__name__} was not prepared (is PreFilter or PreScore disabled?)")
@@ -44,13 +44,13 @@ class CycleState:
         return value
 
     def find(self, kind: type[Value]) -> Value | None:
-        """The value stored under `kind`, None if there is none."""
+        """Return the value stored under `kind`, None if there is none."""
         value = self._values.get(kind)
         assert value is None or isinstance(value, kind)
         return value
 
     def clone(self) -> CycleState:
-        """A copy on which AddPod and RemovePod do not affect the original."""
+        """Return a copy on which AddPod and RemovePod do not affect the original."""
         copy = CycleState()
         copy.skipped_filters = dict(self.skipped_filters)
         copy.skipped_scores = dict(self.skipped_scores)

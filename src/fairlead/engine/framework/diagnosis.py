@@ -50,7 +50,7 @@ class Diagnosis:
             yield restricted_by(self.restricting), rest
 
     def status_of(self, row: int) -> Status:
-        """The verdict for the node in `row`."""
+        """Return the verdict for the node in `row`."""
         if self.pre_filter is not None:
             return self.pre_filter
         at = int(np.searchsorted(self.rows, row))
@@ -73,12 +73,12 @@ class Diagnosis:
 
 
 def restricted_by(plugins: Sequence[str]) -> Status:
-    """The verdict for nodes that a PreFilter excluded by name (schedule_one.go)."""
+    """Return the verdict for nodes that a PreFilter excluded by name (schedule_one.go)."""
     return unresolvable(_RESTRICTED_BY.format(plugins=f"[{' '.join(plugins)}]"))
 
 
 def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
-    """The text of the FailedScheduling event.
+    """Return the text of the FailedScheduling event.
 
     Counted reasons are sorted as strings, so "10 x" comes before "2 y". A node that fails for
     several reasons counts in each.

@@ -18,12 +18,12 @@ class PluginFault(Exception):  # noqa: N818 - a fault of the plugin, not an erro
 
 
 def fault_in(plugin: str, method: str, what: str) -> PluginFault:
-    """The fault for `what`, which happened in the plugin's `method`."""
+    """Return the fault for `what`, which happened in the plugin's `method`."""
     return PluginFault(plugin, f"plugin {plugin!r} failed in {method}: {what}")
 
 
 def fault_of(plugin: str, method: str, cause: Exception) -> PluginFault:
-    """The fault for an exception raised by the plugin's `method`."""
+    """Return the fault for an exception raised by the plugin's `method`."""
     if isinstance(cause, PluginFault):
         return cause  # raised by another plugin that this one called
     return fault_in(plugin, method, f"{describe(cause)}{_place(cause.__traceback__)}")

@@ -99,7 +99,7 @@ class Feasibility:
         self.codes = codes
 
     def error(self) -> Status | None:
-        """The first ERROR among the verdicts: a failing plugin fails the whole cycle."""
+        """Return the first ERROR among the verdicts: a failing plugin fails the whole cycle."""
         if self.rejected is not None:
             return self.rejected if self.rejected.code is Code.ERROR else None
         if not self.plan.has_errors:
@@ -108,7 +108,7 @@ class Feasibility:
         return next((status for status in verdicts if status.code is Code.ERROR), None)
 
     def diagnosis(self) -> Diagnosis:
-        """The verdicts as a Diagnosis, for the failure handler and PostFilter."""
+        """Return the verdicts as a Diagnosis, for the failure handler and PostFilter."""
         plan = self.plan
         return Diagnosis(
             table=plan.table,

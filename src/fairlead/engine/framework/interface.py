@@ -99,7 +99,7 @@ class PreEnqueuePlugin(Plugin, Protocol):
     """May keep a pod out of the queue."""
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """None to let the pod into the queue, else the rejection."""
+        """Return None to let the pod into the queue, else the rejection."""
         ...
 
 
@@ -148,7 +148,7 @@ class FilterPlugin(Plugin, Protocol):
     """Decides whether a pod fits a node."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """None if the pod fits, else the rejection."""
+        """Return None if the pod fits, else the rejection."""
         ...
 
 
@@ -223,7 +223,7 @@ class ScorePlugin(Plugin, Protocol):
     """Rates a node; higher is better."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The raw score."""
+        """Return the raw score."""
         ...
 
 
@@ -252,7 +252,7 @@ class ScoreEpoch(Protocol):
     """A Score plugin of Locality NODE whose results also depend on all nodes together."""
 
     def epoch(self) -> object:
-        """A value that changes whenever scores of unchanged nodes may change."""
+        """Return a value that changes whenever scores of unchanged nodes may change."""
         ...
 
 
@@ -310,7 +310,7 @@ class PreBindPlugin(Plugin, Protocol):
     """Prepares the node for the pod."""
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """None to go on, or a Preparation; a rejection undoes the placement."""
+        """Return None to go on, or a Preparation; a rejection undoes the placement."""
         ...
 
 
@@ -319,7 +319,7 @@ class Preparer(PreBindPlugin, Protocol):
     """A PreBind plugin whose preparations take time."""
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """None if the pod may be bound, WAIT to be called again, else a rejection."""
+        """Return None if the pod may be bound, WAIT to be called again, else a rejection."""
         ...
 
 
@@ -328,7 +328,7 @@ class BindPlugin(Plugin, Protocol):
     """Provides the command that binds a pod."""
 
     def bind(self, pod: PodInfo, node: str) -> Bind | None:
-        """The command that binds `pod` to `node`; None leaves it to the next Bind plugin."""
+        """Return the command that binds `pod` to `node`; None leaves it to the next Bind plugin."""
         ...
 
 

@@ -98,7 +98,7 @@ class PluginOrder:
         return [(plugin, weight) for plugin, weight in scorers if weight]
 
     def queue_sort(self) -> Plugin:
-        """The one plugin that orders the queue."""
+        """Return the one plugin that orders the queue."""
         found = self.at("QueueSort")
         if len(found) != 1:
             name = self._profile.scheduler_name

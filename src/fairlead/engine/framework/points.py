@@ -40,7 +40,7 @@ ScoreMany = Callable[[CycleState, PodInfo, NodeTable, Rows], Scores]
 
 
 def locality_of(plugin: object) -> Locality:
-    """What the plugin's results depend on; CLUSTER unless it has a `locality`."""
+    """Return what the plugin's results depend on; CLUSTER unless it has a `locality`."""
     found = getattr(plugin, "locality", Locality.CLUSTER)
     assert isinstance(found, Locality)
     return found
@@ -182,7 +182,7 @@ def is_in_range(scores: Scores) -> bool:
 
 
 def invalid_score(plugin: Plugin, score: int) -> Status:
-    """The ERROR status for a score out of range (framework.go: RunScorePlugins)."""
+    """Return the ERROR status for a score out of range (framework.go: RunScorePlugins)."""
     reason = (
         f'plugin "{plugin.name}" returns an invalid score {score}, '
         f"it should in the range of [0, {SCORE_MAX}] after normalizing"
@@ -199,7 +199,7 @@ def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
 
 
 def crashed(plugin: Plugin, cause: Exception) -> Status:
-    """The ERROR status of a plugin that raised an exception; it names the plugin."""
+    """Return the ERROR status of a plugin that raised an exception; it names the plugin."""
     if isinstance(cause, PluginFault):
         return error(str(cause)).by(cause.plugin)
     return error(f"plugin {plugin.name!r} failed: {describe(cause)}").by(plugin.name)

@@ -145,7 +145,7 @@ class PreparingPods:
 
 
 def pre_bind_refusal(plugin: str, status: Status) -> Status:
-    """A PreBind plugin's rejection as reported: an error names its plugin."""
+    """Return a PreBind plugin's rejection as reported: an error names its plugin."""
     if status.is_rejected:
         return status.by(plugin)
     return error(f'running PreBind plugin "{plugin}": {status.message}').by(plugin)

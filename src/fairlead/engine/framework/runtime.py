@@ -114,21 +114,21 @@ class Framework:
         return {point.name: point.weight for point in self.scorers}
 
     def filter_names(self, among: Collection[str]) -> list[str]:
-        """The Filter plugins in `among`, in configured order."""
+        """Return the Filter plugins in `among`, in configured order."""
         return [point.name for point in self.filters if point.name in among]
 
     def score_names(self, among: Collection[str]) -> list[str]:
-        """The Score plugins in `among`, in configured order."""
+        """Return the Score plugins in `among`, in configured order."""
         return [point.name for point in self.scorers if point.name in among]
 
     def find(self, name: str) -> Plugin | None:
-        """The plugin with that name, None if the profile has none."""
+        """Return the plugin with that name, None if the profile has none."""
         return self._by_name.get(name)
 
     # --- whole pod -------------------------------------------------------------------------
 
     def run_pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """The first rejection, None if the pod may be queued."""
+        """Return the first rejection, None if the pod may be queued."""
         for plugin in self.pre_enqueue:
             status = attempt(plugin, partial(plugin.pre_enqueue, pod))
             if status is not None and not status.is_success:
@@ -175,7 +175,7 @@ class Framework:
         return trial(self, self.cluster.table, state, pod)
 
     def run_filters(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The first rejection of `pod` on `node`, None if it fits.
+        """Return the first rejection of `pod` on `node`, None if it fits.
 
         upstream: framework/runtime/framework.go: RunFilterPlugins
         """

@@ -31,7 +31,7 @@ class TrialFilters(Protocol):
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """The first rejection of `pod` on `node`, None if it fits."""
+        """Return the first rejection of `pod` on `node`, None if it fits."""
         ...
 
     def run_add_pod(
@@ -74,7 +74,7 @@ class Trial:
         _demand(self._asking.run_remove_pod(self._state, self._pod, other, node))
 
     def verdict(self, node: NodeInfo) -> Status | None:
-        """Why the pod does not fit `node` under the assumptions; None if it fits."""
+        """Return why the pod does not fit `node` under the assumptions; None if it fits."""
         return self._asking.run_filters_with_nominated(self._state, self._pod, node)
 
 
@@ -87,6 +87,6 @@ def _demand(failure: Status | None) -> None:
 def trial(
     asking: TrialFilters, table: NodeTable, state: CycleState, pod: PodInfo
 ) -> Iterator[Trial]:
-    """A trial that starts from a copy of `state` and is reverted at the end of the block."""
+    """Yield a trial that starts from a copy of `state` and is reverted at the end of the block."""
     with fork(table) as hypothesis:
         yield Trial(asking, state.clone(), pod, hypothesis)

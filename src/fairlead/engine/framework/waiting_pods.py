@@ -68,11 +68,11 @@ class WaitingPods:
         return len(self._pods)
 
     def all(self) -> list[WaitingPod]:
-        """All waiting pods, earliest placement first."""
+        """Return all waiting pods, earliest placement first."""
         return list(self._pods.values())
 
     def find(self, pod_id: str) -> WaitingPod | None:
-        """The waiting pod with that id."""
+        """Return the waiting pod with that id."""
         return self._pods.get(pod_id)
 
     def add(self, waiting: WaitingPod) -> None:
@@ -96,13 +96,13 @@ class WaitingPods:
             waiting.rejection = unschedulable(reason).by(plugin)
 
     def next_deadline(self) -> Instant | None:
-        """When the next wait ends; 0 if one has been decided."""
+        """Return when the next wait ends; 0 if one has been decided."""
         if any(waiting.is_decided for waiting in self._pods.values()):
             return 0
         return min((waiting.deadline for waiting in self._pods.values()), default=None)
 
     def decided(self, now: Instant) -> WaitingPod | None:
-        """The first pod whose wait is over, allowed or rejected."""
+        """Return the first pod whose wait is over, allowed or rejected."""
         for waiting in self._pods.values():
             waiting.expire(now)
             if waiting.is_decided:

@@ -20,17 +20,17 @@ READY_DELAY: Final = "fairlead.dev/ready-delay"
 
 
 def stop_duration(pod: Pod) -> DurationNs | None:
-    """How long the pod takes to stop; None if the configuration decides."""
+    """Return how long the pod takes to stop; None if the configuration decides."""
     return _duration(pod, STOP_DURATION)
 
 
 def ready_delay(pod: Pod) -> DurationNs | None:
-    """How long after its start the pod becomes ready; None if the configuration decides."""
+    """Return how long after its start the pod becomes ready; None if the configuration decides."""
     return _duration(pod, READY_DELAY)
 
 
 def annotation_problems(pod: Pod) -> tuple[str, ...]:
-    """The problems of the pod's annotations; an invalid annotation counts as absent."""
+    """Return the problems of the pod's annotations; an invalid annotation counts as absent."""
     return tuple(
         f"metadata.annotations[{key}]: {problem}"
         for key in (RUN_DURATION, READY_DELAY, STOP_DURATION)

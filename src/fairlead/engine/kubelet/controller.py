@@ -84,7 +84,7 @@ class Kubelets:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When the next pod transition or heartbeat change is due."""
+        """Return when the next pod transition or heartbeat change is due."""
         found = self._workers.next_due()
         for due in (self._heartbeats.next_due(), self._pressure.next_due()):
             if due is not None and (found is None or due < found):
@@ -101,7 +101,7 @@ class Kubelets:
             return self._pressure.act(now)
         return self._workers.act(now)
 
-    # --- learning ------------------------------------------------------------------------------
+    # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
         """Leases first, because nodes continue the ones they have; pods last."""

@@ -70,7 +70,7 @@ class Threshold:
     reclaim: int = 0
 
     def value(self, capacity: int) -> int:
-        """What must be available, in whole units."""
+        """Return what must be available, in whole units."""
         return self.amount if self.share is None else int(capacity * self.share)
 
 
@@ -110,7 +110,7 @@ FLAGS: Final = (
 
 
 def eviction_of_flags(flags: Mapping[str, str]) -> EvictionConfig:
-    """The configuration that `flags` (names without dashes) ask for, over the defaults.
+    """Return the configuration that `flags` (names without dashes) ask for, over the defaults.
 
     Raises EvictionFlagError.
     """

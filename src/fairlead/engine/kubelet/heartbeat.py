@@ -72,16 +72,16 @@ class Heartbeats:
     _timers: TimerQueue[KubeletState] = field(default_factory=TimerQueue)
 
     def is_reporting(self, name: str) -> bool:
-        """Whether the node exists and its kubelet works."""
+        """Return whether the node exists and its kubelet works."""
         kubelet = self._kubelets.get(name)
         return kubelet is not None and kubelet.is_reporting
 
     def find(self, name: str) -> Node | None:
-        """The newest version of the node; None if there is none."""
+        """Return the newest version of the node; None if there is none."""
         kubelet = self._kubelets.get(name)
         return None if kubelet is None else kubelet.node
 
-    # --- learning ------------------------------------------------------------------------------
+    # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> list[Command]:
         """Follow the annotation, and notice when others change the conditions."""
@@ -139,7 +139,7 @@ class Heartbeats:
     # --- time ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """When the next node flaps, posts or renews."""
+        """Return when the next node flaps, posts or renews."""
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
@@ -173,7 +173,7 @@ class Heartbeats:
             kubelet.flaps_at = now + lasts
             self._timers.add(kubelet.flaps_at, kubelet)
 
-    # --- following -----------------------------------------------------------------------------
+    # --- changes of nodes ----------------------------------------------------------------------
 
     def _add(self, node: Node, now: Instant) -> list[Command]:
         """Take a new node in; it continues as it was, with its lease."""
@@ -263,7 +263,7 @@ class Heartbeats:
         return kubelet.behaviour.every or self.period
 
     def _adopted(self, kubelet: KubeletState, now: Instant) -> Renewals:
-        """The renewals that continue an existing lease."""
+        """Return the renewals that continue an existing lease."""
         lease = self._leases.get(kubelet.name)
         known = None if lease is None else known_renewals(lease)
         every = self._period(kubelet)
@@ -287,7 +287,7 @@ class Heartbeats:
 
 
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
-    """The renewals of a node that appears at `now`, as if it had been running for long."""
+    """Return the renewals of a node that appears at `now`, as if it had been running for long."""
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)
 
@@ -298,7 +298,7 @@ def renewals_from(first: Instant, every: DurationNs) -> Renewals:
 
 
 def known_renewals(lease: Lease) -> Renewals | None:
-    """The renewals of `lease`; None if they cannot be read."""
+    """Return the renewals of `lease`; None if they cannot be read."""
     try:
         return renewals_of(lease)
     except ValueError:
@@ -306,7 +306,7 @@ def known_renewals(lease: Lease) -> Renewals | None:
 
 
 def write_lease(node: Node, lease: Lease | None, renewals: Renewals) -> CreateObject | PatchObject:
-    """The command that writes `renewals` into `lease`, or creates one (None)."""
+    """Return the command that writes `renewals` into `lease`, or creates one (None)."""
     every = format_duration(renewals.every) if renewals.every else None
     renew_time = format_micro_time(renewals.first)
     if lease is not None:

@@ -53,7 +53,7 @@ class KubeletState:
         return self.node.metadata.name
 
     def is_due_to_write(self, now: Instant) -> bool:
-        """Whether its lease is to be written now."""
+        """Return whether its lease is to be written now."""
         return any(due is not None and due <= now for due in (self.retries_at, self.renews_at))
 
     @property
@@ -65,7 +65,10 @@ class KubeletState:
 def read_behaviour(
     node: Node, otherwise: KubeletBehaviour
 ) -> tuple[KubeletBehaviour, list[Command]]:
-    """The behaviour that the annotation asks for; `otherwise` and a warning if it is invalid."""
+    """Return the behaviour that the annotation asks for.
+
+    `otherwise` and a warning if it is invalid.
+    """
     try:
         return parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, "")), []
     except ValueError as problem:

@@ -69,7 +69,7 @@ def ready_status(node: Node) -> str:
 
 
 def found_conditions(node: Node) -> Conditions:
-    """The conditions of a node that was loaded; healthy where they are unknown."""
+    """Return the conditions of a node that was loaded; healthy where they are unknown."""
     said = dict(HEALTHY)
     for kind in HEALTHY:
         found = condition(node, kind)
@@ -84,7 +84,7 @@ def with_reports(said: Conditions, reports: Iterable[Report]) -> Conditions:
 
 
 def is_news(node: Node, said: Conditions) -> bool:
-    """Whether the conditions of `node` differ from what its kubelet posts.
+    """Return whether the conditions of `node` differ from what its kubelet posts.
 
     That a pressure which there is not was never mentioned is no reason to write.
     """
@@ -98,7 +98,7 @@ def is_news(node: Node, said: Conditions) -> bool:
 
 
 def post(node: Node, said: Conditions, now: Instant) -> PatchStatus:
-    """The command that posts the conditions, with a heartbeat at `now`."""
+    """Return the command that posts the conditions, with a heartbeat at `now`."""
     stamp = format_timestamp(now)
     conditions = tuple(
         Condition(one.type, one.status, one.reason, one.message, stamp) for one in said.values()
@@ -107,5 +107,5 @@ def post(node: Node, said: Conditions, now: Instant) -> PatchStatus:
 
 
 def node_ref(node: Node) -> ObjectRef:
-    """The identity of `node`."""
+    """Return the identity of `node`."""
     return ObjectRef("Node", "", node.metadata.name, node.metadata.uid)

@@ -91,7 +91,7 @@ class NodePressure:
         self._where: dict[str, str] = {}  # by pod that uses something: its node
         self._timers: TimerQueue[_Site] = TimerQueue()
 
-    # --- learning ------------------------------------------------------------------------------
+    # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
         """The node's capacity or system usage may have changed."""
@@ -149,14 +149,14 @@ class NodePressure:
             site.looks_at = due
             self._timers.add(due, site)
 
-    # --- looking -------------------------------------------------------------------------------
+    # --- checks --------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """When the next kubelet checks its node."""
+        """Return when the next kubelet checks its node."""
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """The checks that are due."""
+        """Return the checks that are due."""
         commands: list[Command] = []
         for site in self._timers.pop_due(now):
             if site.looks_at is not None and site.looks_at <= now:
@@ -177,14 +177,17 @@ class NodePressure:
         return commands + self._reclaim(site, node, crossed, now)
 
     def _end(self, site: _Site, now: Instant) -> list[Command]:
-        """The evicted pods that had a grace period and end now."""
+        """Return the evicted pods that had a grace period and end now."""
         ended = [(key, why) for key, (due, why) in site.leaving.items() if due <= now]
         for key, _ in ended:
             del site.leaving[key]
         return [pod_status.evicted(_pod_ref(site.users[key]), why) for key, why in ended]
 
     def _shortages(self, site: _Site, node: Node, now: Instant) -> dict[Threshold, Shortage]:
-        """The thresholds that are crossed; one that was stays so until enough was reclaimed."""
+        """Return the thresholds that are crossed.
+
+        One that was stays so until enough was reclaimed.
+        """
         thresholds = self._config.thresholds
         found = shortages(thresholds, node, site.users.values(), site.since)
         site.since = {threshold: site.since.get(threshold, now) for threshold in found}
@@ -193,7 +196,7 @@ class NodePressure:
     def _pressures(
         self, site: _Site, short: dict[Threshold, Shortage], now: Instant
     ) -> tuple[Report, ...]:
-        """The pressures: what is short, or was until recently."""
+        """Return the pressures: what is short, or was until recently."""
         crossed = {REPORT_OF[threshold.signal] for threshold in short}
         for report in Report:
             if report in crossed:
@@ -257,7 +260,7 @@ def _urgency(crossed: tuple[Threshold, Shortage]) -> int:
 
 
 def _supply(node: Node) -> tuple[object, ...]:
-    """What of a node decides whether it runs short."""
+    """Return what of a node decides whether it runs short."""
     return node.status.capacity, usage_of(node)
 
 
@@ -297,7 +300,7 @@ def _requested(pod: Pod, resource: str) -> int:
 
 
 def message(pod: Pod, shortage: Shortage) -> str:
-    """The message; of a pod with several containers the usage of each is unknown."""
+    """Return the message; of a pod with several containers the usage of each is unknown."""
     resource = shortage.resource
     text = (
         f"The node was low on resource: {resource}. "
@@ -334,7 +337,7 @@ class Shortage:
 def shortages(
     thresholds: Iterable[Threshold], node: Node, users: Collection[Pod], were: Collection[Threshold]
 ) -> dict[Threshold, Shortage]:
-    """The thresholds that are crossed on `node` with those `users`.
+    """Return the thresholds that are crossed on `node` with those `users`.
 
     One of `were`, which were crossed before, stays so until as much more was reclaimed as it asks.
     What the node does not say it has is never short.

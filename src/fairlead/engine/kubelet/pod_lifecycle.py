@@ -61,7 +61,7 @@ def next_act(
     config: KubeletConfig,
     ready_at: Instant | None = None,
 ) -> Due | None:
-    """What the kubelet does to `pod` next; None if nothing.
+    """Return what the kubelet does to `pod` next; None if nothing.
 
     `bound_at` and `asked_at` are when the binding and the request to terminate were noticed,
     `started_at` when the pod began to run, `ready_at` since when it should be ready (None: never);
@@ -82,7 +82,10 @@ def next_act(
 
 
 def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
-    """When to report that the containers of the running `pod` are ready; None if it is reported."""
+    """Return when to report that the containers of the running `pod` are ready.
+
+    None if it is reported.
+    """
     if ready_at is None or condition(pod, "Ready") is None:
         return None
     if says_ready(pod, heeds_gates=config.heeds_gates):
@@ -91,7 +94,7 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
 
 
 def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
-    """When the running `pod` ends by itself, None for never.
+    """Return when the running `pod` ends by itself, None for never.
 
     The deadline counts from status.startTime.
     """
@@ -112,14 +115,14 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
 
 
 def reads_to_the_end(pod: Pod) -> bool:
-    """Whether `pod` ends when its stdin does, as with `kubectl run -i`."""
+    """Return whether `pod` ends when its stdin does, as with `kubectl run -i`."""
     containers = pod.spec.containers
     is_listening = bool(containers) and all(one.stdin_once for one in containers)
     return is_listening and pod.spec.restart_policy != "Always"
 
 
 def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
-    """When the terminating `pod` is removed; at once if nothing runs.
+    """Return when the terminating `pod` is removed; at once if nothing runs.
 
     Nor has the mirror image of a static pod, whose containers go on.
     """
@@ -132,13 +135,13 @@ def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
 
 
 def grace_period(pod: Pod) -> DurationNs:
-    """The grace period of the terminating `pod`."""
+    """Return the grace period of the terminating `pod`."""
     grace_s = pod.metadata.deletion_grace_period_seconds
     return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
 
 
 def granted_grace(pod: Pod) -> DurationNs:
-    """The grace period in the specification of `pod`."""
+    """Return the grace period in the specification of `pod`."""
     grace_s = pod.spec.termination_grace_period_seconds
     return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
 
@@ -149,13 +152,13 @@ def asked_to_stop_at(pod: Pod) -> Instant:
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether the status states that `pod` is ready."""
+    """Return whether the status states that `pod` is ready."""
     found = condition(pod, "Ready")
     return found is not None and found.status == "True"
 
 
 def ready_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:
-    """How long after its start `pod` becomes ready."""
+    """Return how long after its start `pod` becomes ready."""
     own = ready_delay(pod)
     return config.ready_delay if own is None else own
 

@@ -37,7 +37,7 @@ _STARTED: Final = (
 
 
 def readiness(pod: Pod, *, heeds_gates: bool) -> Readiness:
-    """The readiness conditions of `pod` when all its containers are ready."""
+    """Return the readiness conditions of `pod` when all its containers are ready."""
     closed = ", ".join(_closed_gates(pod)) if heeds_gates else ""
     ready = Condition("Ready", "True")
     if closed:
@@ -46,7 +46,7 @@ def readiness(pod: Pod, *, heeds_gates: bool) -> Readiness:
 
 
 def says_ready(pod: Pod, *, heeds_gates: bool) -> bool:
-    """Whether the status of `pod` has these conditions already."""
+    """Return whether the status of `pod` has these conditions already."""
     ready, containers = condition(pod, "Ready"), condition(pod, "ContainersReady")
     wanted = readiness(pod, heeds_gates=heeds_gates)[0]
     if ready is None or ready.status != wanted.status:
@@ -58,7 +58,7 @@ def says_ready(pod: Pod, *, heeds_gates: bool) -> bool:
 
 
 def is_held_by_gates(pod: Pod) -> bool:
-    """Whether only readiness gates keep `pod` from being ready."""
+    """Return whether only readiness gates keep `pod` from being ready."""
     containers = condition(pod, "ContainersReady")
     is_up = containers is not None and containers.status == "True"
     return is_up and bool(pod.spec.readiness_gates)
@@ -87,7 +87,7 @@ def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
 
 
 def running(ref: ObjectRef, pod: Pod, now: Instant, ready: Readiness | None) -> PatchStatus:
-    """All containers of `pod` run; startTime is `now`, cut to whole seconds.
+    """Return all containers of `pod` run; startTime is `now`, cut to whole seconds.
 
     `ready` is what to say where they are ready, too, else None.
     """

@@ -85,11 +85,11 @@ class PodWorkers:
     # --- time ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """When the next pod starts, ends or is removed."""
+        """Return when the next pod starts, ends or is removed."""
         return self._expired[0].due.at if self._expired else self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """The next act that is due: one pod at a time, so that its effects settle first."""
+        """Return the next act that is due: one pod at a time, so that its effects settle first."""
         for timer in self._due_timers(now):
             if timer.due is not timer.worker.pending:
                 continue
@@ -98,7 +98,7 @@ class PodWorkers:
             self._frozen.setdefault(timer.worker.node, []).append(timer)
         return []
 
-    # --- learning ------------------------------------------------------------------------------
+    # --- observations --------------------------------------------------------------------------
 
     def see(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
         """Take a pod in; `asked_at` is when it was asked to stop, if it is terminating."""
@@ -179,7 +179,7 @@ class PodWorkers:
             if not there:
                 del self._by_node[worker.node]
 
-    # --- acting --------------------------------------------------------------------------------
+    # --- due actions ---------------------------------------------------------------------------
 
     def _due_timers(self, now: Instant) -> Iterator[_Timer]:
         if not self._expired:
@@ -227,7 +227,7 @@ def _new_worker(pod: Pod, now: Instant, asked_at: Instant) -> _PodWorker:
 
 
 def _final_status(timer: _Timer) -> list[Command]:
-    """The final status of a pod that finalizers will keep after its removal."""
+    """Return the final status of a pod that finalizers will keep after its removal."""
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
     pod = timer.worker.pod
     is_over = is_terminal(pod) or is_static(pod)
@@ -256,7 +256,7 @@ def _was_ready(worker: _PodWorker) -> bool:
 
 
 def _is_no_news(due: Due, pending: Due | None) -> bool:
-    """Whether the pod waits for this already; a removal is never postponed."""
+    """Return whether the pod waits for this already; a removal is never postponed."""
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:
         return False

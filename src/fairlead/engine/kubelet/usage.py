@@ -33,7 +33,7 @@ def usage_of(subject: Pod | Node) -> Usage:
 
 
 def usage_problem(subject: Pod | Node) -> str:
-    """The problem with the annotation; "" if it is valid."""
+    """Return the problem with the annotation; "" if it is valid."""
     text = subject.metadata.annotations.get(USAGE)
     if text is None:
         return ""

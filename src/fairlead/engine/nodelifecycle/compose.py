@@ -14,7 +14,7 @@ from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
 def node_controllers(
     config: NodeLifecycleConfig, reporter: Reporter, start: Instant
 ) -> tuple[Controller, ...]:
-    """The node controllers in the order in which they handle stimuli.
+    """Return the node controllers in the order in which they handle stimuli.
 
     `start` is the time at which they begin. Without the taint manager
     (`--enable-taint-manager=false`) pods stay on tainted nodes.

@@ -74,7 +74,7 @@ class NodeLifecycle:
         self._next_attempt: Instant | None = None
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Records what changed and reconciles condition taints and labels."""
+        """Record what changed and reconcile condition taints and labels."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now)
@@ -101,7 +101,7 @@ class NodeLifecycle:
         return found
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Runs the pass or the queue processing that is due."""
+        """Run the pass or the queue processing that is due."""
         next_pass = self._shared.examinations.next_pass()
         if next_pass is not None and next_pass <= now:
             commands = self.monitor_node_health(now)
@@ -113,11 +113,11 @@ class NodeLifecycle:
         return commands
 
     def monitor_node_health(self, now: Instant) -> list[Command]:
-        """Runs one monitor pass."""
+        """Run one monitor pass."""
         return self._monitor.run(now)
 
     def process_queues(self, now: Instant) -> list[Command]:
-        """Processes the queued nodes for which a token is available."""
+        """Process the queued nodes for which a token is available."""
         commands: list[Command] = []
         eviction = self._shared.eviction
         last_pass = self._shared.passes.before(now)
@@ -130,10 +130,10 @@ class NodeLifecycle:
         """State of each zone after the last pass."""
         return dict(self._monitor.zones.states)
 
-    # --- learning ------------------------------------------------------------------------------
+    # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Loads a snapshot; no pass has run yet, so pods cannot be late-bound."""
+        """Load a snapshot; no pass has run yet, so pods cannot be late-bound."""
         commands: list[Command] = []
         for one in objects:
             match one:
@@ -190,7 +190,7 @@ class NodeLifecycle:
             self._renew(lease.metadata.name, now).renewals = renewals
 
     def _renew(self, name: str, now: Instant) -> NodeRecord:
-        """Applies all passes so far to the node of a changed lease; queues its examination."""
+        """Apply all passes so far to the node of a changed lease; queue its examination."""
         examinations, passes = self._shared.examinations, self._shared.passes
         last_pass = now if examinations.last_pass == now else passes.before(now)
         examinations.add(name, now)
@@ -243,7 +243,7 @@ class NodeLifecycle:
         return "" if node is None else zone_key(node, self._config)
 
     def _requeue(self, name: str, now: Instant) -> None:
-        """Requeues a node whose taint could not be written."""
+        """Requeue a node whose taint could not be written."""
         queues, zone = self._shared.eviction.queues, self._zone_of(name)
         if self._shared.nodes.find(name) is not None and queues.has(zone):
             queues[zone].retry(name, now + 1)

@@ -107,7 +107,7 @@ GATES: Final = (TAINT_BASED_EVICTIONS, *GATED_FIELDS)
 def config_of_flags(
     flags: Mapping[str, str], profile: VersionProfile = V1_36
 ) -> NodeLifecycleConfig:
-    """Returns the configuration for `flags` (names without dashes), over the defaults.
+    """Return the configuration for `flags` (names without dashes), over the defaults.
 
     Raises FlagError.
     """

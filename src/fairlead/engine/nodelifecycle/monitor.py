@@ -71,7 +71,7 @@ class Monitor:
     def __init__(
         self, config: NodeLifecycleConfig, shared: SharedState, reporter: Reporter
     ) -> None:
-        """No pass has run yet."""
+        """Start before the first pass."""
         self._config = config
         self._shared = shared
         self._reporter = reporter
@@ -84,7 +84,7 @@ class Monitor:
         return self._zones
 
     def run(self, now: Instant) -> list[Command]:
-        """Runs the pass at `now`; see the module's docstring."""
+        """Run the pass at `now`; see the module's docstring."""
         names = self._shared.examinations.begin_pass(now)
         for zone in self._zones.untracked():
             self._open(zone, now)
@@ -93,10 +93,10 @@ class Monitor:
             commands += self._examine(name, now)
         return commands + self._assess(now)
 
-    # --- 1 nodes that came and went ------------------------------------------------------------
+    # --- 1 added and removed nodes -------------------------------------------------------------
 
     def take_over(self, node: Node, now: Instant) -> None:
-        """Registers `node` as already known, and as handled if its taint is there."""
+        """Register `node` as already known, and as handled if its taint is there."""
         name, zone = node.metadata.name, zone_key(node, self._config)
         self._shared.nodes[name].registered = node
         self._open(zone, now)
@@ -119,7 +119,7 @@ class Monitor:
         return [event, *self._shared.eviction.on_ready(node, zone, now)]
 
     def _unregister(self, record: NodeRecord, node: Node) -> list[Command]:
-        """Removes a deleted node; its queue entry still consumes a token, as upstream's does."""
+        """Remove a deleted node; its queue entry still consumes a token, as upstream's does."""
         name = node.metadata.name
         record.registered = None
         self._stop_requeuing(name)
@@ -133,7 +133,7 @@ class Monitor:
             self._shared.eviction.queues.open(zone, now)
 
     def _stop_requeuing(self, name: str) -> None:
-        """Stops requeuing the node in the zone where the last pass found it."""
+        """Stop requeuing the node in the zone where the last pass found it."""
         zone = self._zones.zone_of(name)
         if zone is not None:
             last_requeued = self._shared.passes.before(self._shared.examinations.last_pass)
@@ -179,7 +179,7 @@ class Monitor:
         return self._shared.writer.submit(name, (edit,), now)
 
     def on_marked_unknown(self, name: str, edit: MarkUnknown) -> list[Command]:
-        """Saves the node's health and marks its pods after the conditions were written.
+        """Save the node's health and mark its pods after the conditions were written.
 
         A pass that resumed evictions in between has set a new `probe`, which is kept.
         """
@@ -195,7 +195,7 @@ class Monitor:
     def _notify_mode(
         self, node: Node, zone: str, found: Examination, now: Instant
     ) -> list[Command]:
-        """Notifies the eviction mode of the Ready status, if the condition exists."""
+        """Notify the eviction mode of the Ready status, if the condition exists."""
         if found.current is None:
             self._stop_requeuing(node.metadata.name)
             return []
@@ -215,7 +215,7 @@ class Monitor:
         return UNKNOWN if found.observed is None else found.observed
 
     def _plan(self, name: str, record: NodeRecord, node: Node, found: Examination) -> None:
-        """Schedules the next examination in case nothing changes."""
+        """Schedule the next examination in case nothing changes."""
         examinations, passes, health = self._shared.examinations, self._shared.passes, found.health
         if health.lease is None and record.renewals is not None:
             examinations.add(name, examinations.last_pass)
@@ -255,7 +255,7 @@ class Monitor:
             self._shared.eviction.queues.swap_limiter(zone, rate, now)
 
     def _stop(self, now: Instant) -> list[Command]:
-        """Removes the taints of all nodes; their timeouts restart with the next pass."""
+        """Remove the taints of all nodes; their timeouts restart with the next pass."""
         commands: list[Command] = []
         for name, _, node in self._shared.nodes.existing():
             zone = zone_key(node, self._config)
@@ -264,14 +264,14 @@ class Monitor:
         return commands
 
     def _resume(self, now: Instant) -> None:
-        """Restarts the grace period of every node; passes scheduled earlier are harmless."""
+        """Restart the grace period of every node; passes scheduled earlier are harmless."""
         for name, _, _ in self._shared.nodes.existing():
             record = self._shared.nodes.catch_up(name, now)
             if record.health is not None:
                 record.health = replace(record.health, probe=now, ready_since=now)
 
     def _note_forgotten(self, now: Instant) -> None:
-        """Schedules the nodes of untracked zones, which get a new state and queue in each pass."""
+        """Schedule the nodes of untracked zones, which get a new state and queue in each pass."""
         for zone in self._zones.untracked():
             for name in self._zones.members(zone):
                 node = self._shared.nodes.find(name)

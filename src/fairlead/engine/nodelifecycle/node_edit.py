@@ -89,7 +89,7 @@ class TaintNoExecute:
     is_rate_limited: bool
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`, None if nothing changes."""
+        """Return the write for this version of `node`, None if nothing changes."""
         return _write_taints(node, with_taints(node.spec.taints, (self.key,), NO_EXECUTE, now))
 
 
@@ -100,7 +100,7 @@ class UntaintNoExecute:
     key: str
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`, None if nothing changes."""
+        """Return the write for this version of `node`, None if nothing changes."""
         return _write_taints(node, without_taints(node.spec.taints, (self.key,), NO_EXECUTE))
 
 
@@ -109,7 +109,7 @@ class AddNoSchedule:
     """Adds the missing NoSchedule taints."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`, None if nothing changes."""
+        """Return the write for this version of `node`, None if nothing changes."""
         keys = missing_keys(node)
         return _write_taints(node, with_taints(node.spec.taints, keys, NO_SCHEDULE, now))
 
@@ -119,7 +119,7 @@ class RemoveNoSchedule:
     """Removes stale NoSchedule taints."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`, None if nothing changes."""
+        """Return the write for this version of `node`, None if nothing changes."""
         return _write_taints(node, without_taints(node.spec.taints, stale_keys(node), NO_SCHEDULE))
 
 
@@ -130,7 +130,7 @@ class CopyLabels:
     copies: tuple[tuple[str, str], ...]
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`, None if nothing changes."""
+        """Return the write for this version of `node`, None if nothing changes."""
         labels = stale_labels(node, self.copies)
         return PatchObject(node_ref(node), {"metadata": {"labels": labels}}) if labels else None
 
@@ -148,7 +148,7 @@ class MarkUnknown:
     health: NodeHealth
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """The write for this version of `node`, None if Ready has changed."""
+        """Return the write for this version of `node`, None if Ready has changed."""
         if ready_condition(node) != self.ready:
             return None
         version = node.metadata.resource_version
@@ -167,7 +167,7 @@ def node_ref(node: Node) -> ObjectRef:
 
 
 def has_no_execute(node: Node, key: str) -> bool:
-    """Whether `node` has a NoExecute taint with this key."""
+    """Return whether `node` has a NoExecute taint with this key."""
     return any(_is(taint, key, NO_EXECUTE) for taint in node.spec.taints)
 
 

@@ -15,7 +15,7 @@ class NodePods:
         self._known: dict[str, Pod] = {}
 
     def put(self, pod: Pod) -> Pod | None:
-        """Stores a new version of `pod`; returns the previous version."""
+        """Store a new version of `pod`; return the previous version."""
         key, node = pod.key, pod.spec.node_name
         before = self._known.get(key)
         if before is not None and before.spec.node_name != node:
@@ -26,7 +26,7 @@ class NodePods:
         return before
 
     def remove(self, pod: Pod) -> Pod | None:
-        """Removes `pod`; returns its last version if it was bound."""
+        """Remove `pod`; return its last version if it was bound."""
         before = self._known.get(pod.key)
         if before is not None:
             self._take_off(before)
@@ -40,16 +40,16 @@ class NodePods:
             del self._by_node[pod.spec.node_name]
 
     def get(self, key: str) -> Pod | None:
-        """The pod with key `key` if it is bound to a node."""
+        """Return the pod with key `key` if it is bound to a node."""
         return self._known.get(key)
 
     def on(self, node: str) -> list[Pod]:
-        """The pods bound to `node`, ordered by namespace and name."""
+        """Return the pods bound to `node`, ordered by namespace and name."""
         there = self._by_node.get(node, {})
         return [there[key] for key in sorted(there)]
 
     def nodes(self) -> list[str]:
-        """The names of nodes with pods, existing or not, in order."""
+        """Return the names of nodes with pods, existing or not, in order."""
         return sorted(self._by_node)
 
 

@@ -68,21 +68,21 @@ class NodeWriter:
         return self._go_on(name, now) if pending.sent is None else []
 
     def is_marking_unknown(self, name: str) -> bool:
-        """Whether an edit that sets the node's conditions to Unknown is pending."""
+        """Return whether an edit that sets the node's conditions to Unknown is pending."""
         pending = self._pending.get(name)
         return pending is not None and any(isinstance(one, MarkUnknown) for one in pending.edits)
 
     def see_node(self, name: str, now: Instant) -> list[Command]:
-        """Continues with pending edits after a new node version or a command outcome."""
+        """Continue with pending edits after a new node version or a command outcome."""
         pending = self._pending.get(name)
         return self._go_on(name, now) if pending is not None and pending.sent is None else []
 
     def forget(self, name: str) -> None:
-        """Drops all edits of a deleted node."""
+        """Drop all edits of a deleted node."""
         self._pending.pop(name, None)
 
     def settle(self, outcome: CommandSucceeded | CommandFailed) -> Settled | None:
-        """The edit that `outcome` settles, None if the command was not sent from here.
+        """Return the edit that `outcome` settles, None if the command was not sent from here.
 
         Call `see_node` afterwards to continue with pending edits.
         """

@@ -18,14 +18,17 @@ class Period:
     period: DurationNs
 
     def at_or_after(self, instant: Instant) -> Instant:
-        """The first instant of the series at or after `instant`."""
+        """Return the first instant of the series at or after `instant`."""
         missing = max(0, instant - self.first)
         return self.first + -(-missing // self.period) * self.period
 
     def after(self, instant: Instant) -> Instant:
-        """The first instant of the series after `instant`."""
+        """Return the first instant of the series after `instant`."""
         return self.at_or_after(instant + 1)
 
     def before(self, instant: Instant) -> Instant:
-        """The last instant of the series before `instant`; `first - period` if there is none."""
+        """Return the last instant of the series before `instant`.
+
+        `first - period` if there is none.
+        """
         return self.at_or_after(instant) - self.period

@@ -71,7 +71,7 @@ class PodGarbageCollector:
         self._quarantine: dict[str, Instant] = {}  # missing nodes -> end of the quarantine
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Records what changed; pods are only deleted in passes."""
+        """Record what changed; pods are only deleted in passes."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one, now)
@@ -88,7 +88,7 @@ class PodGarbageCollector:
         return self._next_pass
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Runs one pass."""
+        """Run one pass."""
         self._last_pass, self._next_pass = now, None
         deleted_nodes = self._deleted_nodes(now)
         commands: list[Command] = []
@@ -100,10 +100,10 @@ class PodGarbageCollector:
         self._plan_quarantines()
         return commands
 
-    # --- learning ------------------------------------------------------------------------------
+    # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> None:
-        """Loads nodes first, so that no pod's node seems missing."""
+        """Load nodes first, so that no pod's node seems missing."""
         for one in objects:
             if isinstance(one, Node):
                 self._see(one, now)
@@ -156,7 +156,7 @@ class PodGarbageCollector:
         self._wake(now)
 
     def _wake(self, now: Instant) -> None:
-        """Schedules the next pass after a change at `now`."""
+        """Schedule the next pass after a change at `now`."""
         due = max(self._passes.at_or_after(now), self._passes.after(self._last_pass))
         if self._next_pass is None or due < self._next_pass:
             self._next_pass = due

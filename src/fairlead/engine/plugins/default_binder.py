@@ -12,5 +12,5 @@ class DefaultBinder:
     name = "DefaultBinder"
 
     def bind(self, pod: PodInfo, node: str) -> Bind:
-        """The command that binds `pod` to `node`."""
+        """Return the command that binds `pod` to `node`."""
         return Bind(pod.ref, node)

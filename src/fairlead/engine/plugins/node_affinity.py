@@ -61,7 +61,7 @@ CONFLICT: Final = unresolvable("pod affinity terms conflict")
 
 
 def term_mask(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
-    """The rows on which all requirements of `term` hold; `term_matches` for many nodes."""
+    """Return the rows on which all requirements of `term` hold; `term_matches` for many nodes."""
     if is_unmatchable(term):
         return np.zeros(len(rows), np.bool_)
     if term.match_fields:
@@ -73,7 +73,7 @@ def term_mask(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
 
 
 def requirement_mask(requirement: NodeSelectorRequirement, table: NodeTable, rows: Rows) -> Mask:
-    """The rows whose labels meet `requirement`."""
+    """Return the rows whose labels meet `requirement`."""
     column = table.label_column(requirement.key)
     key = requirement.key
     by_value = [requirement_matches(requirement, {key: value}) for value in column.values]
@@ -158,7 +158,7 @@ class NodeAffinity:
         return None if problem is None else error(problem)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The weights of the preferred terms that match."""
+        """Return the weights of the preferred terms that match."""
         return sum(
             term.weight
             for term in (*self._preferred, *_preferred(pod.shape.spec))
@@ -246,7 +246,7 @@ class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     added_affinity: AddedAffinity | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError naming the field."""
+        """Raise ValueError naming the field."""
         required, preferred = self.required, self.preferred
         problem = None if required is None else required_selector_error(required)
         if problem is not None:

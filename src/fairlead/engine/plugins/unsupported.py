@@ -23,7 +23,7 @@ def never(_spec: PodSpec) -> bool:
 
 
 def refusal(plugin: str) -> Status:
-    """The rejection of a pod that needs a plugin that is not implemented."""
+    """Return the rejection of a pod that needs a plugin that is not implemented."""
     return unresolvable(f"pod needs plugin {plugin}, which Fairlead does not have yet")
 
 

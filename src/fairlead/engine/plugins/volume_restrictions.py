@@ -49,7 +49,7 @@ class _ExclusiveUse:
         self.uses = uses
 
     def clone(self) -> _ExclusiveUse:
-        """An independent copy."""
+        """Return an independent copy."""
         return _ExclusiveUse(self.claims, self.disks, self.uses)
 
     def move(self, pod: PodInfo, by: int) -> None:
@@ -75,7 +75,7 @@ class VolumeRestrictions:
         """False for pods without volumes."""
         return shape.has_volumes
 
-    # --- filtering -------------------------------------------------------------------------
+    # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """SKIP without exclusive disks unless a ReadWriteOncePod claim is in use."""

@@ -172,7 +172,7 @@ class VolumeZone:
 
 
 def topologies_of(volume: PersistentVolume) -> list[VolumeTopology]:
-    """The labels required by `volume`; a label with an empty zone in it requires nothing."""
+    """Return the labels required by `volume`; a label with an empty zone in it requires nothing."""
     labels = volume.metadata.labels
     found = []
     for key in _KEYS:

@@ -36,19 +36,19 @@ class AssumedVolumes:
         self._node_of: dict[str, str] = {}
 
     def claim_of(self, volume: PersistentVolume) -> ObjectReference | None:
-        """The claim to which `volume` is bound or assumed to be bound."""
+        """Return the claim to which `volume` is bound or assumed to be bound."""
         return self._claim_of.get(volume.key) or volume.spec.claim_ref
 
     def node_of(self, claim: PersistentVolumeClaim) -> str | None:
-        """The node for which `claim` is or will be provisioned, None if that is open."""
+        """Return the node for which `claim` is or will be provisioned, None if that is open."""
         return self._node_of.get(claim.key) or claim.metadata.annotations.get(SELECTED_NODE)
 
     def is_volume_assumed(self, name: str) -> bool:
-        """Whether a decision about the volume is not yet in the API."""
+        """Return whether a decision about the volume is not yet in the API."""
         return name in self._claim_of
 
     def is_claim_assumed(self, key: str) -> bool:
-        """Whether a decision about the claim is not yet in the API."""
+        """Return whether a decision about the claim is not yet in the API."""
         return key in self._node_of
 
     def assume_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:

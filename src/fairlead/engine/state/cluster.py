@@ -72,7 +72,7 @@ class Cluster:
         self._assumed: dict[str, str] = {}
         self._pods_without_node: dict[str, dict[str, PodInfo]] = {}
 
-    # --- what happened ---------------------------------------------------------------------
+    # --- stimuli ---------------------------------------------------------------------------
 
     def apply(self, stimulus: Stimulus) -> None:
         """Apply the object changes of `stimulus`; stimuli without objects change nothing here."""
@@ -176,7 +176,7 @@ class Cluster:
             self._pods_without_node[name] = {pod.id: pod for pod in pods}
         self.changes.append(NodeChange(info.node, None))
 
-    # --- what was decided ------------------------------------------------------------------
+    # --- assumptions -----------------------------------------------------------------------
 
     def assume(self, pod: PodInfo, node: str) -> None:
         """Count `pod` on `node` before the bind is confirmed; undone by `forget`."""
@@ -190,14 +190,14 @@ class Cluster:
             self._take_from(node, pod)
 
     def is_assumed(self, pod: PodInfo) -> bool:
-        """Whether the pod is on its node only by assumption."""
+        """Return whether the pod is on its node only by assumption."""
         return pod.id in self._assumed
 
     def node_of(self, pod: PodInfo) -> str:
         """Name of the node on which `pod` is counted, "" if none."""
         return pod.pod.spec.node_name or self._assumed.get(pod.id, "")
 
-    # --- where pods are --------------------------------------------------------------------
+    # --- locations of pods -----------------------------------------------------------------
 
     def _place_on(self, node: str, pod: PodInfo) -> None:
         info = self.table.find(node)
@@ -222,7 +222,7 @@ class Cluster:
         self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.id], pod))
 
     def budgets(self) -> list[PodDisruptionBudget]:
-        """All PodDisruptionBudgets, ordered by namespace and name."""
+        """Return all PodDisruptionBudgets, ordered by namespace and name."""
         return self.related.budgets()
 
 
@@ -231,7 +231,7 @@ def _nodes_first(loaded: ApiObject) -> int:
 
 
 def _same_for_others(old: PodInfo, new: PodInfo) -> bool:
-    """Whether no cached verdict about the row can depend on the difference."""
+    """Return whether no cached verdict about the row can depend on the difference."""
     return (
         old.priority == new.priority
         and old.start == new.start

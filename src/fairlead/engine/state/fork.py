@@ -69,7 +69,7 @@ class Fork:
 
 @contextmanager
 def fork(table: NodeTable) -> Iterator[Fork]:
-    """A hypothesis that ends with the `with` block; see the module's docstring."""
+    """Yield a hypothesis that ends with the `with` block; see the module's docstring."""
     hypothesis = Fork(table)
     try:
         yield hypothesis

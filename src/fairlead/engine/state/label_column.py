@@ -36,7 +36,7 @@ class LabelColumn:
         self.ids[row] = ABSENT if value is None else self.id_of(value)
 
     def id_of(self, value: str) -> int:
-        """The id of `value`, assigned if new."""
+        """Return the id of `value`, assigned if new."""
         found = self._index.get(value)
         if found is None:
             found = self._index[value] = len(self.values)

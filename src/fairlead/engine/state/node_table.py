@@ -68,26 +68,26 @@ class NodeTable:
         counts = (self.allowed_pods, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
         return (*counts, self.alive, self.tainted, self.unschedulable)
 
-    # --- reading ---------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------
 
     def find(self, name: str) -> NodeInfo | None:
-        """The node called `name`, or None."""
+        """Return the node called `name`, or None."""
         row = self._index.get(name)
         return None if row is None else self._rows[row]
 
     def at(self, row: int) -> NodeInfo:
-        """The node at `row`, which must be alive."""
+        """Return the node at `row`, which must be alive."""
         node = self._rows[row]
         if node is None:
             raise LookupError(row)
         return node
 
     def nodes(self) -> list[NodeInfo]:
-        """All nodes in row order."""
+        """Return all nodes in row order."""
         return [node for node in self._rows if node is not None]
 
     def label_column(self, key: str) -> LabelColumn:
-        """The values of label `key` over all rows; built on first use, then kept current."""
+        """Return the values of label `key` over all rows; built on first use, then kept current."""
         column = self._label_columns.get(key)
         if column is None:
             column = self._label_columns[key] = LabelColumn(key, self.capacity)
@@ -208,7 +208,7 @@ class NodeTable:
         self.nonzero_memory[row] = info.nonzero_memory
         self.pod_count[row] = len(info.pods)
 
-    # --- room ------------------------------------------------------------------------------
+    # --- capacity --------------------------------------------------------------------------
 
     def widen(self) -> None:
         """Create columns for all resource names seen so far."""
@@ -246,7 +246,7 @@ class NodeTable:
 
 
 def _same_domains(old: Node, new: Node) -> bool:
-    """Whether pods on the node stay in the same topology domains."""
+    """Return whether pods on the node stay in the same topology domains."""
     return old.metadata.labels == new.metadata.labels and old.spec.taints == new.spec.taints
 
 

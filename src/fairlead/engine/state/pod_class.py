@@ -16,7 +16,7 @@ class PodClass:
     __slots__ = ("labels", "namespace", "retired", "terminating", "where")
 
     def __init__(self, namespace: str, labels: Mapping[str, str], *, terminating: bool) -> None:
-        """Without pods."""
+        """Start without pods."""
         self.namespace = namespace
         self.labels = labels
         self.terminating = terminating
@@ -46,7 +46,7 @@ class PodLocations:
     __slots__ = ("counters", "rows")
 
     def __init__(self) -> None:
-        """Without pods and counters."""
+        """Start without pods and counters."""
         self.rows: dict[int, int] = {}
         self.counters: list[tuple[Counter, int]] = []
 

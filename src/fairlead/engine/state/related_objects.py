@@ -100,17 +100,17 @@ class RelatedObjects:
             self.version += 1
 
     def get(self, kind: type[View], key: str) -> View | None:
-        """The object of `kind` with key `namespace/name` or `name`."""
+        """Return the object of `kind` with key `namespace/name` or `name`."""
         found: View | None = self._by_kind[kind].get(key)
         return found
 
     def all_of(self, kind: type[View]) -> list[View]:
-        """All objects of `kind`, by key."""
+        """Return all objects of `kind`, by key."""
         objects = self._by_kind[kind]
         return [objects[key] for key in sorted(objects)]
 
     def budgets(self) -> list[PodDisruptionBudget]:
-        """All PodDisruptionBudgets, by key."""
+        """Return all PodDisruptionBudgets, by key."""
         if self._budgets is None:
             self._budgets = self.all_of(PodDisruptionBudget)
         return self._budgets

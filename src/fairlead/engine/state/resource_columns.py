@@ -33,7 +33,7 @@ class ResourceColumns:
         return len(self.names)
 
     def column(self, name: str) -> int:
-        """The column of resource `name`, created if new."""
+        """Return the column of resource `name`, created if new."""
         found = self._index.get(name)
         if found is None:
             found = self._index[name] = len(self.names)

@@ -127,7 +127,7 @@ class ShapeTable:
         self._ids = count()
 
     def shape_of(self, pod: Pod) -> Shape:
-        """The shape of `pod`, compiled if it is new.
+        """Return the shape of `pod`, compiled if it is new.
 
         Raises QuantityError for a quantity that cannot be parsed.
         """

@@ -20,7 +20,7 @@ class KeyedCounts:
     __slots__ = ("by_key", "dropped")
 
     def __init__(self, table: NodeTable, keys: Iterable[str]) -> None:
-        """Without counts; `keys` may repeat."""
+        """Start without counts; `keys` may repeat."""
         epoch = table.pod_index.nodes
         self.by_key = {key: DomainCounts(epoch, table.label_column(key).domains) for key in keys}
         self.dropped = False
@@ -63,7 +63,7 @@ class SupposedKeyedCounts:
         self._by_key = changed if source is None else source.by_key
 
     def clone(self) -> SupposedKeyedCounts:
-        """An independent copy, also of the original counts."""
+        """Return an independent copy, also of the original counts."""
         if self.source is not None:
             # Kept, so that the next clone is free, and so that what a trial does to the
             # table is not added to its hypothesis again.
@@ -120,7 +120,7 @@ class CountsCache(Generic[Key, Entry]):
         self._entries: dict[Key, Entry] = {}
 
     def get(self, key: Key) -> Entry | None:
-        """The entry, which becomes the most recently used."""
+        """Return the entry, which becomes the most recently used."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._entries[key] = entry

@@ -22,16 +22,19 @@ class VolumeUse:
     """Only `NodeTable` writes it."""
 
     def __init__(self) -> None:
-        """Without users."""
+        """Start without users."""
         self._claims: dict[str, int] = {}
         self._disks: dict[Disk, dict[int, int]] = {}
 
     def is_claim_used(self, key: str) -> bool:
-        """Whether a placed pod uses the claim `namespace/name`; ephemeral claims do not count."""
+        """Return whether a placed pod uses the claim `namespace/name`.
+
+        Ephemeral claims do not count.
+        """
         return key in self._claims
 
     def rows_with(self, disk: Disk) -> list[int]:
-        """The rows on which a pod mounts `disk`, ascending."""
+        """Return the rows on which a pod mounts `disk`, ascending."""
         return sorted(self._disks.get(disk, ()))
 
     def add(self, row: int, pod: PodInfo) -> None:
@@ -61,13 +64,13 @@ class VolumeUse:
 
 
 def disks_of(pod: PodInfo) -> Iterator[Disk]:
-    """The disks that the pod's exclusive volumes mount, one entry per volume."""
+    """Yield the disks that the pod's exclusive volumes mount, one entry per volume."""
     for volume in pod.pod.spec.volumes:
         yield from disks_in(volume)
 
 
 def disks_in(volume: Volume) -> Iterator[Disk]:
-    """The names under which the disk of `volume` is indexed; none for other volumes.
+    """Yield the names under which the disk of `volume` is indexed; none for other volumes.
 
     Volumes that conflict share a name, but not all volumes that share a name conflict.
     """

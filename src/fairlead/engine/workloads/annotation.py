@@ -26,10 +26,10 @@ def original_name(pod: Pod) -> str:
 
 
 def is_drain_requested(node: Node) -> bool:
-    """Whether the node's pods are to be evicted."""
+    """Return whether the node's pods are to be evicted."""
     return node.metadata.annotations.get(DRAIN) == REQUESTED
 
 
 def is_in_turn(node: Node) -> bool:
-    """Whether the node takes part in a rolling drain."""
+    """Return whether the node takes part in a rolling drain."""
     return IN_TURN in node.metadata.annotations

@@ -22,7 +22,7 @@ from fairlead.engine.workloads.volumes.protection import StorageProtection
 
 
 def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
-    """The workload controllers in the order in which they handle stimuli."""
+    """Return the workload controllers in the order in which they handle stimuli."""
     if not config.serves_clients:
         return (Workloads(config, simulated_environment()), GarbageCollector(), EndedJobPods())
     return (
@@ -39,12 +39,12 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
 
 
 def volume_controller(config: VolumesConfig, workloads: WorkloadsConfig) -> Volumes:
-    """The controller of volumes and claims."""
+    """Return the controller of volumes and claims."""
     if not workloads.serves_clients:
         return Volumes(config)
     return Volumes(config, ClaimEvents(), is_complete=True)
 
 
 def disruption_controller(workloads: WorkloadsConfig) -> Disruption:
-    """The controller of PodDisruptionBudgets."""
+    """Return the controller of PodDisruptionBudgets."""
     return Disruption(Events(), full_conditions) if workloads.serves_clients else Disruption()

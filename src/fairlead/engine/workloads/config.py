@@ -28,7 +28,7 @@ class WorkloadsConfig:
     serves_clients: bool = False
 
     def retry_after(self, failures: int) -> DurationNs:
-        """The backoff after the given number of consecutive failures (1, 2, ...)."""
+        """Return the backoff after the given number of consecutive failures (1, 2, ...)."""
         doublings = min(failures - 1, self.retry_max.bit_length())
         return min(self.retry_initial << doublings, self.retry_max)
 

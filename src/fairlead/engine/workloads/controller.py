@@ -90,7 +90,7 @@ class Workloads:
         self._daemon_sets: dict[str, None] = {}  # keys
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """The commands of the owners that `stimulus` concerns."""
+        """Return the commands of the owners that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(one):
                 return self._see(one, now)
@@ -119,7 +119,7 @@ class Workloads:
         return min((wait for wait in waits if wait is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Follows up changes, or retries owners whose backoff has expired."""
+        """Follow up changes, or retry owners whose backoff has expired."""
         if not self._pod_sets.changed and not self._rollouts.changed:
             self._rollouts.retry(now)
             return self._pod_sets.retry(now)
@@ -134,7 +134,7 @@ class Workloads:
             commands += self._status.write(key, now)
         return commands
 
-    # --- single changes ------------------------------------------------------------------------
+    # --- changes -------------------------------------------------------------------------------
 
     def _see(self, one: ApiObject, now: Instant) -> list[Command]:
         match one:
@@ -200,7 +200,7 @@ class Workloads:
         return commands
 
     def _learn_owner(self, owner: Owner) -> tuple[str, bool]:
-        """Stores the newest version of `owner`; returns its key and whether its rule changed."""
+        """Store the newest version of `owner`; return its key and whether its rule changed."""
         pods = self._introduce(owner)
         if isinstance(owner, DaemonSet):
             self._daemon_sets[pods.key] = None
@@ -210,7 +210,7 @@ class Workloads:
         return pods.key, self._pod_sets.set_rule(pods.key, rule)
 
     def _introduce(self, owner: Owner) -> PodSet:
-        """The pod set of `owner`."""
+        """Return the pod set of `owner`."""
         meta = owner.metadata
         if meta.uid:
             path = owner_key(type(owner).__name__, meta.namespace, meta.name, "")
@@ -232,7 +232,7 @@ class Workloads:
     # --- a snapshot ----------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Stores all objects, then runs all rules, in the order in which owners were first seen."""
+        """Store all objects, then run all rules, in the order in which owners were first seen."""
         self._load_pods(objects)
         commands = _missing_priority_classes(objects)
         commands += self._learn_owners(objects)
@@ -243,7 +243,7 @@ class Workloads:
         return commands
 
     def _load_pods(self, objects: Sequence[ApiObject]) -> None:
-        """Stores nodes, pods and revisions, and the names by which pods may refer to owners."""
+        """Store nodes, pods and revisions, and the names by which pods may refer to owners."""
         for one in objects:
             if is_owner(one):
                 self._introduce(one)
@@ -256,7 +256,7 @@ class Workloads:
                 self._histories.see(one)
 
     def _learn_owners(self, objects: Sequence[ApiObject]) -> list[Command]:
-        """Stores the owners, Deployments first; reports unusable templates."""
+        """Store the owners, Deployments first; report unusable templates."""
         commands: list[Command] = []
         for one in objects:
             if isinstance(one, Deployment):
@@ -321,7 +321,7 @@ class Workloads:
 
 
 def _missing_priority_classes(objects: Sequence[ApiObject]) -> list[Command]:
-    """The priority classes that new pods will need and the snapshot lacks."""
+    """Return the priority classes that new pods will need and the snapshot lacks."""
     pods = (one for one in objects if isinstance(one, Pod))
     known = (one for one in objects if isinstance(one, PriorityClass))
     return [CreateObject(manifest) for manifest in missing_classes(pods, known)]
@@ -333,5 +333,5 @@ def _ref(one: Owner | Deployment) -> ObjectRef:
 
 
 def _concerns_daemons(node: Node) -> tuple[object, ...]:
-    """The fields of a node that decide whether daemon pods run there."""
+    """Return the fields of a node that decide whether daemon pods run there."""
     return (node.metadata.labels, node.spec.taints)

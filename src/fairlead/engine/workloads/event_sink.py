@@ -15,7 +15,7 @@ class EventSink(Protocol):
     """Turns events into commands."""
 
     def record(self, *events: RecordEvent) -> list[Command]:
-        """The commands that record `events`."""
+        """Return the commands that record `events`."""
         ...
 
 
@@ -23,7 +23,7 @@ class Events:
     """Records every event."""
 
     def record(self, *events: RecordEvent) -> list[Command]:
-        """The events themselves, which are commands."""
+        """Return the events themselves, which are commands."""
         return list(events)
 
 
@@ -31,5 +31,5 @@ class NoEvents:
     """Drops events, because nothing reads them."""
 
     def record(self, *events: RecordEvent) -> list[Command]:
-        """No commands."""
+        """Return no commands."""
         return []

@@ -112,7 +112,7 @@ class GarbageCollector:
             case _:
                 return []
 
-    # --- learning ------------------------------------------------------------------------------
+    # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
         """Index everything first, and only then see what is under way."""
@@ -182,7 +182,7 @@ class GarbageCollector:
     # --- owners --------------------------------------------------------------------------------
 
     def _end(self, owner: ApiObject) -> list[Command]:
-        """What the finalizers of an owner that is to go ask for."""
+        """Return what the finalizers of an owner that is to go ask for."""
         if ORPHAN in owner.metadata.finalizers:
             return self._orphan(owner)
         if FOREGROUND in owner.metadata.finalizers:

@@ -45,7 +45,7 @@ def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
 def owner_event(
     owner: ObjectRef, reason: str, note: str, *, is_warning: bool = False
 ) -> RecordEvent:
-    """An event from the controller of `owner`."""
+    """Return an event from the controller of `owner`."""
     return RecordEvent(
         regarding=owner,
         type="Warning" if is_warning else "Normal",
@@ -57,7 +57,7 @@ def owner_event(
 
 
 def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
-    """The event about a pod created for `owner`."""
+    """Return the event about a pod created for `owner`."""
     # upstream: pkg/controller/controller_utils.go:createPods; stateful_pod_control.go has its own
     if owner.kind == STATEFUL_SET:
         note = f"Create Pod {name} in StatefulSet {owner.name} successful"
@@ -66,7 +66,7 @@ def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
 
 
 def pod_deleted(owner: ObjectRef, name: str) -> RecordEvent:
-    """The event about a pod that `owner` deleted."""
+    """Return the event about a pod that `owner` deleted."""
     if owner.kind == STATEFUL_SET:
         note = f"Delete Pod {name} in StatefulSet {owner.name} successful"
         return owner_event(owner, "SuccessfulDelete", note)
@@ -84,7 +84,7 @@ def is_namespace_terminating(message: str) -> bool:
 
 
 def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
-    """The event about a pod that could not be created for `owner`."""
+    """Return the event about a pod that could not be created for `owner`."""
     # upstream: pkg/controller/controller_utils.go:createPods
     return RecordEvent(
         regarding=owner,
@@ -103,7 +103,7 @@ def pod_ref(pod: Pod) -> ObjectRef:
 
 
 def ordinal_of(owner_name: str, pod_name: str) -> int | None:
-    """The ordinal in `pod_name`, None if it is not a pod name of that StatefulSet."""
+    """Return the ordinal in `pod_name`, None if it is not a pod name of that StatefulSet."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:getParentNameAndOrdinal
     parent, _, digits = pod_name.rpartition("-")
     return int(digits) if parent == owner_name and digits.isdecimal() else None
@@ -116,7 +116,7 @@ def generated_name(base: str, seed: str, serial: int) -> str:
 
 
 def template_hash(template: Any, collisions: int) -> str:
-    """The pod-template-hash of a template; `collisions` changes it after a name collision.
+    """Return the pod-template-hash of a template; `collisions` changes it after a name collision.
 
     The value differs from upstream's (pkg/controller/controller_utils.go:ComputeHash hashes Go's
     memory layout); form and purpose are the same.

@@ -98,7 +98,7 @@ class NamespaceDeletion:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When the next namespace is to be emptied."""
+        """Return when the next namespace is to be emptied."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -40,12 +40,12 @@ API_VERSIONS: Final[Mapping[type[Any], str]] = {
 
 
 def is_owner(one: ApiObject) -> TypeGuard[Owner]:
-    """Whether `one` controls pods."""
+    """Return whether `one` controls pods."""
     return type(one) in API_VERSIONS
 
 
 def reference_to(owner: Owner) -> OwnerReference:
-    """The owner reference of pods controlled by `owner`."""
+    """Return the owner reference of pods controlled by `owner`."""
     return OwnerReference(
         api_version=API_VERSIONS[type(owner)],
         kind=type(owner).__name__,
@@ -56,7 +56,7 @@ def reference_to(owner: Owner) -> OwnerReference:
 
 
 def complaints(owner: Owner) -> list[Command]:
-    """The event for an owner whose template does not describe a pod."""
+    """Return the event for an owner whose template does not describe a pod."""
     if read_template(owner.spec.template) is not None:
         return []
     meta = owner.metadata
@@ -73,7 +73,7 @@ class OwnerRules:
     tracks_jobs: bool
 
     def rule_of(self, owner: Owner, pods: PodSet, before: OwnerRule) -> OwnerRule:
-        """The rule for the newest version of `owner`; `before` is its rule until now.
+        """Return the rule for the newest version of `owner`; `before` is its rule until now.
 
         An owner whose template describes no pod gets no rule. Neither does an owner that is being
         deleted: the garbage collector decides about its pods.

@@ -41,15 +41,15 @@ class OwnerOutput(Protocol):
     """Writes about an owner for clients: status, revisions, job tracking."""
 
     def learn(self, key: str, owner: Owner) -> None:
-        """Stores the newest version of `owner`."""
+        """Store the newest version of `owner`."""
         ...
 
     def forget(self, key: str) -> None:
-        """Forgets a deleted owner."""
+        """Forget a deleted owner."""
         ...
 
     def write(self, key: str, now: Instant) -> list[Command]:
-        """The writes that follow from changes of the pods of `key`."""
+        """Return the writes that follow from changes of the pods of `key`."""
         ...
 
 
@@ -68,7 +68,7 @@ class NoOwnerStatus:
         """Nothing to forget."""
 
     def write(self, key: str, now: Instant) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
 
@@ -85,7 +85,7 @@ class OwnerStatus:
     _first: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def learn(self, key: str, owner: Owner) -> None:
-        """Stores the newest version of `owner`."""
+        """Store the newest version of `owner`."""
         before = self._owners.get(key)
         if before is None or before.metadata.generation != owner.metadata.generation:
             self._first[key] = frozenset(self.pod_sets.sets[key].pods)
@@ -95,13 +95,13 @@ class OwnerStatus:
         self.pod_sets.mark_changed(key)
 
     def forget(self, key: str) -> None:
-        """Forgets a deleted owner."""
+        """Forget a deleted owner."""
         self._owners.pop(key, None)
         self._first.pop(key, None)
         self._schedule.forget(key)
 
     def write(self, key: str, now: Instant) -> list[Command]:
-        """Writes what has changed about the pods of `key`."""
+        """Write what has changed about the pods of `key`."""
         owner = self._owners.get(key)
         if owner is None:
             return []

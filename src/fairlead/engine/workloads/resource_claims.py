@@ -66,7 +66,7 @@ class ResourceClaims:
         ] = {}  # pod uid -> claim names in its status, or in flight
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """The commands for claims that `stimulus` concerns."""
+        """Return the commands for claims that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(one):
                 return self._react(one) if self._see(one) else []
@@ -91,17 +91,17 @@ class ResourceClaims:
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
-    # --- what is known ---------------------------------------------------------------------
+    # --- known objects ---------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject]) -> list[Command]:
         concerned = [one for one in objects if self._see(one)]
         return [command for one in concerned for command in self._react(one)]
 
     def _see(self, one: ApiObject) -> bool:
-        """Stores an object; returns whether it needs a look."""
+        """Store an object; return whether it needs a look."""
         match one:
             case Pod():
                 if not one.spec.resource_claims:
@@ -161,7 +161,7 @@ class ResourceClaims:
     # --- pods ------------------------------------------------------------------------------
 
     def _sync_pod(self, pod: Pod) -> list[Command]:
-        """Creates missing claims, writes their names to the status; releases finished pods."""
+        """Create missing claims, write their names to the status; release finished pods."""
         if is_done(pod):
             return self._release(pod)
         if pod.metadata.deletion_timestamp:
@@ -184,7 +184,7 @@ class ResourceClaims:
         return commands
 
     def _make(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
-        """The claim, if its template exists and it is not being created already."""
+        """Yield the claim, if its template exists and it is not being created already."""
         asked = (pod.metadata.uid, wanted.name)
         key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
         template = self._templates.get(key)
@@ -200,7 +200,7 @@ class ResourceClaims:
                 return
 
     def _release(self, pod: Pod) -> list[Command]:
-        """Removes the pod from the consumers of its claims."""
+        """Remove the pod from the consumers of its claims."""
         claims = (self._claims.get(key) for key in self._used_by.get(pod.metadata.uid, ()))
         commands = [c for claim in claims if claim is not None for c in self._sync_claim(claim)]
         if pod.metadata.uid not in self._pods:
@@ -210,7 +210,7 @@ class ResourceClaims:
     # --- claims ----------------------------------------------------------------------------
 
     def _sync_claim(self, claim: ResourceClaim) -> list[Command]:
-        """Removes finished consumers, deallocates unused devices, deletes unused claims."""
+        """Remove finished consumers, deallocates unused devices, delete unused claims."""
         left = [one for one in claim.status.reserved_for if self._uses(one)]
         has_ended = len(left) < len(claim.status.reserved_for)
         is_going = bool(claim.metadata.deletion_timestamp) and not left
@@ -234,14 +234,14 @@ class ResourceClaims:
         return commands
 
     def _uses(self, consumer: ClaimConsumer) -> bool:
-        """Whether the consumer is in use; consumers other than pods are left alone."""
+        """Return whether the consumer is in use; consumers other than pods are left alone."""
         if consumer.resource != "pods" or consumer.api_group:
             return True
         pod = self._pods.get(consumer.uid)
         return pod is not None and not is_done(pod)
 
     def _is_orphan(self, claim: ResourceClaim) -> bool:
-        """Whether the claim was created for a pod that will not run any more."""
+        """Return whether the claim was created for a pod that will not run any more."""
         owner = owner_of(claim)
         if not owner or POD_CLAIM_NAME not in claim.metadata.annotations:
             return False
@@ -250,7 +250,7 @@ class ResourceClaims:
 
 
 def is_done(pod: Pod) -> bool:
-    """Whether the pod has finished, or was deleted before it was bound."""
+    """Return whether the pod has finished, or was deleted before it was bound."""
     return is_terminal(pod) or (bool(pod.metadata.deletion_timestamp) and not pod.spec.node_name)
 
 
@@ -272,7 +272,7 @@ def owner_of(claim: ResourceClaim) -> str:
 
 
 def made_for(pod: Pod, wanted: PodResourceClaim, template: ResourceClaimTemplate) -> dict[str, Any]:
-    """The claim that `wanted` of `pod` describes, from `template`."""
+    """Return the claim that `wanted` of `pod` describes, from `template`."""
     meta = pod.metadata
     described = template.spec.get("metadata", {})
     kept = {"labels": described["labels"]} if "labels" in described else {}
@@ -300,7 +300,7 @@ def made_for(pod: Pod, wanted: PodResourceClaim, template: ResourceClaimTemplate
 
 
 def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
-    """Writes the names of the created claims into the status of `pod`, by pod claim name."""
+    """Write the names of the created claims into the status of `pod`, by pod claim name."""
     meta = pod.metadata
     statuses = [
         {"name": name, "resourceClaimName": claim} if claim else {"name": name}
@@ -321,7 +321,7 @@ def reduced(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
 
 
 def unprotected(claim: ResourceClaim) -> PatchObject:
-    """Removes the claim's delete-protection finalizer."""
+    """Remove the claim's delete-protection finalizer."""
     finalizers = [one for one in claim.metadata.finalizers if one != FINALIZER]
     return PatchObject(claim_ref(claim), {"metadata": {"finalizers": finalizers or None}})
 

@@ -11,7 +11,7 @@ from fairlead.engine.core.command import Command, ObjectRef, PatchStatus
 
 
 def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
-    """The merge patch that turns `before` into `after`, field by field."""
+    """Return the merge patch that turns `before` into `after`, field by field."""
     patch: Json = {key: None for key in before if key not in after}
     for key, value in after.items():
         known = before.get(key)
@@ -38,7 +38,7 @@ class StatusWriter:
     def write(
         self, target: ObjectRef, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> list[Command]:
-        """Writes the status `after` over `before`, unless a write is in flight or nothing changes.
+        """Write the status `after` over `before`, unless a write is in flight or nothing changes.
 
         After the write in flight is answered, call this again.
         """
@@ -49,7 +49,7 @@ class StatusWriter:
         return [PatchStatus(target, patch)]
 
     def is_pending(self, target: ObjectRef) -> bool:
-        """Whether a write is in flight."""
+        """Return whether a write is in flight."""
         return target in self._pending
 
     def see(self, target: ObjectRef) -> None:

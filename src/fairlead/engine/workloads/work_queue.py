@@ -134,7 +134,7 @@ class Retries:
         return self._due.next_due()
 
     def pop_due(self, now: Instant) -> list[Key]:
-        """The keys to retry now."""
+        """Return the keys to retry now."""
         return list(self._due.pop_due(now))
 
 
@@ -157,5 +157,5 @@ class BurstLimiter:
         self._times[key] = self._times.get(key, 0) + times
 
     def is_exceeded(self, key: object, now: Instant, maximum: int = BURST_MAX) -> bool:
-        """Whether `key` has reached `maximum` writes at this instant and must pause."""
+        """Return whether `key` has reached `maximum` writes at this instant and must pause."""
         return now == self._now and self._times.get(key, 0) >= maximum

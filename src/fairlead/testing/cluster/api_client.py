@@ -29,7 +29,7 @@ class ApiClient:
         self._cluster = thread.cluster
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """An object, None if there is none."""
+        """Return an object, None if there is none."""
 
         async def finding(_: Runner) -> Json | None:
             return self._cluster.store.find(kind, namespace if kind.namespaced else "", name)
@@ -37,7 +37,7 @@ class ApiClient:
         return self._thread.call(finding)
 
     def objects(self, kind: Kind, namespace: str | None) -> list[Json]:
-        """The objects of a kind in one namespace, or in all for None."""
+        """Return the objects of a kind in one namespace, or in all for None."""
 
         async def listing(_: Runner) -> list[Json]:
             return self._cluster.store.list(kind, namespace if kind.namespaced else None)
@@ -54,7 +54,7 @@ class ApiClient:
         raise LookupError(f"there is no kind {name!r}")
 
     def kind_of(self, manifest: Json) -> Kind:
-        """The kind of an object. Raises LookupError if it is missing or not served."""
+        """Return the kind of an object. Raises LookupError if it is missing or not served."""
         api_version, kind = manifest.get("apiVersion", ""), manifest.get("kind", "")
         if not (api_version and kind):
             shown = ", ".join(map(str, manifest)) or "nothing"
@@ -91,7 +91,7 @@ class ApiClient:
 
 
 def path_of(kind: Kind, namespace: str, name: str) -> str:
-    """The URL path of an object."""
+    """Return the URL path of an object."""
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
     place = f"/namespaces/{namespace}" if kind.namespaced else ""
     return f"{root}{place}/{kind.plural}/{name}"

@@ -103,7 +103,7 @@ class ClusterThread:
 
 @contextmanager
 def running(options: LocalOptions, clock: LocalClock, folder: Path) -> Iterator[ClusterThread]:
-    """A fresh cluster for the block; its kubeconfig and keys are in `folder`."""
+    """Yield a fresh cluster for the block; its kubeconfig and keys are in `folder`."""
     with socket() as listening:
         listening.bind((HOST, 0))
         listening.listen()

@@ -22,7 +22,7 @@ def start_cluster(
     paused: bool = False,
     without: Sequence[str] = (),
 ) -> AbstractContextManager[TestCluster]:
-    """A fresh cluster for the block; its kubeconfig and keys are in `folder`.
+    """Return a fresh cluster for the block; its kubeconfig and keys are in `folder`.
 
     `without` disables parts that the test replaces: kubelet, workloads, volumes, disruption,
     node-lifecycle, scheduler, metrics. Raises ValueError for invalid arguments.

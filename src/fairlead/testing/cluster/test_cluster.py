@@ -109,11 +109,11 @@ class TestCluster:
         return self._client.request("PATCH", path, manifest, "application/apply-patch+yaml", query)
 
     def get(self, kind: str, name: str, namespace: str = DEFAULT) -> Json | None:
-        """An object by kind (`pod`, `deploy`, `Widget`) and name, None if there is none."""
+        """Return an object by kind (`pod`, `deploy`, `Widget`) and name, None if there is none."""
         return self._client.find(self._client.kind(kind), namespace, name)
 
     def list(self, kind: str, namespace: str | None = DEFAULT) -> Objects:
-        """The objects of a kind; namespace None means all namespaces."""
+        """Return the objects of a kind; namespace None means all namespaces."""
         return self._client.objects(self._client.kind(kind), namespace)
 
     def delete(self, kind: str, name: str, namespace: str = DEFAULT) -> None:
@@ -284,7 +284,7 @@ def _ns(duration: Duration) -> DurationNs:
 
 
 def manifests_of(given: Manifests) -> list[Json]:
-    """The objects; Lists are expanded. Raises TypeError for anything else."""
+    """Return the objects; Lists are expanded. Raises TypeError for anything else."""
     if isinstance(given, Path):
         return manifests_of(given.read_text())
     if isinstance(given, str):

@@ -87,31 +87,31 @@ def node_of(pod: Json) -> str:
 
 
 def is_ready(pod: Json) -> bool:
-    """Whether the pod runs and is ready."""
+    """Return whether the pod runs and is ready."""
     conditions = {c["type"]: c["status"] for c in _conditions(pod)}
     return pod["status"].get("phase") == "Running" and conditions.get("Ready") == "True"
 
 
 def why_unschedulable(pod: Json) -> str:
-    """The scheduler's message for an unschedulable pod, "" for others."""
+    """Return the scheduler's message for an unschedulable pod, "" for others."""
     said = (c for c in _conditions(pod) if c.get("reason") == "Unschedulable")
     return next((str(condition.get("message", "")) for condition in said), "")
 
 
 def is_evicted(pod: Json | None, uid: str) -> bool:
-    """Whether the pod with `uid` is terminating, failed or gone; `pod` has its name now."""
+    """Return whether the pod with `uid` is terminating, failed or gone; `pod` has its name now."""
     if pod is None or pod["metadata"]["uid"] != uid:
         return True
     return "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") == "Failed"
 
 
 def status_text(pod: Json | None) -> str:
-    """The status of a pod in one line."""
+    """Return the status of a pod in one line."""
     return "there is no such pod" if pod is None else ", ".join(_parts(pod))
 
 
 def deletion_text(obj: Json | None) -> str:
-    """Why an object still exists, in one line."""
+    """Return why an object still exists, in one line."""
     meta = (obj or {}).get("metadata", {})
     if "deletionTimestamp" not in meta:
         return "it was not deleted"

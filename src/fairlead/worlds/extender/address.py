@@ -48,7 +48,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Parses `127.0.0.1:8888`, `[::1]:8888` or `localhost:8888`. Raises ValueError."""
+    """Parse `127.0.0.1:8888`, `[::1]:8888` or `localhost:8888`. Raises ValueError."""
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found["port"]) > _PORT_MAX:
         raise ValueError("must be HOST:PORT, such as 127.0.0.1:8888")

@@ -101,7 +101,10 @@ class Answers:
         return self._object(Pod, value)
 
     def _names(self, question: FilterOrPrioritize) -> list[str]:
-        """The names of the request's nodes, each once; whole nodes are passed to the adviser."""
+        """Return the names of the request's nodes, each once.
+
+        Whole nodes are passed to the adviser.
+        """
         whole = () if question.nodes is None else question.nodes.items
         names = [self._know(value) for value in whole]
         if question.node_names is not None:
@@ -138,7 +141,7 @@ def _name(value: Json) -> str:
 
 
 def _version(value: Json) -> object:
-    """A key for the version of a node: uid and resourceVersion, or else the whole node."""
+    """Return a key for the version of a node: uid and resourceVersion, or else the whole node."""
     metadata = value["metadata"]
     uid, version = metadata.get("uid"), metadata.get("resourceVersion")
     return (uid, version) if uid and version else value
@@ -150,7 +153,7 @@ def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
 
 
 def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
-    """The messages of the nodes that do not fit; `for_good`: preemption cannot help."""
+    """Return the messages of the nodes that do not fit; `for_good`: preemption cannot help."""
     unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return {
         name: why.message for name, why in failed.items() if (why.code is unresolvable) is for_good
@@ -158,7 +161,7 @@ def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]
 
 
 def _candidates(question: ExtenderPreemptionArgs) -> Mapping[str, MetaVictims]:
-    """The proposed victims by node name, from either form of the request."""
+    """Return the proposed victims by node name, from either form of the request."""
     if question.node_name_to_meta_victims is not None:
         return question.node_name_to_meta_victims
     if question.node_name_to_victims is None:

@@ -23,7 +23,7 @@ UNBOUND: Final = "this extender does not bind: it was started without --api-serv
 
 
 async def refuse_to_bind(body: bytes) -> bytes:
-    """The verb bind of an extender that has no API server."""
+    """Return the verb bind of an extender that has no API server."""
     decode(body, ExtenderBindingArgs)
     return encode(BindingResult(UNBOUND))
 
@@ -94,7 +94,7 @@ def _manifest(binding: ExtenderBindingArgs) -> dict[str, Any]:
 
 
 def _message(content: bytes) -> str:
-    """The message of the API server's Status."""
+    """Return the message of the API server's Status."""
     try:
         status = msgspec.json.decode(content)
     except msgspec.DecodeError:

@@ -99,14 +99,14 @@ class ExtenderApp:
 
 
 def _host(request: _Request) -> str:
-    """The host of the Host header, without its port."""
+    """Return the host of the Host header, without its port."""
     host = request.headers.get("host", "")
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdecimal() else host
 
 
 async def _body(request: _Request, receive: Receive) -> bytes:
-    """The whole body. Raises _Refusal if it is too long or too slow, and ClientGone."""
+    """Return the whole body. Raises _Refusal if it is too long or too slow, and ClientGone."""
     try:
         return await read_body(
             request.headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX

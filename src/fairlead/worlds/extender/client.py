@@ -49,7 +49,7 @@ class HttpExtenders:
     """Calls extenders over HTTP; a context manager that keeps connections between calls."""
 
     def __init__(self, extenders: Sequence[Extender]) -> None:
-        """Nothing is connected yet. Raises TlsError."""
+        """Read the TLS files; connect with the first call. Raises TlsError."""
         self._extenders = tuple(extenders)
         self._contexts = tuple(map(tls_context, extenders))
         self._runner = asyncio.Runner()
@@ -97,7 +97,7 @@ class HttpExtenders:
             return ExtenderAnswered(call, response.status, answer)
 
     async def _connections(self) -> aiohttp.ClientSession:
-        """The client session, without connections that were closed since the last call.
+        """Return the client session, without connections that were closed since the last call.
 
         The event loop does not run between calls, so it first runs a few iterations to notice
         closed connections.
@@ -120,7 +120,7 @@ def _server_name(extender: Extender) -> str | None:
 
 
 def tls_context(extender: Extender) -> ssl.SSLContext:
-    """The TLS context for connections to `extender`. Raises TlsError.
+    """Return the TLS context for connections to `extender`. Raises TlsError.
 
     Without a CA, an extender with enableHTTPS is not verified, as in upstream.
     """
@@ -136,7 +136,7 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
 
 
 def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
-    """The context that trusts the CA of `tls`; data takes precedence over files."""
+    """Return the context that trusts the CA of `tls`; data takes precedence over files."""
     try:
         if tls.ca_data:
             return ssl.create_default_context(cadata=tls.ca_data.decode("ascii"))
@@ -176,7 +176,7 @@ class ExtenderCaller(Protocol):
     """Calls the extenders of a configuration."""
 
     def call(self, call: CallExtender, body: bytes) -> Answer:
-        """The extender's answer to `body`; CommandFailed if it does not answer in time."""
+        """Return the extender's answer to `body`; CommandFailed if it does not answer in time."""
         ...
 
 
@@ -189,7 +189,10 @@ class NoExtenders:
 
 
 def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCaller]:
-    """An HTTP client for `extenders`; its connections are closed at the end of the context."""
+    """Return an HTTP client for `extenders`.
+
+    Its connections are closed at the end of the context.
+    """
     if not extenders:
         return nullcontext(NoExtenders())
     # Imported only where there are extenders: loading aiohttp takes time.
@@ -199,7 +202,7 @@ def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCa
 
 
 def has_bound(answer: Answer) -> bool:
-    """Whether an extender's answer to bind reports success."""
+    """Return whether an extender's answer to bind reports success."""
     if isinstance(answer, CommandFailed) or answer.status != HTTPStatus.OK:
         return False
     try:

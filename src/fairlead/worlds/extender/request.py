@@ -27,7 +27,10 @@ Find = Callable[[ObjectRef], Json | None]
 
 
 def held_by(store: Store, ref: ObjectRef) -> Json | None:
-    """The object `ref` refers to; None if it is gone or its name belongs to another object."""
+    """Return the object `ref` refers to.
+
+    None if it is gone or its name belongs to another object.
+    """
     kind = find_kind(ref.kind)
     found: Json | None = None if kind is None else store.find(kind, ref.namespace, ref.name)
     is_same = found is not None and ref.uid in ("", found["metadata"].get("uid"))
@@ -35,7 +38,10 @@ def held_by(store: Store, ref: ObjectRef) -> Json | None:
 
 
 def request_body(call: CallExtender, find: Find) -> bytes:
-    """The body of `call`; `find` returns objects as JSON values, None for those that are gone."""
+    """Return the body of `call`.
+
+    `find` returns objects as JSON values, None for those that are gone.
+    """
     match call.verb:
         case ExtenderVerb.FILTER | ExtenderVerb.PRIORITIZE:
             return encode(_about_nodes(call, find))

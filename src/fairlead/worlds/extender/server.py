@@ -44,7 +44,7 @@ class _Server(uvicorn.Server):
 
 
 def make_server(app: ExtenderApp, on_ready: Callable[[], None]) -> uvicorn.Server:
-    """A uvicorn server for `app`; `on_ready` is called when it accepts connections."""
+    """Return a uvicorn server for `app`; `on_ready` is called when it accepts connections."""
     config = uvicorn_config(
         app, limit_concurrency=CONNECTIONS_MAX, timeout_graceful_shutdown=GRACE_SECONDS
     )

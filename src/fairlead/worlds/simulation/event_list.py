@@ -36,11 +36,11 @@ class EventList:
         self._events.append(RecordedEvent(now, replace(event, note=cut_note(event.note))))
 
     def to_list(self) -> list[RecordedEvent]:
-        """The kept events."""
+        """Return the kept events."""
         return list(self._events)
 
     def __len__(self) -> int:
-        """The number of kept events."""
+        """Return the number of kept events."""
         return len(self._events)
 
 

@@ -67,7 +67,7 @@ class Latency:
     patch: DurationNs = 0
 
     def of(self, command: Command) -> DurationNs:
-        """The latency of `command`."""
+        """Return the latency of `command`."""
         match command:
             case Bind():
                 return self.bind
@@ -177,7 +177,7 @@ class SimulatedWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """When the next script entry or command in flight is due."""
+        """Return when the next script entry or command in flight is due."""
         return self._agenda.next_due()
 
     def _is_due(self, now: Instant) -> bool:
@@ -213,7 +213,7 @@ class SimulatedWorld:
 
 
 def _is_heartbeat(change: StoredChange) -> bool:
-    """Whether a node's kubelet posted the conditions that the node had already."""
+    """Return whether a node's kubelet posted the conditions that the node had already."""
     if change.kind is not NODE or change.previous is None or change.type is ChangeType.DELETED:
         return False
     return _without_heartbeats(change.object) == _without_heartbeats(change.previous)

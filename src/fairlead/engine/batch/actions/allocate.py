@@ -74,7 +74,7 @@ def _waiting_jobs(session: Session) -> _WaitingJobs:
 
 
 def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
-    """The pending tasks that request resources, in task order."""
+    """Return the pending tasks that request resources, in task order."""
     if session.defects.has(Defect.INIT_ONLY):
         asking = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.runs_on_nothing)
     else:

@@ -122,7 +122,7 @@ class EvictionSearch:
     # --- nodes -----------------------------------------------------------------------------
 
     def _hopeful_rows(self, task: TaskInfo, pool: VictimPool) -> Bools:
-        """The rows of the nodes where `task` would fit if every possible victim left."""
+        """Return the rows of the nodes where `task` would fit if every possible victim left."""
         hopeful = np.ones(self._session.table.capacity, np.bool_)
         for column, floor in task.request.floors:
             free = pool.potential[column]
@@ -147,7 +147,7 @@ class EvictionSearch:
     # --- victims ---------------------------------------------------------------------------
 
     def _running_on(self, task: TaskInfo, node: NodeInfo) -> list[TaskInfo]:
-        """The candidates for `task` on `node`, least important first."""
+        """Return the candidates for `task` on `node`, least important first."""
         found = [
             other
             for other in self._session.tasks_on(node)
@@ -176,7 +176,7 @@ class EvictionSearch:
         return True
 
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
-        """Whether `task` fits on `node` once `victims` are gone.
+        """Return whether `task` fits on `node` once `victims` are gone.
 
         In kube-batch the victims alone must make the room (evict-ignores-idle).
         """
@@ -193,7 +193,7 @@ class EvictionSearch:
     def _fewest_victims(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
-        """The first of `victims`, until `task` fits; at least one in kube-batch."""
+        """Return the first of `victims`, until `task` fits; at least one in kube-batch."""
         leaving: list[TaskInfo] = []
         for victim in victims:
             if (leaving or not self._ignores_idle) and self._covers(task, node, leaving):
@@ -222,7 +222,7 @@ class EvictionSearch:
     def _node_of_gang(
         self, task: TaskInfo, nodes: list[NodeInfo], members: Sequence[TaskInfo]
     ) -> NodeInfo | None:
-        """The best node on which `task` fits once `members` are gone."""
+        """Return the best node on which `task` fits once `members` are gone."""
         by_node: dict[str, list[TaskInfo]] = {}
         for member in members:
             by_node.setdefault(member.node, []).append(member)
@@ -284,7 +284,7 @@ class VictimPools:
         self._known: dict[tuple[str, ...], VictimPool] = {}
 
     def for_job(self, taker: JobInfo, voters: Voters) -> VictimPool:
-        """The jobs that may lose members to `taker`: those that no voter spares."""
+        """Return the jobs that may lose members to `taker`: those that no voter spares."""
         found = self._not_spared(taker, voters)
         key = tuple([job.id for job in found])
         pool = self._known.get(key)
@@ -293,7 +293,7 @@ class VictimPools:
         return pool
 
     def _not_spared(self, taker: JobInfo, voters: Voters) -> list[JobInfo]:
-        """The jobs that no plugin spares, if that plugin's vote is decisive.
+        """Return the jobs that no plugin spares, if that plugin's vote is decisive.
 
         Normally every plugin can veto. Where the first tier that names victims decides alone
         (tier-first-wins), only a veto in the first tier is decisive, and only if later tiers start

@@ -47,7 +47,7 @@ class Preempt:
 
 
 def _preemptor_tasks(session: Session, job: JobInfo) -> Tasks:
-    """The tasks that may preempt others, in task order."""
+    """Return the tasks that may preempt others, in task order."""
     waiting = job.with_status(TaskStatus.PENDING)
     if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
         waiting = [task for task in waiting if not task.request.is_best_effort]

@@ -123,7 +123,10 @@ def _reclaim_for_task(
 
 
 def _eviction_search(session: Session, job: JobInfo, waiting: _WaitingJobs) -> EvictionSearch:
-    """An EvictionSearch for `job`; its victims come from other queues that are reclaimable."""
+    """Return an EvictionSearch for `job`.
+
+    Its victims come from other queues that are reclaimable.
+    """
     queues = session.queues
 
     def gives(other: JobInfo) -> bool:

@@ -32,7 +32,9 @@ INSTANTS_MAX: Final = 2_000
 
 
 def estimate_starts(session: Session, jobs_max: int) -> dict[str, Instant]:
-    """When each waiting job could start, by job id; a job that is missing has no known start.
+    """Return when each waiting job could start, by job id.
+
+    A job that is missing has no known start.
 
     Looks at the first `jobs_max` jobs of each queue.
     """
@@ -49,7 +51,7 @@ class _WaitingJob:
 
 
 def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
-    """The waiting jobs of each queue, in the order in which they are served."""
+    """Return the waiting jobs of each queue, in the order in which they are served."""
     found: dict[str, list[_WaitingJob]] = {}
     for job in sorted(session.candidates(), key=session.tiers.job_key):
         lacking = lacking_tasks(session, job)
@@ -117,7 +119,7 @@ class _Simulation:
         return max((share(_of(held, c), w) for c, w in deserved.items()), default=0.0), queue
 
     def _may_have(self, waiter: _WaitingJob) -> bool:
-        """Whether its queue then deserves that much more."""
+        """Return whether its queue then deserves that much more."""
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:
             return True

@@ -87,7 +87,7 @@ def group_info(group: PodGroup) -> GroupInfo:
 
 
 def _min_member(group: PodGroup) -> int:
-    """The minimum of members; 0 if the group has none, as in upstream's basic policy."""
+    """Return the minimum of members; 0 if the group has none, as in upstream's basic policy."""
     policy = group.spec.scheduling_policy
     if policy is None:
         return group.spec.min_member
@@ -95,7 +95,7 @@ def _min_member(group: PodGroup) -> int:
 
 
 def group_name(pod: Pod) -> str:
-    """The name of the group, in the pod's namespace, that `pod` names; "" if none."""
+    """Return the name of the group, in the pod's namespace, that `pod` names; "" if none."""
     meta = pod.metadata
     named = meta.annotations.get(GROUP_NAME_ANNOTATION, "")
     if named:
@@ -106,7 +106,7 @@ def group_name(pod: Pod) -> str:
 
 
 def shadow_group(pod: Pod) -> GroupInfo:
-    """The implied group of a pod without one: that of its controller, or its own.
+    """Return the implied group of a pod without one: that of its controller, or its own.
 
     upstream: cache/util.go: createShadowPodGroup
     """
@@ -121,7 +121,7 @@ def shadow_group(pod: Pod) -> GroupInfo:
 
 
 def _shadow_minimum(text: str) -> int:
-    """The minimum in an annotation; 1 unless it is a whole number."""
+    """Return the minimum in an annotation; 1 unless it is a whole number."""
     try:
         return int(text)
     except ValueError:

@@ -89,10 +89,10 @@ class JobInfo:
             add_amounts(self.pending, task.request.running, sign)
 
     def with_status(self, status: TaskStatus) -> list[TaskInfo]:
-        """The members with `status`, in the order in which they reached it."""
+        """Return the members with `status`, in the order in which they reached it."""
         return list(self.by_status[status].values())
 
-    # --- what it is ------------------------------------------------------------------------
+    # --- facts -----------------------------------------------------------------------------
 
     @property
     def min_available(self) -> int:
@@ -115,7 +115,7 @@ class JobInfo:
         """Whether it was admitted and has not started."""
         return self.group is not None and self.group.status.phase == INQUEUE
 
-    # --- how far it is ---------------------------------------------------------------------
+    # --- progress --------------------------------------------------------------------------
 
     @property
     def allocated_count(self) -> int:

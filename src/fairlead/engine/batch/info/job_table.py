@@ -73,7 +73,7 @@ class JobTable:
         """The queue of groups that name none."""
         return self._ownership.default_queue
 
-    # --- what happened ---------------------------------------------------------------------
+    # --- stimuli ---------------------------------------------------------------------------
 
     def apply(self, stimulus: Stimulus) -> None:
         """Take over what `stimulus` says; stimuli that do not concern jobs change nothing here."""
@@ -196,12 +196,14 @@ class JobTable:
             self.odd.pop(pod.id, None)
 
     def _is_being_evicted(self, pod: PodInfo) -> bool:
-        """Whether the pod was evicted here and its object does not show it yet."""
+        """Return whether the pod was evicted here and its object does not show it yet."""
         task = self.tasks.get(pod.id)
         return task is not None and task.status is TaskStatus.RELEASING
 
     def _job_of(self, pod: Pod) -> JobInfo | None:
-        """The job that `pod` is a member of; None for a pod that this scheduler does not own.
+        """Return the job that `pod` is a member of.
+
+        None for a pod that this scheduler does not own.
 
         A pending pod is owned if it names this scheduler. A pod with a node belongs to its group
         whichever scheduler placed it (cache.go: newSchedulerCache; event_handlers.go:
@@ -253,7 +255,7 @@ class JobTable:
             self.touched[task.job.id] = None
             self._drop_if_empty(task.job)
 
-    # --- what the world answered -----------------------------------------------------------
+    # --- outcomes --------------------------------------------------------------------------
 
     def bind_failed(self, pod_id: str) -> bool:
         """Return the task to PENDING; False if it is not being bound."""
@@ -319,7 +321,7 @@ def _preference(group: GroupInfo) -> int:
 
 
 def _is_older_than_decision(task: TaskInfo, status: TaskStatus) -> bool:
-    """Whether an update that shows `status` is older than a decision already sent."""
+    """Return whether an update that shows `status` is older than a decision already sent."""
     told = task.status
     return (told is TaskStatus.BINDING and status is TaskStatus.PENDING) or (
         told is TaskStatus.RELEASING and status is TaskStatus.RUNNING

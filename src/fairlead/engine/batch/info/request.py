@@ -29,7 +29,7 @@ class Slack:
     memory_bytes: int = 1
 
     def least(self, column: int) -> int:
-        """The smallest amount of the resource in `column` that counts."""
+        """Return the smallest amount of the resource in `column` that counts."""
         if column == CPU:
             return self.cpu_milli
         return self.memory_bytes if column == MEMORY else 1
@@ -165,7 +165,7 @@ class RequestTable:
         self._known: dict[int, TaskRequest] = {}
 
     def of(self, pod: PodInfo) -> TaskRequest:
-        """The request of `pod`."""
+        """Return the request of `pod`."""
         found = self._known.get(pod.shape.id)
         if found is None:
             if len(self._known) >= _KNOWN_MAX:  # shapes come and go
@@ -176,7 +176,7 @@ class RequestTable:
 
 
 def amount_of(amounts: Amounts, column: int) -> int:
-    """The amount in `column`, 0 if missing."""
+    """Return the amount in `column`, 0 if missing."""
     return next((amount for c, amount in amounts if c == column), 0)
 
 

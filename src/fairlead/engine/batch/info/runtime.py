@@ -12,7 +12,7 @@ from fairlead.engine.state.pod_info import NEVER_STARTED, PodInfo
 
 
 def runtime_of(pod: PodInfo) -> DurationNs | None:
-    """The longest that `pod` runs once started; None if unknown."""
+    """Return the longest that `pod` runs once started; None if unknown."""
     known = [d for d in (run_duration(pod.pod), _deadline(pod)) if d is not None]
     return min(known, default=None)
 
@@ -23,7 +23,7 @@ def _deadline(pod: PodInfo) -> DurationNs | None:
 
 
 def expected_end(pod: PodInfo, now: Instant) -> Instant | None:
-    """When a placed pod will end; a pod that has not started yet counts from `now`."""
+    """Return when a placed pod will end; a pod that has not started yet counts from `now`."""
     runtime = runtime_of(pod)
     if runtime is None:
         return None

@@ -65,7 +65,7 @@ _BY_PHASE: Final = {
 
 
 def status_of(pod: Pod) -> TaskStatus:
-    """The status that a pod's object shows; a missing phase is Pending."""
+    """Return the status that a pod's object shows; a missing phase is Pending."""
     phase = pod.status.phase or "Pending"
     if phase in ("Pending", "Running") and pod.metadata.deletion_timestamp:
         return TaskStatus.RELEASING

@@ -55,7 +55,7 @@ class AffinityOfJobs:
         return None if any(has_terms) else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The status of the first rule that the node violates."""
+        """Return the status of the first rule that the node violates."""
         placed = list(self._placed())
         if self._is_repelled_by_existing(pod, node, placed):
             return STATUSES[REPELLED_BY_EXISTING]
@@ -106,7 +106,7 @@ class AffinityOfJobs:
         )
 
     def _shares(self, node: NodeInfo, task: TaskInfo, term: AffinityTerm) -> bool:
-        """Whether the task's node is in the same domain of the term's topology."""
+        """Return whether the task's node is in the same domain of the term's topology."""
         found = self._cluster.table.find(task.node)
         value = node.labels.get(term.topology_key)
         return found is not None and value is not None and _label(found, term) == value

@@ -35,16 +35,16 @@ class NodeChoice:
         self._name_rank: Rows = np.zeros(0, np.int64)
         self._ranked_at = -1
 
-    # --- which -----------------------------------------------------------------------------
+    # --- feasible nodes --------------------------------------------------------------------
 
     def find(self, pod: PodInfo) -> Feasibility:
         """Filter every node."""
         return ask_about_nodes(self._plans, pod)
 
-    # --- which is best ---------------------------------------------------------------------
+    # --- best node -------------------------------------------------------------------------
 
     def pick(self, pod: PodInfo, tie_break: TieBreak) -> NodeInfo | None:
-        """The best node; `tie_break` chooses among equals. None if no node is feasible."""
+        """Return the best node; `tie_break` chooses among equals. None if no node is feasible."""
         found = self.find(pod)
         best = self._best(pod, found)
         if not len(best):
@@ -85,7 +85,9 @@ class NodeChoice:
         return totals
 
     def ranked(self, pod: PodInfo, among: npt.NDArray[np.bool_]) -> list[NodeInfo]:
-        """The feasible nodes among the rows `among`, best first; the last name first among equals.
+        """Return the feasible nodes among the rows `among`, best first.
+
+        The last name first among equals.
 
         upstream: scheduler_helper.go: SortNodes, which reverses an order by score and name.
         """
@@ -100,7 +102,7 @@ class NodeChoice:
         return [self._table.at(row) for row in rows[order].tolist()]
 
     def _ranks(self) -> Rows:
-        """The position of each row's node in the order of names."""
+        """Return the position of each row's node in the order of names."""
         table = self._table
         if self._ranked_at != table.node_log.position:
             self._name_rank = np.zeros(table.capacity, np.int64)
@@ -111,5 +113,5 @@ class NodeChoice:
 
 
 def _asked(plan: ShapePlan, pod: PodInfo) -> list[ScorePoint]:
-    """The scorers outside the plan that can change the order for `pod`."""
+    """Return the scorers outside the plan that can change the order for `pod`."""
     return [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]

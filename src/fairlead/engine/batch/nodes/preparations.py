@@ -139,7 +139,7 @@ class Preparations:
                 return pre_bind_refusal(plugin.name, answer)
         return works
 
-    # --- what the world answers --------------------------------------------------------------
+    # --- outcomes ----------------------------------------------------------------------------
 
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
@@ -149,7 +149,7 @@ class Preparations:
         return None if prepared is None else self._prepared(prepared)
 
     def next_deadline(self) -> Instant | None:
-        """When the next preparation must be checked again."""
+        """Return when the next preparation must be checked again."""
         return self._preparing.next_check() if self._preparing.works else None
 
     def check(self, now: Instant) -> list[PreparationCommands]:

@@ -109,7 +109,7 @@ class Room:
             self.table.pod_log.append(row)
 
     def is_anything_releasing(self) -> bool:
-        """Whether any resources are releasing."""
+        """Return whether any resources are releasing."""
         return bool((self.releasing > 0).any())
 
 
@@ -125,7 +125,7 @@ class RoomView:
         self._sees_all = sees_all
 
     def now(self, column: int, row: int) -> int:
-        """What can be used at once on one node."""
+        """Return what can be used at once on one node."""
         room = self._room
         free = int(room.idle[column, row] + min(room.releasing[column, row], 0))
         return free - self._held(column, row)
@@ -137,7 +137,7 @@ class RoomView:
         return free if self._hides_nothing(column) else free - self._held_many(column, rows)
 
     def leaving(self, column: int, row: int) -> int:
-        """What is releasing on one node and not promised yet."""
+        """Return what is releasing on one node and not promised yet."""
         return int(self._room.releasing[column, row]) - self._held(column, row)
 
     def leaving_many(self, column: int, rows: Rows) -> Ints:
@@ -148,7 +148,7 @@ class RoomView:
         )
 
     def future(self, column: int, row: int) -> int:
-        """What is idle or releasing on one node."""
+        """Return what is idle or releasing on one node."""
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])
         return free - self._held(column, row)
@@ -164,7 +164,7 @@ class RoomView:
         return free
 
     def fits_now(self, request: TaskRequest, row: int) -> bool:
-        """Whether the node can start the task at once."""
+        """Return whether the node can start the task at once."""
         return all(self.now(column, row) >= floor for column, floor in request.floors)
 
     def _hides_nothing(self, column: int) -> bool:
@@ -193,18 +193,18 @@ class RuleSums:
         self._requests = requests
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """What the incoming pod requests."""
+        """Return what the incoming pod requests."""
         return self._requests.of(pod).nonzero
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """What is used on one node."""
+        """Return what is used on one node."""
         surplus = self._room.nonzero_surplus.get(node.row)
         if surplus is None:
             return node.nonzero_cpu, node.nonzero_memory
         return node.nonzero_cpu - surplus[0], node.nonzero_memory - surplus[1]
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """What is used on the nodes at `rows`."""
+        """Return what is used on the nodes at `rows`."""
         cpu, memory = table.nonzero_cpu[rows], table.nonzero_memory[rows]
         odd = self._room.nonzero_surplus
         if odd:

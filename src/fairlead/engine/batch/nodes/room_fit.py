@@ -69,11 +69,11 @@ class Source(Protocol):
     """Where room comes from: idle, releasing, or both."""
 
     def at(self, view: RoomView, column: int, row: int) -> int:
-        """The amount on one node."""
+        """Return the amount on one node."""
         ...
 
     def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
-        """The amount on many nodes."""
+        """Return the amount on many nodes."""
         ...
 
 
@@ -123,7 +123,7 @@ class RoomFit:
         self._statuses: dict[tuple[int, ...], Status] = {}
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """None if the request fits."""
+        """Return None if the request fits."""
         request, view, row = self._requests.of(pod), self._view, node.row
         missing: tuple[int, ...] | None = None
         for source in self._sources:

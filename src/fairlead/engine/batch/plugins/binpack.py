@@ -42,13 +42,13 @@ class Binpack:
                 self._weights[name] = _number(arguments.get(f"{_RESOURCES}.{name}"))
 
     def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
-        """The scorer, unless its weight is 0."""
+        """Return the scorer, unless its weight is 0."""
         scorer = PackedScore(handle.cluster.table, self._weights, self._best)
         return [(scorer, self._weight)] if self._weight else []
 
 
 def _number(text: str | None) -> int:
-    """The number in `text`; 1 unless it is a whole number of at least 0."""
+    """Return the number in `text`; 1 unless it is a whole number of at least 0."""
     try:
         number = 1 if text is None else int(text)
     except ValueError:

@@ -22,13 +22,13 @@ class Conformance:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """The candidates that are not critical."""
+        """Return the candidates that are not critical."""
         return [task for task in candidates if not _is_critical(task)]
 
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """The candidates that are not critical."""
+        """Return the candidates that are not critical."""
         return self.preemptable(reclaimer, candidates)
 
 

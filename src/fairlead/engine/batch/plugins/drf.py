@@ -34,7 +34,7 @@ class Drf:
         self._total = cluster_total(session.room, session.rules)
 
     def share_of(self, job: JobInfo) -> float:
-        """The job's current dominant share."""
+        """Return the job's current dominant share."""
         return dominant_share(job.held, self._total)
 
     def job_key(self, job: JobInfo) -> float:

@@ -52,16 +52,16 @@ class Facet:
 
 
 def filter_facet(plugin: Plugin) -> Plugin:
-    """The parts of `plugin` that filter nodes and prepare pods on them."""
+    """Return the parts of `plugin` that filter nodes and prepare pods on them."""
     return Facet(plugin, _FILTERING)
 
 
 def score_facet(plugin: Plugin) -> Plugin:
-    """The parts of `plugin` that score nodes."""
+    """Return the parts of `plugin` that score nodes."""
     return Facet(plugin, _SCORING)
 
 
 def build_scheduler_plugin(name: str, handle: BatchHandle) -> Plugin:
-    """The plugin called `name` with its default arguments. Raises KeyError."""
+    """Return the plugin called `name` with its default arguments. Raises KeyError."""
     factory = release_1_16(handle.sums).get(name) or IN_TREE[name]
     return factory(handle, {})

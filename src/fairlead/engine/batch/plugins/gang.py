@@ -34,11 +34,11 @@ class Gang:
         return job.is_ready
 
     def is_ready(self, job: JobInfo) -> bool:
-        """Whether as many members as the minimum have a node."""
+        """Return whether as many members as the minimum have a node."""
         return job.is_ready
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Whether as many members as the minimum have a node or are pipelined."""
+        """Return whether as many members as the minimum have a node or are pipelined."""
         return job.is_pipelined
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
@@ -62,11 +62,11 @@ class Gang:
         return self._surplus(candidates)
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """A job without surplus members keeps all of them."""
+        """Return True if `giver` has no surplus members: it keeps all of them."""
         return not self._last_may_go_of(giver) and giver.ready_count <= giver.min_available
 
     def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """A job without surplus members keeps all of them."""
+        """Return True if `giver` has no surplus members: it keeps all of them."""
         return self.spares_from_preemption(taker, giver)
 
     def _last_may_go_of(self, job: JobInfo) -> bool:
@@ -85,7 +85,7 @@ class Gang:
         return victims
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """The condition of a job that is below its minimum."""
+        """Return the condition of a job that is below its minimum."""
         missing = job.min_available - job.ready_count
         if missing <= 0:
             return None

@@ -25,7 +25,7 @@ class Nodeorder:
         ]
 
     def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
-        """The scorers with a nonzero weight."""
+        """Return the scorers with a nonzero weight."""
         return [
             (score_facet(build_scheduler_plugin(name, handle)), weight)
             for name, weight in self._weights

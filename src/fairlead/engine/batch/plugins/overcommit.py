@@ -55,7 +55,7 @@ class Overcommit:
             self._left[column] = self._left.get(column, 0) - amount
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Whether every resource in the group's minResources is still available."""
+        """Return whether every resource in the group's minResources is still available."""
         needs = needs_of(job, self._columns)
         return all(amount <= self._left.get(column, 0) for column, amount in needs)
 

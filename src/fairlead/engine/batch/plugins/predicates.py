@@ -34,6 +34,6 @@ class Predicates:
             self._names[at:at] = wanted
 
     def node_filters(self, handle: BatchHandle) -> list[SchedulerPlugin]:
-        """The scheduler's Filter plugins, and the check of the number of pods."""
+        """Return the scheduler's Filter plugins, and the check of the number of pods."""
         built = (build_scheduler_plugin(name, handle) for name in self._names)
         return [MaxPods(), *map(filter_facet, built)]

@@ -36,7 +36,7 @@ class Priority:
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """A job of at least the same priority keeps all its members."""
+        """Return True if `giver` has at least the same priority: it keeps all its members."""
         if giver is taker and self._compares_tasks:
             return False
         return giver.priority >= taker.priority

@@ -46,7 +46,7 @@ class QueueShare:
     expected: list[int] = field(default_factory=list)
 
     def allocated_of(self, column: int) -> int:
-        """The amount of one resource that the queue's tasks have allocated."""
+        """Return the amount of one resource that the queue's tasks have allocated."""
         return self.allocated[column] if column < len(self.allocated) else 0
 
     @property
@@ -98,7 +98,7 @@ class Proportion:
     def _sharing(
         self, queues: Mapping[str, QueueInfo], jobs: Mapping[str, list[JobInfo]]
     ) -> list[QueueInfo]:
-        """The queues that have jobs or a guarantee, and the queues above them."""
+        """Return the queues that have jobs or a guarantee, and the queues above them."""
         found = dict.fromkeys(jobs)
         if not self._is_flat:
             found |= dict.fromkeys(q.name for q in queues.values() if q.guarantee)
@@ -128,7 +128,7 @@ class Proportion:
             add_amounts(found.allocated, amounts, sign)
 
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
-        """What the jobs hold and wait for; resources requested as 0 have an entry, too."""
+        """Return what the jobs hold and wait for; resources requested as 0 have an entry, too."""
         named = self._named(jobs)
         total: list[int] = []
         for job in jobs:
@@ -142,7 +142,10 @@ class Proportion:
         }
 
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
-        """The columns that a request has entries for; entries of 0 only matter to kube-batch."""
+        """Return the columns that a request has entries for.
+
+        Entries of 0 only matter to kube-batch.
+        """
         if not self._defects.has(Defect.PROPORTION_LESS):
             return {CPU, MEMORY}
         asking = (*ALLOCATED_STATUSES, TaskStatus.PENDING)
@@ -156,14 +159,14 @@ class Proportion:
         """Subtract `task` from its queue and those above it."""
         self._add(task.job.queue, task.request.running, -1)
 
-    # --- questions -------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------
 
     def queue_key(self, queue: QueueInfo) -> tuple[float, ...]:
         """Orders by share, level by level from the top of the queue tree."""
         return tuple(found.share for found in self._lines.get(queue.name, ()))
 
     def is_overused(self, queue: QueueInfo) -> bool:
-        """Whether all that is deserved is allocated, in every resource."""
+        """Return whether all that is deserved is allocated, in every resource."""
         found = self.shares[queue.name]
         return self._covers(found, found.deserved, found.allocated)
 
@@ -210,7 +213,7 @@ class Proportion:
         return victims
 
     def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """A queue that is above its share in no resource keeps all tasks."""
+        """Return a queue that is above its share in no resource keeps all tasks."""
         found = self.shares[giver.queue]
         return not self._defects.has(Defect.RECLAIM_ALL_DIMS) and not any(
             found.allocated_of(c) + self._slack.least_part(c) > whole
@@ -218,7 +221,7 @@ class Proportion:
         )
 
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Whether the queue is below its share in every resource that `task` requests.
+        """Return whether the queue is below its share in every resource that `task` requests.
 
         If it were at its share in one of them, another queue could reclaim that in turn, and the
         two would evict each other's tasks forever.
@@ -229,10 +232,10 @@ class Proportion:
             for c, _ in task.request.running
         )
 
-    # --- letting in ------------------------------------------------------------------------
+    # --- admission -------------------------------------------------------------------------
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Whether the queue, and those above it, stay within their capability."""
+        """Return whether the queue, and those above it, stay within their capability."""
         if self._defects.has(Defect.CAPABILITY):
             return True
         needs = needs_of(job, self._columns)
@@ -246,7 +249,7 @@ class Proportion:
         for found in self._lines[queue]:
             add_amounts(found.expected, tuple(sorted(amounts)), 1)
 
-    # --- giving back -----------------------------------------------------------------------
+    # --- reclaim ---------------------------------------------------------------------------
 
     def _may_give(
         self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo

@@ -59,7 +59,7 @@ class JobReport:
 
 
 def report_on(session: Session, job: JobInfo) -> JobReport:
-    """The state of `job` at the end of the session; call it before `Session.take_back`."""
+    """Return the state of `job` at the end of the session; call it before `Session.take_back`."""
     assert job.group is not None
     text = fit_error_of(session, job)
     found = session.objections.get(job.id) or _unschedulable(session, job, text)
@@ -90,7 +90,7 @@ def _unschedulable(session: Session, job: JobInfo, text: str) -> Unschedulable |
 
 
 def fit_error_of(session: Session, job: JobInfo) -> str:
-    """Why the job's last task found no node, in kube-batch's words or the scheduler's."""
+    """Return why the job's last task found no node, in kube-batch's words or the scheduler's."""
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:
         reasons = sorted(f"1 insufficient {name}" for name in lacking)
@@ -102,7 +102,7 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
 
 
 def _not_tried(session: Session, job: JobInfo) -> str | None:
-    """Why the session did not look for nodes."""
+    """Return why the session did not look for nodes."""
     queue = session.queues[job.queue]
     if job.id in session.outside:
         return "there is no room for what the group needs at least"
@@ -122,7 +122,7 @@ def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
 
 
 def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:
-    """The group's conditions, with this session's in place of the one of its type."""
+    """Return the group's conditions, with this session's in place of the one of its type."""
     assert job.group is not None
     before = job.group.status.conditions
     if found is None:
@@ -139,7 +139,7 @@ def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCond
 
 
 def closing_commands(session: Session, report: JobReport) -> list[Command]:
-    """The commands for one job: changed statuses, and their events."""
+    """Return the commands for one job: changed statuses, and their events."""
     commands: list[Command] = []
     group = report.job.group
     if group is not None and group.ref is not None:
@@ -161,14 +161,14 @@ def _group_commands(session: Session, report: JobReport, ref: ObjectRef) -> Iter
 
 
 def group_note(report: JobReport) -> str:
-    """The text of the event for a group."""
+    """Return the text of the event for a group."""
     pending = len(report.job.by_status[TaskStatus.PENDING])
     total = len(report.job.tasks)
     return f"{pending}/{total} tasks in gang unschedulable: {report.fit_error}"
 
 
 def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple[Condition, ...]]:
-    """The changed fields and conditions of the group's status."""
+    """Return the changed fields and conditions of the group's status."""
     assert report.job.group is not None
     before = report.job.group.status
     wanted = {
@@ -207,7 +207,10 @@ def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
 def _resolved_conditions(
     session: Session, before: tuple[PodGroupCondition, ...]
 ) -> tuple[Condition, ...]:
-    """The resolved condition that replaces `before`; kube-batch leaves it (mute-fit-error)."""
+    """Return the resolved condition that replaces `before`.
+
+    Kube-batch leaves it (mute-fit-error).
+    """
     if session.defects.has(Defect.MUTE_FIT_ERROR):
         return ()
     return tuple(

@@ -92,7 +92,7 @@ class JobReady(BatchPlugin, Protocol):
     """A plugin that decides when a job may be bound."""
 
     def is_ready(self, job: JobInfo) -> bool:
-        """Whether enough members have a node."""
+        """Return whether enough members have a node."""
         ...
 
 
@@ -101,7 +101,7 @@ class JobPipelined(BatchPlugin, Protocol):
     """A plugin that decides when evictions for a job are worthwhile."""
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Whether enough members have a node or are pipelined."""
+        """Return whether enough members have a node or are pipelined."""
         ...
 
 
@@ -110,7 +110,7 @@ class JobValid(BatchPlugin, Protocol):
     """A plugin that rules out jobs that need not be tried."""
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
-        """The reason not to try the job; None to try it."""
+        """Return the reason not to try the job; None to try it."""
         ...
 
 
@@ -119,7 +119,7 @@ class Overused(BatchPlugin, Protocol):
     """A plugin that decides which queues are at their share."""
 
     def is_overused(self, queue: QueueInfo) -> bool:
-        """Whether the queue gets nothing more."""
+        """Return whether the queue gets nothing more."""
         ...
 
 
@@ -128,7 +128,7 @@ class Allocatable(BatchPlugin, Protocol):
     """A plugin that limits what a queue can take."""
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Whether the queue stays within its limits with `task`."""
+        """Return whether the queue stays within its limits with `task`."""
         ...
 
 
@@ -139,7 +139,7 @@ class Preemptable(BatchPlugin, Protocol):
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Those of `candidates` (all on one node) that may be evicted, in their order."""
+        """Return those of `candidates` (all on one node) that may be evicted, in their order."""
         ...
 
 
@@ -150,7 +150,7 @@ class Reclaimable(BatchPlugin, Protocol):
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Those of `candidates` (all on one node) that may be evicted, in their order."""
+        """Return those of `candidates` (all on one node) that may be evicted, in their order."""
         ...
 
 
@@ -159,7 +159,7 @@ class SparesFromPreemption(BatchPlugin, Protocol):
     """A `Preemptable` that can rule out whole jobs, which saves calls for each member."""
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Whether it names no member of `giver` for any task of `taker`."""
+        """Return whether it names no member of `giver` for any task of `taker`."""
         ...
 
 
@@ -168,7 +168,7 @@ class SparesFromReclaim(BatchPlugin, Protocol):
     """A `Reclaimable` that can rule out whole jobs."""
 
     def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Whether it names no member of `giver` for any task of `taker`."""
+        """Return whether it names no member of `giver` for any task of `taker`."""
         ...
 
 
@@ -177,7 +177,7 @@ class MayReclaim(BatchPlugin, Protocol):
     """A plugin that decides which tasks may reclaim from other queues."""
 
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Whether tasks of other queues may be evicted for `task` of `queue`."""
+        """Return whether tasks of other queues may be evicted for `task` of `queue`."""
         ...
 
 
@@ -186,7 +186,7 @@ class JobEnqueueable(BatchPlugin, Protocol):
     """A plugin that decides which groups are admitted (the action enqueue)."""
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Whether the cluster can hold the group's minResources."""
+        """Return whether the cluster can hold the group's minResources."""
         ...
 
 
@@ -204,7 +204,7 @@ class Explains(BatchPlugin, Protocol):
     """A plugin that explains, at the end of the session, why a job was not scheduled."""
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """The condition of the job's group; None if nothing is wrong."""
+        """Return the condition of the job's group; None if nothing is wrong."""
         ...
 
 
@@ -222,7 +222,7 @@ class FiltersNodes(BatchPlugin, Protocol):
     """A plugin that filters nodes, with scheduler plugins."""
 
     def node_filters(self, handle: BatchHandle) -> list[SchedulerPlugin]:
-        """The Filter plugins; they do not check resources, which the session does."""
+        """Return the Filter plugins; they do not check resources, which the session does."""
         ...
 
 
@@ -231,5 +231,5 @@ class ScoresNodes(BatchPlugin, Protocol):
     """A plugin that scores nodes, with scheduler plugins."""
 
     def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
-        """The Score plugins with their weights."""
+        """Return the Score plugins with their weights."""
         ...

@@ -18,7 +18,7 @@ class ItemQueue(Protocol[Item]):
     """The interface of both queues."""
 
     def __len__(self) -> int:
-        """The number of waiting items."""
+        """Return the number of waiting items."""
         ...
 
     def push(self, item: Item) -> None:
@@ -39,7 +39,7 @@ class PriorityQueue(Generic[Item]):
         self._heap: list[Item] = []
 
     def __len__(self) -> int:
-        """The number of waiting items."""
+        """Return the number of waiting items."""
         return len(self._heap)
 
     def push(self, item: Item) -> None:
@@ -85,7 +85,7 @@ class FreshQueue(Generic[Item]):
         self._items: list[Item] = []
 
     def __len__(self) -> int:
-        """The number of waiting items."""
+        """Return the number of waiting items."""
         return len(self._items)
 
     def push(self, item: Item) -> None:

@@ -117,7 +117,7 @@ def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
 
 
 def occupants(session: Session) -> list[Occupant]:
-    """What occupies the nodes and is not releasing already, ordered by end."""
+    """Return what occupies the nodes and is not releasing already, ordered by end."""
     requests, leaving = session.job_table.requests, session.job_table.leaving
     tasks = session.job_table.tasks
     found = [
@@ -138,7 +138,7 @@ def occupants(session: Session) -> list[Occupant]:
 def _place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[Occupant]
 ) -> list[int] | None:
-    """A row for each task of `lacking` once `gone` have ended; None if one fits nowhere."""
+    """Return a row for each task of `lacking` once `gone` have ended; None if one fits nowhere."""
     free = session.room.idle + session.room.releasing
     for one in gone:
         for column, amount in one.amounts:
@@ -149,7 +149,7 @@ def _place(
 def place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
 ) -> list[int] | None:
-    """A row for each task of `lacking`, given free room `free`; None if one fits nowhere.
+    """Return a row for each task of `lacking`, given free room `free`; None if one fits nowhere.
 
     Rows reserved for `job` before come first, then those with the most idle resources.
     """
@@ -190,7 +190,7 @@ def _reservation(
 
 
 def ends_in_time(task: TaskInfo, reservation: Reservation, now: Instant) -> bool:
-    """Whether `task`, started now, ends before the reserved room is needed."""
+    """Return whether `task`, started now, ends before the reserved room is needed."""
     runtime = runtime_of(task.info)
     return (
         runtime is not None

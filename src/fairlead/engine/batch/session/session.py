@@ -190,7 +190,7 @@ class Session:
         return queues
 
     def is_news(self, job: JobInfo) -> bool:
-        """Whether the status of `job` may have changed."""
+        """Return whether the status of `job` may have changed."""
         return (
             job.id in self.changed
             or job.id in self.job_table.touched
@@ -204,7 +204,7 @@ class Session:
                 self.move(task, TaskStatus.PENDING, None)
         self._placed.clear()
 
-    # --- the one way in which a task changes -----------------------------------------------
+    # --- changes of tasks ------------------------------------------------------------------
 
     def move(self, task: TaskInfo, status: TaskStatus, node: NodeInfo | None) -> None:
         """Set the status and node of `task`, and update everything that counts it.
@@ -286,7 +286,7 @@ class Session:
         self.move(task, TaskStatus.RUNNING, node)
         self.note("unevict", task, task.node)
 
-    # --- what cannot be taken back ---------------------------------------------------------
+    # --- final operations ------------------------------------------------------------------
 
     def dispatch_ready(self, job: JobInfo) -> None:
         """Bind the allocated tasks of a ready job; undo the allocations that cannot be bound."""
@@ -331,7 +331,7 @@ class Session:
             )
         )
 
-    # --- what went wrong -------------------------------------------------------------------
+    # --- failures --------------------------------------------------------------------------
 
     def note_shortfall(self, task: TaskInfo, node: NodeInfo) -> None:
         """Record which resources `task` lacks now on `node`, where it has to wait.
@@ -356,15 +356,15 @@ class Session:
         if not self.defects.has(Defect.MUTE_FIT_ERROR):
             self.failures[task.job.id] = f"queue {task.job.queue} may not take more"
 
-    # --- looking ---------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------
 
     def choices(self, job: JobInfo) -> NodeChoices:
-        """The node choices for tasks of `job`."""
+        """Return the node choices for tasks of `job`."""
         found = self.policy.choices
         return found.whole if self._is_reserved_for(job) else found.shared
 
     def view(self, job: JobInfo) -> RoomView:
-        """The room as `job` sees it."""
+        """Return the room as `job` sees it."""
         return self.room.whole if self._is_reserved_for(job) else self.room.shared
 
     def _is_reserved_for(self, job: JobInfo) -> bool:
@@ -387,7 +387,7 @@ class Session:
         self.tiers.enqueued(job)
 
     def candidates(self) -> list[JobInfo]:
-        """The jobs to schedule: admitted, without objection, in an open queue."""
+        """Return the jobs to schedule: admitted, without objection, in an open queue."""
         return [
             job
             for job in self.jobs.values()
@@ -406,7 +406,7 @@ class Session:
                 job.waiting_since = self.now
 
     def fits_somewhere(self, task: TaskInfo) -> bool:
-        """Whether `task` could start now on some node."""
+        """Return whether `task` could start now on some node."""
         return bool(len(self.choices(task.job).now.find(task.info).positions()))
 
     def tasks_on(self, node: NodeInfo) -> list[TaskInfo]:
@@ -417,7 +417,7 @@ class Session:
 
 
 def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
-    """The event for an eviction; it is about the group, not the pod (cache.go: Evict)."""
+    """Return the event for an eviction; it is about the group, not the pod (cache.go: Evict)."""
     return RecordEvent(
         regarding=group,
         type="Normal",
@@ -429,7 +429,7 @@ def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
 
 
 def _placed(task: TaskInfo, now: Instant) -> PodPlaced:
-    """The record of a placement; a session has no attempts and no list of equal nodes."""
+    """Return the record of a placement; a session has no attempts and no list of equal nodes."""
     return PodPlaced(
         pod=task.ref,
         node=task.node,

@@ -213,7 +213,7 @@ class Statement:
         self._done: list[StatementOperation] = []
 
     def __len__(self) -> int:
-        """The number of open operations."""
+        """Return the number of open operations."""
         return len(self._done)
 
     @property

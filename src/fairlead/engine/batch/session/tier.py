@@ -89,7 +89,7 @@ class PluginOption:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
     def allows(self, switch: str) -> bool:
-        """Whether the plugin may do what `switch` controls."""
+        """Return whether the plugin may do what `switch` controls."""
         return switch not in self.off
 
 
@@ -134,7 +134,7 @@ class Tiers:
             for tier in self._tiers
         )
 
-    # --- order: smaller first --------------------------------------------------------------
+    # --- order keys, smallest first --------------------------------------------------------
 
     def job_key(self, job: JobInfo) -> tuple[object, ...]:
         """Orders the jobs of a queue; may change during the session."""
@@ -148,18 +148,18 @@ class Tiers:
         """Orders the tasks of a job; does not change."""
         return (*[plugin.task_key(task) for plugin in self._task_order], task.created, task.id)
 
-    # --- questions -------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------
 
     def is_ready(self, job: JobInfo) -> bool:
-        """Whether the job's tasks may be bound."""
+        """Return whether the job's tasks may be bound."""
         return all(plugin.is_ready(job) for plugin in self._ready)
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Whether the job will be ready once releasing tasks are gone."""
+        """Return whether the job will be ready once releasing tasks are gone."""
         return all(plugin.is_pipelined(job) for plugin in self._pipelined)
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
-        """The reason not to try the job; None to try it."""
+        """Return the reason not to try the job; None to try it."""
         for plugin in self._valid:
             found = plugin.objection(job)
             if found is not None:
@@ -167,19 +167,19 @@ class Tiers:
         return None
 
     def is_overused(self, queue: QueueInfo) -> bool:
-        """Whether the queue has all that it deserves."""
+        """Return whether the queue has all that it deserves."""
         return any(plugin.is_overused(queue) for plugin in self._overused)
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Whether the queue stays within its limits with `task`."""
+        """Return whether the queue stays within its limits with `task`."""
         return all(plugin.may_take(queue, task) for plugin in self._allocatable)
 
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Whether tasks of other queues may be evicted for `task`."""
+        """Return whether tasks of other queues may be evicted for `task`."""
         return all(plugin.may_reclaim(queue, task) for plugin in self._may_reclaim)
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Whether the group may be admitted."""
+        """Return whether the group may be admitted."""
         return all(plugin.may_enqueue(job) for plugin in self._enqueueable)
 
     def enqueued(self, job: JobInfo) -> None:

@@ -32,7 +32,7 @@ class WaterFillingError(RuntimeError):
 def divide(
     total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack, defects: BatchDefects
 ) -> dict[str, Quantities]:
-    """What each claim deserves of `total`, by column."""
+    """Return what each claim deserves of `total`, by column."""
     if defects.has(Defect.PROPORTION_LESS):
         return _divide_at_once(total, claims, slack)
     tree = QueueTree(claims)
@@ -87,7 +87,7 @@ def _is_empty(amounts: Quantities, slack: Slack) -> bool:
 
 
 def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> bool:
-    """Whether every resource is less (resource_info.go: Less)."""
+    """Return whether every resource is less (resource_info.go: Less)."""
     scalars = [column for column in request if column > 1]
     if not scalars and any(
         amount <= slack.least_part(c) for c, amount in deserved.items() if c > 1
@@ -97,7 +97,7 @@ def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> 
 
 
 def _minimum(deserved: Quantities, request: Mapping[int, int]) -> Quantities:
-    """The minimum per resource; scalars survive only if both have some (helpers.go: Min)."""
+    """Return the minimum per resource; scalars survive only if both have some (helpers.go: Min)."""
     scalars = any(c > 1 for c in deserved) and any(c > 1 for c in request)
     return {
         column: min(amount, float(request.get(column, 0)))

@@ -62,7 +62,7 @@ class QueueTree:
             self._children.setdefault(parent, []).append(name)
 
     def parent_of(self, name: str) -> str:
-        """The parent of a queue; ROOT if it has none."""
+        """Return the parent of a queue; ROOT if it has none."""
         return self._parents[name]
 
     def _found_parent(self, name: str) -> str:
@@ -76,20 +76,20 @@ class QueueTree:
         return parent if parent in self._claims else ROOT
 
     def line_of(self, name: str) -> list[str]:
-        """The queues from the top down to `name`."""
+        """Return the queues from the top down to `name`."""
         line = [name]
         while (above := self.parent_of(line[-1])) != ROOT:
             line.append(above)
         return line[::-1]
 
     def divide(self, column: int, whole: float) -> dict[str, float]:
-        """What each queue deserves of `whole`."""
+        """Return what each queue deserves of `whole`."""
         wanted = self._wants(column)
         deserved: dict[str, float] = {}
         self._divide(ROOT, column, whole, wanted, deserved)
         return deserved
 
-    # --- what is wanted --------------------------------------------------------------------
+    # --- demand ----------------------------------------------------------------------------
 
     def _wants(self, column: int) -> dict[str, float]:
         wanted: dict[str, float] = {}
@@ -105,7 +105,7 @@ class QueueTree:
         wanted[name] = min(total, _amount(claim.bound, column, total))
         return wanted[name]
 
-    # --- what is given ---------------------------------------------------------------------
+    # --- allocation ------------------------------------------------------------------------
 
     def _divide(
         self,

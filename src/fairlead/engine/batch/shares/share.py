@@ -22,13 +22,16 @@ def share(held: float, whole: float) -> float:
 
 
 def dominant_share(held: Sequence[int], total: Total) -> float:
-    """The largest fraction of `total` (by column) that is held; missing columns hold nothing."""
+    """Return the largest fraction of `total` (by column) that is held.
+
+    Missing columns hold nothing.
+    """
     known = len(held)
     return max((share(held[c] if c < known else 0, whole) for c, whole in total), default=0.0)
 
 
 def cluster_total(room: Room, rules: BatchRules) -> Total:
-    """The total that the session's nodes offer, by counted column, including zeros."""
+    """Return the total that the session's nodes offer, by counted column, including zeros."""
     table = room.table
     counted = table.alive & ~room.is_left_out
     sums = table.allocatable[:, counted].sum(axis=1).tolist()

@@ -32,7 +32,7 @@ class PlanCache:
         self._plans: dict[int, ShapePlan] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:
-        """The up-to-date plan for the shape of `pod`."""
+        """Return the up-to-date plan for the shape of `pod`."""
         shape_id = pod.shape.id
         plan = self._plans.pop(shape_id, None)
         if plan is None:
@@ -66,7 +66,7 @@ def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
 
 
 def filters_beyond_the_node(plan: ShapePlan, state: CycleState) -> list[object]:
-    """The plugins whose Filters run in this cycle and depend on more than the node."""
+    """Return the plugins whose Filters run in this cycle and depend on more than the node."""
     skipped = state.skipped_filters
     return [
         point.plugin

@@ -135,7 +135,7 @@ class ShapePlan:
         self.row_scorers = [p for p in split.row_scorers if p.name not in unscored]
         self.normalized_scorers = [p for p in split.normalized_scorers if p.name not in unscored]
 
-    # --- updating --------------------------------------------------------------------------
+    # --- updates ---------------------------------------------------------------------------
 
     def refresh(self, pod: PodInfo) -> None:
         """Recompute what changed since the last call. `pod` is any pod of the shape."""
@@ -214,7 +214,7 @@ class ShapePlan:
         return {at[row]: None for row in rows if row in at}
 
     def position(self, row: int) -> int | None:
-        """The index of `row` in `rows`, None if it is not there."""
+        """Return the index of `row` in `rows`, None if it is not there."""
         if self.node_names is None:
             return row
         at = int(np.searchsorted(self.rows, row))
@@ -284,7 +284,7 @@ class ShapePlan:
         return None
 
     def code(self, status: Status) -> int:
-        """The code of `status` in this plan; new statuses get the next code."""
+        """Return the code of `status` in this plan; new statuses get the next code."""
         code = self._code_of.get(status)
         if code is None:
             code = self._code_of[status] = len(self.statuses)

@@ -44,7 +44,7 @@ class Nominator:
         self.log.append(node)
 
     def node_of(self, uid: str) -> str:
-        """The node to which the pod with `uid` is nominated, "" if none."""
+        """Return the node to which the pod with `uid` is nominated, "" if none."""
         return self._node_of.get(uid, "")
 
     def pods_on(self, node: str) -> list[PodInfo]:

@@ -36,7 +36,7 @@ class VictimImportance(Plugin, Protocol):
     """
 
     def importance(self, pod: PodInfo) -> tuple[int, ...]:
-        """The greater, the longer the pod is kept; equal pods are ordered by name."""
+        """Return the greater, the longer the pod is kept; equal pods are ordered by name."""
         ...
 
 
@@ -45,5 +45,5 @@ class CandidateRanking(Plugin, Protocol):
     """Decides which node's victims cost least; called once, when the profile is built."""
 
     def candidate_rules(self, rules: Sequence[CandidateRule]) -> Sequence[CandidateRule]:
-        """The ordered rules to use instead of `rules`."""
+        """Return the ordered rules to use instead of `rules`."""
         ...

@@ -43,7 +43,7 @@ def _refuse(answer: object, wanted: str) -> NoReturn:
 
 
 def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
-    """Accepts None, a Status with a usual code or one of `codes`, or one of the types `others`."""
+    """Accept None, a Status with a usual code or one of `codes`, or one of the types `others`."""
 
     def check(_arguments: tuple[Any, ...], answer: Any) -> Any:
         if answer is None:

@@ -43,7 +43,7 @@ class Meter:
         self._taken_inside: DurationNs = 0
 
     def times(self) -> list[PluginTime]:
-        """The plugins that ran, by descending time."""
+        """Return the plugins that ran, by descending time."""
         called = [one for one in self._times.values() if one.calls]
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 

@@ -15,7 +15,7 @@ from fairlead.engine.framework.interface import Locality, Normalization
 
 
 def problem_of(plugin: object) -> str:
-    """The first problem of `plugin`, "" if there is none."""
+    """Return the first problem of `plugin`, "" if there is none."""
     return next(_problems(plugin), "")
 
 
@@ -34,7 +34,7 @@ def _problems(plugin: object) -> Iterator[str]:
 
 
 def _misspelt(plugin: object) -> Iterator[str]:
-    """The problem if a method is nearly spelt right: `preFilter` for `pre_filter`."""
+    """Yield the problem if a method is nearly spelt right: `preFilter` for `pre_filter`."""
     known = {name.replace("_", ""): name for name in METHOD_NAMES}
     for name in dir(plugin):
         meant = known.get(name.replace("_", "").lower())

@@ -34,7 +34,7 @@ LAST: Final = "DefaultBinder"
 
 
 def factory_of(plugin: type) -> Factory:
-    """The factory of the class `plugin`; the factory raises ValueError for bad arguments.
+    """Return the factory of the class `plugin`; the factory raises ValueError for bad arguments.
 
     Raises ValueError if the constructor needs arguments other than those two.
     """
@@ -60,7 +60,7 @@ def factory_of(plugin: type) -> Factory:
 
 
 def _wanted(plugin: type) -> list[str]:
-    """Which of the two arguments the constructor declares."""
+    """Return which of the two arguments the constructor declares."""
     try:
         parameters = inspect.signature(plugin).parameters.values()
     except (TypeError, ValueError):  # a class without a Python constructor

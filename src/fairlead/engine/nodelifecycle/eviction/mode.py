@@ -46,11 +46,11 @@ class EvictionMode(Protocol):
         ...
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """A pass found the node not ready or unreachable."""
+        """Handle a pass that found the node not ready or unreachable."""
         ...
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """A pass found the node ready or new, or stopped all evictions."""
+        """Handle a pass that found the node ready or new, or that stopped all evictions."""
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
@@ -58,5 +58,5 @@ class EvictionMode(Protocol):
         ...
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Handles a node that got a token; finishes or retries its queue entry."""
+        """Handle a node that got a token; finish or retry its queue entry."""
         ...

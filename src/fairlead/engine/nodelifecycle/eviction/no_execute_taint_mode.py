@@ -57,7 +57,7 @@ class NoExecuteTaintMode:
         return self._queues
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """Swaps the opposite taint, or queues the node."""
+        """Swap the opposite taint, or queue the node."""
         key = TAINT_OF_STATUS[seen.status]
         queue = self._queues[seen.zone]
         if has_no_execute(seen.node, OPPOSITE_TAINT[key]):
@@ -71,7 +71,7 @@ class NoExecuteTaintMode:
         return []
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Removes both taints."""
+        """Remove both taints."""
         name = node.metadata.name
         self._queues[zone].remove(name)
         edits = tuple(
@@ -84,7 +84,7 @@ class NoExecuteTaintMode:
         return None
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Adds the taint of the node's current condition."""
+        """Add the taint of the node's current condition."""
         queue, node = self._queues[zone], self._find(name)
         ready = None if node is None else ready_condition(node)
         if node is not None and ready is None:

@@ -62,7 +62,7 @@ class PodEvictionMode:
         return []
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Removes the node from its queue."""
+        """Remove the node from its queue."""
         self._queues[zone].remove(node.metadata.name)
         return []
 
@@ -72,7 +72,7 @@ class PodEvictionMode:
         return None if since is None else since + self._timeout
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Deletes the pods of the node."""
+        """Delete the pods of the node."""
         self._queues[zone].finish(name)
         node = self._find(name)
         if node is not None:

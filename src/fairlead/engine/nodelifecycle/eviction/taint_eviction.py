@@ -106,7 +106,7 @@ class TaintEviction:
         self._retries: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Evaluates the pods that `stimulus` concerns."""
+        """Evaluate the pods that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now)
@@ -130,7 +130,7 @@ class TaintEviction:
         return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Evicts the pods whose tolerations have expired, and retries failed deletions."""
+        """Evict the pods whose tolerations have expired, and retry failed deletions."""
         commands: list[Command] = []
         for timer in self._due.pop_due(now):
             if not timer.is_cancelled:
@@ -140,7 +140,7 @@ class TaintEviction:
                 commands.append(self._tries[ref].command)
         return commands
 
-    # --- learning ------------------------------------------------------------------------------
+    # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
         for one in objects:
@@ -152,7 +152,7 @@ class TaintEviction:
         return commands
 
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
-        """Evaluates the pods of a node whose taints changed.
+        """Evaluate the pods of a node whose taints changed.
 
         A new node is evaluated even without taints: timers of its pods may be left from an earlier
         node.
@@ -175,7 +175,7 @@ class TaintEviction:
         return commands + (self._evaluate(pod, taints, now) if taints else [])
 
     def _forget(self, gone: ApiObject, now: Instant) -> list[Command]:
-        """Removes a node or pod; deleting a node cancels no timers."""
+        """Remove a node or pod; deleting a node cancels no timers."""
         match gone:
             case Node():
                 self._taints.pop(gone.metadata.name, None)
@@ -186,7 +186,7 @@ class TaintEviction:
                 pass
         return []
 
-    # --- weighing ------------------------------------------------------------------------------
+    # --- tolerations ---------------------------------------------------------------------------
 
     def _evaluate(self, pod: Pod, taints: tuple[Taint, ...], now: Instant) -> list[Command]:
         if not taints:
@@ -201,7 +201,7 @@ class TaintEviction:
     def _time(
         self, pod: Pod, taints: tuple[Taint, ...], limit_s: int, now: Instant
     ) -> list[Command]:
-        """Starts a timer; a timer started at this same instant is replaced."""
+        """Start a timer; a timer started at this same instant is replaced."""
         if self._is_taking_over and is_terminating(pod):
             return []
         running = self._timers.get(pod.key)
@@ -232,7 +232,7 @@ class TaintEviction:
             timer.is_cancelled = True
         return timer
 
-    # --- evicting ------------------------------------------------------------------------------
+    # --- evictions -----------------------------------------------------------------------------
 
     def _fire(self, timer: _Timer) -> Iterable[Command]:
         del self._timers[timer.pod.key]
@@ -265,7 +265,7 @@ class TaintEviction:
             self._reporter.report(PodEvicted(command.target, done.node, done.why, now))
 
     def _see_refused(self, command: DeleteObject, reason: FailureReason, now: Instant) -> None:
-        """Retries a deletion that failed with an error."""
+        """Retry a deletion that failed with an error."""
         done = self._tries.get(command.target)
         if done is None or done.command != command:
             return
@@ -290,7 +290,7 @@ def _instant(text: str, otherwise: Instant) -> Instant:
 
 
 def _is_same_pod(before: Pod, after: Pod) -> bool:
-    """Whether all fields that eviction depends on are unchanged."""
+    """Return whether all fields that eviction depends on are unchanged."""
     return (
         before.metadata.uid == after.metadata.uid
         and before.spec.node_name == after.spec.node_name

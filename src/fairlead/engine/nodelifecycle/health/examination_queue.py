@@ -28,13 +28,13 @@ class ExaminationQueue:
         self._timers: TimerQueue[str] = TimerQueue()
 
     def add(self, name: str, now: Instant) -> None:
-        """Adds a node that changed at `now` to the next pass."""
+        """Add a node that changed at `now` to the next pass."""
         self._noted[name] = None
         if self._noted_for is None:
             self._noted_for = max(self._passes.at_or_after(now), self._passes.after(self.last_pass))
 
     def schedule(self, name: str, due: Instant | None) -> None:
-        """Schedules the node for the pass at `due`, replacing its schedule; None clears it."""
+        """Schedule the node for the pass at `due`, replacing its schedule; None clears it."""
         if due is None:
             self._planned.pop(name, None)
             return
@@ -54,7 +54,7 @@ class ExaminationQueue:
         return min(planned, self._noted_for)
 
     def begin_pass(self, now: Instant) -> list[str]:
-        """Starts the pass at `now`; returns the nodes to examine, ordered by name."""
+        """Start the pass at `now`; return the nodes to examine, ordered by name."""
         self.last_pass, self._noted_for = now, None
         due, self._noted = self._noted, {}
         for name in self._timers.pop_due(now):

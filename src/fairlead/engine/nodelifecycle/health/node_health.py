@@ -83,7 +83,7 @@ def examine(
     now: Instant,
     config: NodeLifecycleConfig,
 ) -> Examination:
-    """Examines `node` in the pass at `now`; `health` includes all earlier passes."""
+    """Examine `node` in the pass at `now`; `health` includes all earlier passes."""
     ready = ready_condition(node)
     noticed = _with_status(health, node, ready, now)
     renewed = None if renewals is None else renewals.last(now)

@@ -48,7 +48,7 @@ class NodeHealthMap:
         return record
 
     def find(self, name: str) -> Node | None:
-        """The newest version of the node, None if it does not exist."""
+        """Return the newest version of the node, None if it does not exist."""
         record = self._records.get(name)
         return None if record is None else record.node
 
@@ -65,7 +65,7 @@ class NodeHealthMap:
                 yield name, record, record.node
 
     def catch_up(self, name: str, last_pass: Instant) -> NodeRecord:
-        """Applies the regular lease renewals that passes up to `last_pass` would have noticed."""
+        """Apply the regular lease renewals that passes up to `last_pass` would have noticed."""
         record = self[name]
         if last_pass > record.through:
             record.health = caught_up(record.health, record.renewals, last_pass, self._passes)

@@ -40,7 +40,7 @@ class NotReadyMarker:
         ] = {}  # names of nodes with pods that could not be marked
 
     def mark(self, pods: Iterable[Pod]) -> list[Command]:
-        """Marks those of `pods` that are not marked yet."""
+        """Mark those of `pods` that are not marked yet."""
         return [command for pod in pods for command in self._mark(pod)]
 
     def _mark(self, pod: Pod) -> list[Command]:
@@ -53,7 +53,7 @@ class NotReadyMarker:
         return [mark]
 
     def settle(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Records the event of a written mark; schedules a retry if the write failed."""
+        """Record the event of a written mark; schedule a retry if the write failed."""
         command = outcome.command
         if not isinstance(command, PatchStatus):
             return []
@@ -94,7 +94,7 @@ class LateBoundPods:
         self._retries: TimerQueue[tuple[str, int]] = TimerQueue()  # (pod key, retries so far)
 
     def see(self, pod: Pod, now: Instant, retries: int = 0) -> list[Command]:
-        """Handles `pod`, which was bound to its node just now."""
+        """Handle `pod`, which was bound to its node just now."""
         node = pod.spec.node_name
         health = self._nodes.health_of(node)
         if health is None:
@@ -110,7 +110,7 @@ class LateBoundPods:
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> list[Command]:
-        """Checks the pods whose backoff has expired."""
+        """Check the pods whose backoff has expired."""
         commands: list[Command] = []
         for key, retries in self._retries.pop_due(now):
             pod = self._pods.get(key)

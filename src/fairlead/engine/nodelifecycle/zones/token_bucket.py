@@ -35,11 +35,11 @@ class Limiter(Protocol):
         ...
 
     def try_accept(self, now: Instant) -> bool:
-        """Takes a token if one is available."""
+        """Take a token if one is available."""
         ...
 
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
-        """The first tick at or after `earliest` with a token, None for never."""
+        """Return the first tick at or after `earliest` with a token, None for never."""
         ...
 
 
@@ -58,7 +58,7 @@ class TokenBucket:
         return self._rate
 
     def try_accept(self, now: Instant) -> bool:
-        """Takes a token if one is available; a refusal changes nothing."""
+        """Take a token if one is available; a refusal changes nothing."""
         left = self._tokens_at(now) - 1.0
         if not self._is_enough(left):
             return False
@@ -66,7 +66,7 @@ class TokenBucket:
         return True
 
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
-        """The first tick at or after `earliest` with a token, None for never."""
+        """Return the first tick at or after `earliest` with a token, None for never."""
         lacking = BURST - self._tokens
         if self._rate <= 0:
             return ticks.at_or_after(earliest) if self._is_enough(-lacking) else None

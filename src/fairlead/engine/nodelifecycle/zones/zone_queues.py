@@ -68,11 +68,11 @@ class ZoneQueues:
         return self._queues[zone]
 
     def has(self, zone: str) -> bool:
-        """Whether `zone` was opened."""
+        """Return whether `zone` was opened."""
         return zone in self._queues
 
     def open(self, zone: str, now: Instant) -> None:
-        """Creates the queue of `zone`."""
+        """Create the queue of `zone`."""
         stopped = NeverLimiter(self._never_rate) if self._begins_stopped else None
         self._queues[zone] = RateLimitedQueue(stopped or TokenBucket(self._rate, now))
 
@@ -81,7 +81,7 @@ class ZoneQueues:
         self._queues[zone].swap_limiter(rate, self._never_rate, now)
 
     def next_attempt(self, now: Instant) -> Instant | None:
-        """The first tick at which some entry gets a token, None if there is none."""
+        """Return the first tick at which some entry gets a token, None if there is none."""
         earliest = max(now, self._processed_at + 1)
         dues = [
             queue.limiter.next_acceptance(self._ticks, earliest)
@@ -91,7 +91,7 @@ class ZoneQueues:
         return min((due for due in dues if due is not None), default=None)
 
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
-        """Yields each (zone, name) that gets a token; finish or retry it before continuing.
+        """Yield each (zone, name) that gets a token; finish or retry it before continuing.
 
         The token is spent whatever happens to the entry.
         """
@@ -121,11 +121,11 @@ class RateLimitedQueue:
         return len(self._waiting)
 
     def is_known(self, name: str) -> bool:
-        """Whether `name` waits, or was handled and not removed since."""
+        """Return whether `name` waits, or was handled and not removed since."""
         return name in self._due
 
     def requeue_each_pass(self, name: str) -> None:
-        """Makes `name` wait with the time of the last pass, whatever its state was."""
+        """Make `name` wait with the time of the last pass, whatever its state was."""
         if name in self._waiting and self._due[name] is None:
             return
         self.remove(name)
@@ -134,28 +134,28 @@ class RateLimitedQueue:
         insort(self._requeued, name)
 
     def stop_requeuing(self, name: str, last_requeued: Instant) -> None:
-        """Gives the requeued entry of `name` the fixed time `last_requeued`."""
+        """Give the requeued entry of `name` the fixed time `last_requeued`."""
         if name in self._waiting and self._due[name] is None:
             self._take_out(name)
             self._put_in(name, last_requeued)
 
     def add(self, name: str, now: Instant) -> None:
-        """Makes `name` wait from `now`, unless it is known."""
+        """Make `name` wait from `now`, unless it is known."""
         if name not in self._due:
             self._put_in(name, now)
 
     def mark_handled(self, name: str) -> None:
-        """Makes `name` known as handled, so that adding it does nothing."""
+        """Make `name` known as handled, so that adding it does nothing."""
         self._due.setdefault(name, 0)
 
     def remove(self, name: str) -> None:
-        """Removes `name`."""
+        """Remove `name`."""
         if name in self._waiting:
             self._take_out(name)
         self._due.pop(name, None)
 
     def head(self, last_pass: Instant) -> str | None:
-        """The next name, None if none waits; requeued entries have the time `last_pass`."""
+        """Return the next name, None if none waits; requeued entries have the time `last_pass`."""
         if not self._timed:
             return self._requeued[0] if self._requeued else None
         if self._requeued and (last_pass, self._requeued[0]) < self._timed[0]:
@@ -163,12 +163,12 @@ class RateLimitedQueue:
         return self._timed[0][1]
 
     def finish(self, name: str) -> None:
-        """Marks `name` as handled: it stops waiting and stays known."""
+        """Mark `name` as handled: it stops waiting and stays known."""
         self._take_out(name)
         self._due[name] = 0
 
     def retry(self, name: str, due: Instant) -> None:
-        """Makes `name` wait again from `due`, because it could not be handled."""
+        """Make `name` wait again from `due`, because it could not be handled."""
         if name in self._waiting:
             self._take_out(name)
         self._put_in(name, due)

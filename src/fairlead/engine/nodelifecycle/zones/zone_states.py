@@ -82,7 +82,7 @@ class ZoneStates:
     # --- nodes ---------------------------------------------------------------------------------
 
     def place(self, name: str, zone: str, *, counts: bool, is_ready: bool) -> None:
-        """Records that a pass found the node in `zone`; excluded nodes have `counts` False."""
+        """Record that a pass found the node in `zone`; excluded nodes have `counts` False."""
         contribution = ZoneCount(int(counts), int(counts and not is_ready))
         if self._placed.get(name) == (zone, contribution):
             return
@@ -92,7 +92,7 @@ class ZoneStates:
         self._count(zone, contribution.size, contribution.unready)
 
     def drop(self, name: str) -> None:
-        """Removes a deleted node."""
+        """Remove a deleted node."""
         placed = self._placed.pop(name, None)
         if placed is None:
             return
@@ -121,7 +121,7 @@ class ZoneStates:
         return self._counts
 
     def open(self, zone: str) -> bool:
-        """Starts tracking `zone`; returns False if it is tracked already."""
+        """Start tracking `zone`; return False if it is tracked already."""
         if zone in self.states:
             return False
         self.states[zone] = ZoneState.INITIAL
@@ -149,7 +149,7 @@ class ZoneStates:
         ]
 
     def assess(self) -> RateChange | None:
-        """Updates the zone states from the current counts; returns the rate change needed."""
+        """Update the zone states from the current counts; return the rate change needed."""
         config, counts = self._config, self._counts
         states = {zone: zone_state(counts[zone], config) for zone in sorted(counts)}
         before = {zone: self.states.get(zone, ZoneState.INITIAL) for zone in states}
@@ -192,13 +192,13 @@ class ZoneReport:
     """Reports changes of zones to the Reporter (upstream: gauges)."""
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter) -> None:
-        """Nothing has been reported yet."""
+        """Start without reports."""
         self._config = config
         self._reporter = reporter
         self._reported: dict[str, _Known] = {}
 
     def report(self, zones: ZoneStates, now: Instant) -> None:
-        """Reports changed zones; a zone without nodes is reported once, without a state."""
+        """Report changed zones; a zone without nodes is reported once, without a state."""
         is_full = all(state is ZoneState.FULL_DISRUPTION for state in zones.states.values())
         for zone in sorted({*zones.states, *self._reported}):
             known = self._known(zones, zone, is_full=is_full)

@@ -97,11 +97,11 @@ class Allocator:
         self._class_version = -1
 
     def find_class(self, name: str) -> DeviceClass | None:
-        """The device class with that name."""
+        """Return the device class with that name."""
         return self._related.get(DeviceClass, name)
 
     def demand(self, claims: Sequence[ResourceClaim]) -> Demand:
-        """The requests of `claims`. Raises AllocationError."""
+        """Return the requests of `claims`. Raises AllocationError."""
         resolved = tuple(resolve_claim(claim, self.find_class) for claim in claims)
         if self._class_version != self._ledger.class_version or len(self._kinds) >= _KINDS_MAX:
             self._class_version = self._ledger.class_version
@@ -115,7 +115,7 @@ class Allocator:
     # --- cached results --------------------------------------------------------------------
 
     def allocate(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """An allocation for each claim on `node`, or the reason why there is none."""
+        """Return an allocation for each claim on `node`, or the reason why there is none."""
         answers = demand.answers
         self._catch_up(answers)
         code = int(answers.codes[node.row])
@@ -186,7 +186,7 @@ class Allocator:
 
 
 def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken]) -> ClaimAllocation:
-    """The allocation for the devices in `taken`. Raises AllocationError."""
+    """Return the allocation for the devices in `taken`. Raises AllocationError."""
     results = tuple(
         AllocatedDevice(
             request=request.full_name,
@@ -203,7 +203,10 @@ def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken]) -> ClaimAllocati
 
 
 def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedRequest]:
-    """The alternative chosen for each request; the first one if the request got no devices."""
+    """Return the alternative chosen for each request.
+
+    The first one if the request got no devices.
+    """
     got = {request.parent: request for request, _ in taken}
     return [
         got.get(alternatives[0].parent, alternatives[0])
@@ -239,7 +242,7 @@ def _config(source: str, names: Sequence[str], config: Json, requests: int) -> J
 
 
 def _node_selector(devices: Sequence[PoolDevice]) -> NodeSelector | None:
-    """The nodes that can use all `devices`, None for every node."""
+    """Return the nodes that can use all `devices`, None for every node."""
     expressions: list[NodeSelectorRequirement] = []
     fields: list[NodeSelectorRequirement] = []
     for one in devices:

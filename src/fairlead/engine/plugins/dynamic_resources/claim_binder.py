@@ -36,7 +36,10 @@ class ClaimBinder:
         assumed: Sequence[ClaimAllocation],
         pod: PodInfo,
     ) -> Writes | Status:
-        """The writes that give `claims` to `pod`; `pending` ones get the `assumed` allocations."""
+        """Return the writes that give `claims` to `pod`.
+
+        `pending` ones get the `assumed` allocations.
+        """
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, assumed, strict=True))
         commands: list[PatchObject | PatchStatus] = []
@@ -78,6 +81,6 @@ def _protection(claim: ResourceClaim) -> Writes:
 
 
 def claim_ref(claim: ResourceClaim) -> ObjectRef:
-    """The claim's identity."""
+    """Return the claim's identity."""
     meta = claim.metadata
     return ObjectRef("ResourceClaim", meta.namespace, meta.name, meta.uid)

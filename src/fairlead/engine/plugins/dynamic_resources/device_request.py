@@ -118,7 +118,7 @@ def _alternatives(request: DeviceRequest) -> Iterator[tuple[str, ExactDeviceRequ
 
 
 def resolve_claim(claim: ResourceClaim, find_class: FindClass) -> ResolvedClaim:
-    """The resolved requests of `claim`. Raises AllocationError."""
+    """Return the resolved requests of `claim`. Raises AllocationError."""
     requests = tuple(
         tuple(_resolve_alternatives(claim, request, find_class))
         for request in claim.spec.devices.requests

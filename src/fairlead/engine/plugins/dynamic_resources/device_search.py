@@ -195,7 +195,7 @@ class DeviceSearch:
     def _openings(
         self, request: ResolvedRequest, lacking: int, start: int
     ) -> Iterator[tuple[int, PoolDevice]]:
-        """The candidates from `start` on that may be picked next; none if too few are left.
+        """Yield the candidates from `start` on that may be picked next; none if too few are left.
 
         With allocationMode All there is only one combination, so only the next candidate counts. A
         broken selector must raise its error when the search reaches it, so the candidates are not
@@ -255,7 +255,7 @@ class DeviceSearch:
     # --- candidates ------------------------------------------------------------------------
 
     def _free(self, request: ResolvedRequest) -> list[Candidate]:
-        """The available devices that match, from complete and valid pools."""
+        """Return the available devices that match, from complete and valid pools."""
         found = self._candidates.get(request)
         if found is None:
             is_taken = self._ledger.is_taken
@@ -384,7 +384,7 @@ class AttributeMatch:
 
 
 def _attribute_of(one: PoolDevice, name: str) -> DeviceAttribute | None:
-    """The attribute's value; a driver may omit its own domain in the name."""
+    """Return the attribute's value; a driver may omit its own domain in the name."""
     found = one.device.attributes.get(name)
     domain, _, own_name = name.partition("/")
     if found is None and domain == one.id[0]:

@@ -67,7 +67,7 @@ class DeviceSelectors:
 
 
 def _compiled(expression: str) -> Program | str:
-    """The program of an expression, or its error."""
+    """Return the program of an expression, or its error."""
     if len(expression) > LENGTH_MAX:
         return f"may not be longer than {LENGTH_MAX}"
     try:
@@ -97,7 +97,7 @@ def _evaluate(program: Program, device: PoolDevice) -> bool | str:
 
 
 def _described(one: PoolDevice) -> dict[str, Any]:
-    """The CEL variable `device`. Raises ValueError for invalid values.
+    """Return the CEL variable `device`. Raises ValueError for invalid values.
 
     Both maps have an empty entry for every domain that the device does not have.
     """
@@ -138,5 +138,5 @@ def _value(name: str, attribute: DeviceAttribute) -> Any:
 
 
 def _one_line(text: str) -> str:
-    """The message of a CEL error without its snippet of the expression."""
+    """Return the message of a CEL error without its snippet of the expression."""
     return _NOISE.sub("", text.splitlines()[0])

@@ -62,7 +62,7 @@ class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     binding_timeout: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError naming the field."""
+        """Raise ValueError naming the field."""
         if _is_below("filterTimeout", self.filter_timeout, 0):
             problem = invalid(self.filter_timeout, "must be zero or positive")
             raise ValueError(f"filterTimeout: {problem}")
@@ -140,10 +140,10 @@ class DynamicResources:
         """See `engine.plugins.dynamic_resources.queueing_hint`."""
         return is_woken_by(pod, event, self._related)
 
-    # --- filtering -------------------------------------------------------------------------
+    # --- Filter ----------------------------------------------------------------------------
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """A pod waits until its claims exist."""
+        """Reject the pod until its claims exist."""
         if not pod.shape.spec.resource_claims:
             return None
         try:
@@ -213,7 +213,7 @@ class DynamicResources:
         return Verdicts(np.array(codes, np.int32), list(statuses))
 
     def _demand(self, claims: _Claims) -> Demand | Status:
-        """The requests of the pending claims, or the status of an invalid one."""
+        """Return the requests of the pending claims, or the status of an invalid one."""
         if claims.demand is None:
             try:
                 claims.demand = self._allocator.demand(claims.pending)
@@ -245,7 +245,7 @@ class DynamicResources:
                 return PostFilterResult(DEALLOCATED, commands=(command,))
         return PostFilterResult(STILL_NOT)
 
-    # --- scoring ---------------------------------------------------------------------------
+    # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
         """True for pods without claims."""
@@ -270,7 +270,7 @@ class DynamicResources:
             if any(r.request == f"{request.name}/{one.name}" for r in allocation.devices.results)
         )
 
-    # --- binding ---------------------------------------------------------------------------
+    # --- bindings --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Record the planned allocations."""

@@ -104,7 +104,7 @@ class OwnTermsCache:
         self._cache: CountsCache[tuple[PlacedTerm, ...], OwnTerms] = CountsCache(table)
 
     def of(self, pod: PodInfo) -> OwnTerms:
-        """The terms of `pod`; their counts still need `refresh`."""
+        """Return the terms of `pod`; their counts still need `refresh`."""
         placed = self._table.pod_index.terms_of(pod)
         found = self._cache.get(placed)
         if found is None or found.namespace_version != self._namespaces.refresh():
@@ -136,11 +136,11 @@ class NamespaceLabels:
         return self.version
 
     def of(self, namespace: str) -> Mapping[str, str]:
-        """The labels of `namespace`."""
+        """Return the labels of `namespace`."""
         return self._labels.get(namespace, _NO_LABELS)
 
     def meant_by(self, term: AffinityTerm) -> Namespaces:
-        """The namespaces covered by a term of the incoming pod, None for all."""
+        """Return the namespaces covered by a term of the incoming pod, None for all."""
         selector = term.namespace_selector
         if selector is None:
             return term.namespaces
@@ -204,7 +204,7 @@ class ExistingTerms:
         return found
 
     def _count(self, terms: tuple[PlacedTerm, ...]) -> KeyedCounts:
-        """The counts of exactly these terms, shared by all pods that match them."""
+        """Return the counts of exactly these terms, shared by all pods that match them."""
         found = self._counts.get(terms)
         if found is None:
             found = KeyedCounts(self._table, [placed.term.topology_key for placed in terms])

@@ -111,13 +111,13 @@ class AffinityState:
         self.existing = existing
 
     def clone(self) -> AffinityState:
-        """An independent copy."""
+        """Return an independent copy."""
         return AffinityState(
             self.asker, self.attracted.clone(), self.repelled.clone(), self.existing.clone()
         )
 
     def sources(self) -> tuple[KeyedCounts, ...] | None:
-        """The counts that this state was copied from; None after a hypothesis."""
+        """Return the counts that this state was copied from; None after a hypothesis."""
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source
         if attracted is None or repelled is None or existing is None:
@@ -135,7 +135,7 @@ class AffinityState:
             self.existing.change(key, row, by)
 
     def code(self, row: int) -> int:
-        """The verdict for one row, an index into STATUSES."""
+        """Return the verdict for one row, an index into STATUSES."""
         if not self._is_attracted(row):
             return NOT_ATTRACTED
         if _is_met(self.repelled, row):
@@ -199,7 +199,9 @@ class CachedCodes:
         return not any(source.dropped for source in self._sources)
 
     def codes(self, state: AffinityState) -> Codes:
-        """The code of every row below the table's size; the array is never changed afterwards.
+        """Return the code of every row below the table's size.
+
+        The array is never changed afterwards.
 
         `state` holds the current content of the sources.
         """
@@ -242,7 +244,7 @@ class CodesCache:
         self._cache: dict[tuple[object, ...], CachedCodes] = {}
 
     def of(self, state: AffinityState, sources: tuple[KeyedCounts, ...]) -> Codes:
-        """The codes of all rows for the pod whose `state` was built from `sources`."""
+        """Return the codes of all rows for the pod whose `state` was built from `sources`."""
         key = (*sources, state.asker.is_first_of_its_kind)
         cached = self._cache.pop(key, None)
         if cached is None or not cached.is_usable:

@@ -52,7 +52,7 @@ class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     ignore_preferred_terms_of_existing_pods: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError naming the field."""
+        """Raise ValueError naming the field."""
         weight = self.hard_pod_affinity_weight
         if not 0 <= weight <= 100:
             problem = invalid(weight, "not in valid range [0, 100]")
@@ -105,7 +105,7 @@ class InterPodAffinity:
         labels = self._namespaces.of(pod.namespace)
         return IncomingPodTerms(own, self._pod_index.pod_class_of(pod), labels)
 
-    # --- filtering -------------------------------------------------------------------------
+    # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """SKIP if the pod requires nothing and no placed pod's anti-affinity matches it.
@@ -139,7 +139,7 @@ class InterPodAffinity:
         state.read(AffinityState).move(pods, terms, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The first rule that the node violates."""
+        """Return the first rule that the node violates."""
         code = state.read(AffinityState).code(node.row)
         return STATUSES[code] if code else None
 
@@ -160,7 +160,7 @@ class InterPodAffinity:
         """Return True if `event` may make the pod schedulable."""
         return is_worth_a_try(pod, self._pod_index, event)
 
-    # --- scoring ---------------------------------------------------------------------------
+    # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
         """True without preferences, unless a term of a placed pod matches the pod."""
@@ -191,7 +191,7 @@ class InterPodAffinity:
         return None
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The sum of weights in the node's domains."""
+        """Return the sum of weights in the node's domains."""
         return state.read(PreferenceState).score(node.row)
 
     def score_columns(
@@ -206,7 +206,7 @@ class InterPodAffinity:
 
 
 def _scoring(hard_weight: int) -> tuple[Callable[[AffinityTerm], int], tuple[TermKind, ...]]:
-    """The weights of placed pods' terms, and the kinds of terms that count."""
+    """Return the weights of placed pods' terms, and the kinds of terms that count."""
     if not hard_weight:
         return (lambda term: term.weight), (TermKind.PREFERRED,)
     kinds = (TermKind.REQUIRED_AFFINITY, TermKind.PREFERRED)

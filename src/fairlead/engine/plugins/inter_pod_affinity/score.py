@@ -33,7 +33,7 @@ class PreferenceState:
         ]
 
     def score(self, row: int) -> int:
-        """The raw score of one row."""
+        """Return the raw score of one row."""
         return sum(int(sums[ids[row]]) for ids, sums in self._sums)
 
     def scores(self, rows: Rows) -> Scores:

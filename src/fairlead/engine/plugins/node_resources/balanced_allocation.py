@@ -96,7 +96,7 @@ class BalancedAllocationOf:
 
 
 def balanced_allocation(handle: Handle, args: BalancedAllocationArgs) -> Plugin:
-    """The plugin for `args`."""
+    """Return the plugin for `args`."""
     if sorted(args.names) == sorted(spec.name for spec in CPU_AND_MEMORY):
         return NodeResourcesBalancedAllocation()
     return BalancedAllocationOf(handle, args.names)

@@ -54,7 +54,7 @@ class NodeResourcesFit:
         self._args = args or FitArgs()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """None if the pod fits, else the insufficient resources."""
+        """Return None if the pod fits, else the insufficient resources."""
         wanted = pod.shape.wanted
         requested, allocatable = node.requested, node.allocatable
         short: list[int] = []
@@ -143,7 +143,7 @@ class NodeResourcesFit:
 def rejection(
     fixed: tuple[str, ...], scalars: tuple[str, ...], *, crowded: bool, beyond: bool
 ) -> Status:
-    """The verdict that names all insufficient resources, in upstream's order."""
+    """Return the verdict that names all insufficient resources, in upstream's order."""
     reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()
     reasons += tuple(f"Insufficient {name}" for name in (*fixed, *scalars))
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if beyond else Code.UNSCHEDULABLE

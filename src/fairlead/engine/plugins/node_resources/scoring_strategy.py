@@ -187,7 +187,7 @@ def _used(node: NodeInfo, column: int) -> int:
 
 
 def scoring_strategy(args: FitArgs, handle: Handle) -> Strategy:
-    """The strategy for `args`."""
+    """Return the strategy for `args`."""
     strategy = args.scoring_strategy
     ratio = strategy.requested_to_capacity_ratio
     if ratio is not None:

@@ -116,5 +116,5 @@ def _of_inline(volume: Volume) -> NameAndDriver | Status | None:
 
 
 def unique_name(driver: str, handle: str) -> str:
-    """The name that identifies a volume (csi.go: getVolumeUniqueName)."""
+    """Return the name that identifies a volume (csi.go: getVolumeUniqueName)."""
     return f"{driver}/{handle}"

@@ -67,7 +67,7 @@ class AttachedVolumes:
         self._sources: dict[int, list[StorageKey]] = {}
         self.failing: dict[int, None] = {}
 
-    # --- reading ---------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------
 
     def counts(self, driver: str) -> Ints | None:
         """Number of volumes of `driver` on each row; None if no row has any."""
@@ -78,14 +78,14 @@ class AttachedVolumes:
         return list(self._rows_using.get(name, ()))
 
     def at(self, row: int) -> Attached:
-        """The volumes on a row, as of the last `refresh`."""
+        """Return the volumes on a row, as of the last `refresh`."""
         return self._rows[row]
 
     def of_node(self, node: NodeInfo) -> Attached:
-        """The volumes on `node` right now."""
+        """Return the volumes on `node` right now."""
         return self._read(node, None)
 
-    # --- updating --------------------------------------------------------------------------
+    # --- updates ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Recount what changed since the last call."""

@@ -73,7 +73,7 @@ class NodeVolumeLimits:
         """False for pods without volumes."""
         return shape.has_volumes
 
-    # --- filtering -------------------------------------------------------------------------
+    # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """SKIP without claims and in-tree disks."""
@@ -119,7 +119,7 @@ class NodeVolumeLimits:
         return Verdicts(codes, (SUCCESS, TOO_MANY))
 
     def _is_exceeded(self, driver: str, names: list[str], limits: np.ndarray) -> np.ndarray:
-        """The rows on which the volumes `names` exceed the limit; `limits` by row."""
+        """Return the rows on which the volumes `names` exceed the limit; `limits` by row."""
         needed = np.full(len(limits), len(names), np.int64)
         for name in names:
             needed[self._attached.rows_using(name)] -= 1

@@ -76,7 +76,7 @@ def compile_constraint(
 def own_constraints(
     constraints: Iterable[TopologySpreadConstraint], action: str, labels: Mapping[str, str]
 ) -> tuple[Constraint, ...]:
-    """The constraints of a pod with `labels` whose whenUnsatisfiable is `action`."""
+    """Return the constraints of a pod with `labels` whose whenUnsatisfiable is `action`."""
     return tuple(
         compile_constraint(one, with_label_keys(one, labels))
         for one in constraints
@@ -87,7 +87,7 @@ def own_constraints(
 def with_label_keys(
     constraint: TopologySpreadConstraint, labels: Mapping[str, str]
 ) -> LabelSelector | None:
-    """The selector with the pod's own values of matchLabelKeys added.
+    """Return the selector with the pod's own values of matchLabelKeys added.
 
     Newer API servers store the merged selector already; adding the values twice changes nothing. A
     selector that matches nothing is unchanged (common.go: mergeLabelSetWithSelector).
@@ -122,7 +122,7 @@ class PodTopologySpreadArgs(
     defaulting_type: str = SYSTEM
 
     def __post_init__(self) -> None:
-        """Raises ValueError naming the field."""
+        """Raise ValueError naming the field."""
         problem = next(self._problems(), None)
         if problem is not None:
             raise ValueError(problem)

@@ -56,7 +56,7 @@ class DefaultSelectors:
         self._found: dict[object, DefaultSelector | None] = {}
 
     def of(self, pod: PodInfo) -> DefaultSelector | None:
-        """The selector of `pod`, None if nothing selects it."""
+        """Return the selector of `pod`, None if nothing selects it."""
         if self._read != self._related.version:
             self._read_services()
         services = self._services.get(pod.namespace)

@@ -68,7 +68,7 @@ class _SupposedSpread:
         return by_domain.take(self._live.labels.take(rows))
 
     def _limit(self) -> int:
-        """The highest count of a domain that can take the pod."""
+        """Return the highest count of a domain that can take the pod."""
         constraint, present = self._live.constraint, self._live.present
         lowest = 0
         if len(present) >= max(constraint.min_domains, 1):
@@ -98,7 +98,7 @@ class SpreadState:
         self._known = known
 
     def clone(self) -> SpreadState:
-        """An independent copy."""
+        """Return an independent copy."""
         constraints = [one.clone() for one in self._constraints]
         return SpreadState(self._namespace, constraints, self._known)
 
@@ -115,7 +115,7 @@ class SpreadState:
                 one.move(row, by)
 
     def code(self, row: int) -> int:
-        """The verdict for one row, an index into STATUSES."""
+        """Return the verdict for one row, an index into STATUSES."""
         for one in self._constraints:
             code = one.code(row)
             if code != FITS:
@@ -132,7 +132,7 @@ class SpreadState:
 
 
 def suppose_spread(live: SpreadCounts, namespace: str, labels: Mapping[str, str]) -> SpreadState:
-    """The state for a pod with `labels`; `live` must be refreshed."""
+    """Return the state for a pod with `labels`; `live` must be refreshed."""
     constraints = [
         _SupposedSpread(
             one, one.counts.supposed(), selector_matches(one.constraint.selector, labels)

@@ -88,7 +88,7 @@ class PodTopologySpread:
     # --- constraints -----------------------------------------------------------------------
 
     def _counts(self, pod: PodInfo, action: str) -> SpreadCounts | None:
-        """The pod's constraints with `action`, refreshed; None if there are none."""
+        """Return the pod's constraints with `action`, refreshed; None if there are none."""
         own = pod.shape.spec.topology_spread_constraints
         default = None
         if own:
@@ -106,7 +106,7 @@ class PodTopologySpread:
         return found.refresh()
 
     def _scope(self, shape: Shape) -> bytes:
-        """A key, equal for shapes with the same constraints and the same eligible nodes."""
+        """Return a key, equal for shapes with the same constraints and the same eligible nodes."""
         found = self._scopes.get(shape.id)
         if found is None:
             if len(self._scopes) >= _SCOPES_MAX:  # keeps the cache bounded: shapes come and go
@@ -134,7 +134,7 @@ class PodTopologySpread:
             return own_constraints(own, action, pod.labels)
         return tuple(compile_constraint(c, default.selector) for c in self._defaults[action])
 
-    # --- filtering -------------------------------------------------------------------------
+    # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """SKIP without hard constraints."""
@@ -155,7 +155,7 @@ class PodTopologySpread:
         state.read(SpreadState).move(pods, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The first constraint that the pod would violate on the node."""
+        """Return the first constraint that the pod would violate on the node."""
         code = state.read(SpreadState).code(node.row)
         return STATUSES[code] if code else None
 
@@ -173,7 +173,7 @@ class PodTopologySpread:
         constraints = [one.constraint for one in live.constraints] if live is not None else []
         return is_worth_a_try(pod, constraints, event)
 
-    # --- scoring ---------------------------------------------------------------------------
+    # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
         """True without soft constraints."""
@@ -224,7 +224,7 @@ def is_worth_a_try(pod: PodInfo, constraints: Sequence[Constraint], event: Clust
 
 
 def _selecting(constraints: Sequence[Constraint], pod: PodInfo) -> list[bool]:
-    """The constraints whose selector matches the labels of `pod`, terminating or not."""
+    """Return the constraints whose selector matches the labels of `pod`, terminating or not."""
     return [selector_matches(one.selector, pod.labels) for one in constraints]
 
 

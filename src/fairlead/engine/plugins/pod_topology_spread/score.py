@@ -41,11 +41,11 @@ class SpreadScoreState:
         self._by_domain = [_added(one, kept) for one in live.constraints]
 
     def score(self, row: int) -> int:
-        """The raw score of one feasible row."""
+        """Return the raw score of one feasible row."""
         return int(self.scores(np.array([row]))[0])
 
     def scores(self, rows: Rows) -> Scores:
-        """The raw scores of feasible rows."""
+        """Return the raw scores of feasible rows."""
         total: Floats = np.zeros(len(rows))
         for labels, added in self._by_domain:
             total += added.take(labels.take(rows))
@@ -57,7 +57,7 @@ class SpreadScoreState:
         return whole.astype(np.int64)
 
     def normalize(self, raw: Scores) -> Scores:
-        """The best node not ignored gets 100, the worst 100 × lowest ÷ highest."""
+        """Scale the scores: the best node gets 100, the worst 100 × lowest ÷ highest."""
         if self._ignored is None:
             return _reverse(raw)
         scores = np.zeros_like(raw)
@@ -77,7 +77,7 @@ def _without_key(live: SpreadCounts, rows: Rows) -> Mask | None:
 
 
 def _added(one: ConstraintCounts, kept: Rows) -> tuple[Ids, Floats]:
-    """The rows' domains by label, and what each domain adds to the score."""
+    """Return the rows' domains by label, and what each domain adds to the score."""
     constraint = one.constraint
     if constraint.topology_key == HOSTNAME:
         domains = len(kept)

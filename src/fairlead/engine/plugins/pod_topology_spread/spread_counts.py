@@ -108,7 +108,7 @@ class SpreadCounts:
         return one.take(column.ids, ids, included, len(column.values))
 
     def _inclusion(self, constraint: Constraint) -> Mask:
-        """The rows that count for `constraint` (common.go: matchNodeInclusionPolicies)."""
+        """Return the rows that count for `constraint` (common.go: matchNodeInclusionPolicies)."""
         table, pod = self._table, self._pod
         rows = np.flatnonzero(table.alive)
         fits = np.ones(len(rows), np.bool_)

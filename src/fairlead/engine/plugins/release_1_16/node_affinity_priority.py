@@ -38,7 +38,7 @@ class NodeAffinityPriority:
         return self._today.pre_score(state, pod, rows)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """The weights of the preferred terms that match."""
+        """Return the weights of the preferred terms that match."""
         return self._today.score(state, pod, node)
 
     def score_columns(
@@ -48,7 +48,7 @@ class NodeAffinityPriority:
         return self._today.score_columns(state, pod, table, rows)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """The highest becomes 10 (priorities/reduce.go: NormalizeReduce)."""
+        """Scale the scores: the highest becomes 10 (priorities/reduce.go: NormalizeReduce)."""
         highest = int(scores.max()) if len(scores) else 0
         if not highest:
             return np.zeros_like(scores)

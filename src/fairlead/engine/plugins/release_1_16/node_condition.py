@@ -32,7 +32,7 @@ class CheckNodeCondition:
     locality = Locality.NODE
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """A node without a Ready condition counts as ready."""
+        """Reject a node that is not ready; one without a Ready condition counts as ready."""
         if _is_not(node.node, "Ready", "True"):
             return NOT_READY
         if _is_not(node.node, "NetworkUnavailable", "False"):

@@ -53,7 +53,7 @@ class NodeSums:
         return node.nonzero_cpu, node.nonzero_memory
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """The same for many nodes."""
+        """Return the same for many nodes."""
         return table.nonzero_cpu[rows], table.nonzero_memory[rows]
 
 

@@ -107,6 +107,6 @@ def _raise_to(limits: dict[str, dict[str, int]], topology: LabelSelector, limit:
 
 
 def volume_limit(one: CSIStorageCapacity) -> int | None:
-    """The largest size of a volume (bytes), None if not given (binder.go: volumeLimit)."""
+    """Return the largest size of a volume (bytes), None if not given (binder.go: volumeLimit)."""
     said = one.capacity if one.maximum_volume_size is None else one.maximum_volume_size
     return None if said is None else parse_quantity(said).whole

@@ -149,7 +149,10 @@ class _RowsByLabel:
         self._by_key: dict[str, dict[int, list[int]]] = {}
 
     def only(self, selector: NodeSelector) -> int | None:
-        """The only row that matches `selector`; found only for selectors of a simple form."""
+        """Return the only row that matches `selector`.
+
+        Found only for selectors of a simple form.
+        """
         simple = simple_values(selector)
         if simple is None or len(simple[1]) != 1:
             return None
@@ -168,7 +171,7 @@ class _RowsByLabel:
 
 
 def selector_of(volume: PersistentVolume) -> NodeSelector | None:
-    """The node affinity of `volume`; None for all nodes."""
+    """Return the node affinity of `volume`; None for all nodes."""
     affinity = volume.spec.node_affinity
     return None if affinity is None else affinity.required
 
@@ -184,7 +187,7 @@ def size_of(one: PersistentVolume | PersistentVolumeClaim) -> int:
 
 
 def traits_of(volume: PersistentVolume) -> Traits:
-    """What a claim must match: volume mode, attributes class and access modes."""
+    """Return what a claim must match: volume mode, attributes class and access modes."""
     spec = volume.spec
     return spec.volume_mode, spec.volume_attributes_class_name, frozenset(spec.access_modes)
 

@@ -63,7 +63,7 @@ class VolumeFinder:
         self._csi_nodes = CSINodeColumns(cluster)
 
     def find_volumes(self, claims: PodClaims) -> NodeVolumes:
-        """The volumes of all nodes for `claims`."""
+        """Return the volumes of all nodes for `claims`."""
         flags = self._check_bound(claims.bound)
         if not claims.delayed:
             return NodeVolumes(flags)
@@ -126,7 +126,7 @@ class VolumeFinder:
     # --- delayed claims ----------------------------------------------------------------------
 
     def _where_tied(self, tied: list[PersistentVolumeClaim]) -> Mask:
-        """The row of the node for which all claims are being provisioned."""
+        """Return the row of the node for which all claims are being provisioned."""
         fits = np.ones(self._table.capacity, np.bool_)
         for claim in tied:
             node = self._table.find(self._assumed.node_of(claim) or "")
@@ -233,10 +233,10 @@ class FreeVolumes:
         self._claimed: dict[str, str] = {}
         self._for_claim: dict[str, dict[str, None]] = {}
 
-    # --- reading ---------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------
 
     def of_class(self, name: str) -> ClassVolumes:
-        """The volumes of the storage class with that name."""
+        """Return the volumes of the storage class with that name."""
         found = self._classes.get(name)
         if found is None:
             volumes = [self._known[one] for one in self._names.get(name, ())]
@@ -274,7 +274,7 @@ class FreeVolumes:
             and not volume.metadata.deletion_timestamp
         )
 
-    # --- updating --------------------------------------------------------------------------
+    # --- updates ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Apply the changes since the last call."""

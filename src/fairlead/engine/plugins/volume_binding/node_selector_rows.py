@@ -36,7 +36,7 @@ def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
 
 
 def _without_fields(term: NodeSelectorTerm) -> NodeSelectorTerm | None:
-    """The label requirements of `term`, None if no node can match it."""
+    """Return the label requirements of `term`, None if no node can match it."""
     if is_unmatchable(term):
         return None
     if not term.match_fields:

@@ -65,7 +65,7 @@ class VolumeMatch:
     reserved: tuple[PersistentVolume, ...] = ()
 
     def at(self, row: int) -> PersistentVolume | None:
-        """The volume taken on `row`."""
+        """Return the volume taken on `row`."""
         position = int(self.chosen[row])
         if position == NONE:
             return None
@@ -89,7 +89,7 @@ class NodeVolumes:
     tied: tuple[PersistentVolumeClaim, ...] = ()
 
     def at(self, row: int) -> PodVolumes:
-        """The bindings and provisions on a row that fits."""
+        """Return the bindings and provisions on a row that fits."""
         bindings = []
         provisions = list(self.tied)
         for match in self.matches:

@@ -135,7 +135,7 @@ class VolumeBinding:
         """See `engine.plugins.volume_binding.queueing_hint`."""
         return is_woken_by(pod, event)
 
-    # --- filtering -------------------------------------------------------------------------
+    # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """SKIP without claims."""
@@ -162,11 +162,11 @@ class VolumeBinding:
         return Verdicts(np.zeros(len(rows), np.int32) if flags is None else flags[rows], STATUSES)
 
     def volumes_on(self, state: CycleState, node: NodeInfo) -> PodVolumes:
-        """What would be bound and provisioned on a feasible node; nothing after a SKIP."""
+        """Return what would be bound and provisioned on a feasible node; nothing after a SKIP."""
         found = state.find(_Volumes)
         return PodVolumes() if found is None else found.found.at(node.row)
 
-    # --- scoring ---------------------------------------------------------------------------
+    # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
         """Always True: capacity is not scored (StorageCapacityScoring is off)."""
@@ -180,7 +180,7 @@ class VolumeBinding:
         """Never called: PreScore skips."""
         return 0
 
-    # --- binding ---------------------------------------------------------------------------
+    # --- bindings --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Record the planned bindings."""
@@ -209,7 +209,7 @@ class VolumeBinding:
         )
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """None once the volumes are bound."""
+        """Return None once the volumes are bound."""
         decision = state.read(_Volumes).decision
         assert decision is not None
         try:

@@ -34,7 +34,7 @@ class PodClaims:
 
 
 def read_claims(lookup: VolumeLookup, pod: PodInfo) -> PodClaims | Status:
-    """The claims of `pod`, or why it cannot run anywhere yet."""
+    """Return the claims of `pod`, or why it cannot run anywhere yet."""
     claims: list[PersistentVolumeClaim] = []
     for volume in pod.pod.spec.volumes:
         if is_claimed(volume):

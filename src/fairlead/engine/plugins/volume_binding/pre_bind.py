@@ -76,7 +76,7 @@ class VolumeBinder:
             self._assumed.restore_claim(key)
 
     def commands(self, decision: Decision, node: str) -> tuple[PatchObject, ...]:
-        """The scheduler's half of the bindings."""
+        """Return the scheduler's half of the bindings."""
         bindings = decision.pod_volumes.bindings
         return (
             *(_bind(one, claim) for claim, one in bindings if one.key in decision.volumes),

@@ -93,7 +93,7 @@ class CSINodeColumns:
 
 
 def migrated_plugins(node: CSINode) -> list[str]:
-    """The in-tree plugins that a node reports as migrated."""
+    """Return the in-tree plugins that a node reports as migrated."""
     listed = node.metadata.annotations.get(MIGRATED_PLUGINS, "")
     return listed.split(",") if listed else []
 

@@ -62,7 +62,7 @@ IN_TREE_KINDS: Final = {kind.name: kind for kind in (AWS_EBS, GCE_PD, AZURE_DISK
 
 
 def kind_of(source: Volume | PersistentVolumeSpec) -> InTreeKind | None:
-    """The in-tree kind of a volume, None for others."""
+    """Return the in-tree kind of a volume, None for others."""
     if source.aws_elastic_block_store is not None:
         return AWS_EBS
     if source.gce_persistent_disk is not None:
@@ -83,7 +83,7 @@ def csi_of_inline(volume: Volume) -> CSISource | None:
 
 
 def csi_of_volume(volume: PersistentVolume) -> CSISource | None:
-    """The volume's driver and handle, translated for an in-tree one; None if it has neither.
+    """Return the volume's driver and handle, translated for an in-tree one; None if it has neither.
 
     Raises TranslationError.
     """
@@ -134,7 +134,7 @@ def _gce_handle(disk: str, zones_label: str) -> str:
 
 
 def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
-    """The volume's node affinity with the labels of its driver; None for any node.
+    """Return the volume's node affinity with the labels of its driver; None for any node.
 
     upstream: plugins/in_tree_volume.go: translateTopologyFromInTreeToCSI
     """

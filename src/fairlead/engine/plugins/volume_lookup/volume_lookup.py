@@ -17,23 +17,23 @@ class VolumeLookup:
     """Finds claims, classes and volumes among the `related` objects."""
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Nothing is cached."""
+        """Look the objects up in `related`, without a cache."""
         self._related = related
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        """The claim with that name."""
+        """Return the claim with that name."""
         return self._related.get(PersistentVolumeClaim, f"{namespace}/{name}")
 
     def volume(self, name: str) -> PersistentVolume | None:
-        """The volume with that name."""
+        """Return the volume with that name."""
         return self._related.get(PersistentVolume, name)
 
     def csi_node(self, name: str) -> CSINode | None:
-        """The CSINode of the node with that name."""
+        """Return the CSINode of the node with that name."""
         return self._related.get(CSINode, name)
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """The claim's class, None if it names none or a missing one."""
+        """Return the claim's class, None if it names none or a missing one."""
         name = class_name(claim)
         return self._related.get(StorageClass, name) if name else None
 
@@ -53,17 +53,17 @@ def is_bound(claim: PersistentVolumeClaim) -> bool:
 
 
 def claim_not_found(name: str) -> str:
-    """The API server's NotFound message for a claim."""
+    """Return the API server's NotFound message for a claim."""
     return f'persistentvolumeclaim "{name}" not found'
 
 
 def volume_not_found(name: str) -> str:
-    """The API server's NotFound message for a volume."""
+    """Return the API server's NotFound message for a volume."""
     return f'persistentvolume "{name}" not found'
 
 
 def class_not_found(name: str) -> str:
-    """The API server's NotFound message for a storage class."""
+    """Return the API server's NotFound message for a storage class."""
     return f'storageclass.storage.k8s.io "{name}" not found'
 
 

@@ -36,7 +36,7 @@ class DeviceLedger:
         self._consumers: dict[str, dict[str, ClaimConsumer]] = {}  # by claim and pod uid
 
     def is_taken(self, device: DeviceId) -> bool:
-        """Whether some claim holds the device."""
+        """Return whether some claim holds the device."""
         return device in self._holders
 
     def holders(self, device: DeviceId) -> list[str]:
@@ -44,7 +44,7 @@ class DeviceLedger:
         return sorted(self._holders.get(device, ()))
 
     def is_assumed(self, claim: ResourceClaim) -> bool:
-        """Whether the claim's allocation is decided but not yet in the API."""
+        """Return whether the claim's allocation is decided but not yet in the API."""
         return claim.key in self._assumed
 
     def consumers(self, claim: ResourceClaim) -> tuple[ClaimConsumer, ...]:

@@ -68,7 +68,7 @@ class DevicePools:
     """
 
     def __init__(self) -> None:
-        """No devices."""
+        """Start without devices."""
         self._slices: dict[PoolId, dict[str, ResourceSlice]] = {}
         self._pools: dict[PoolId, Pool] = {}
         self._local: dict[str, dict[PoolId, int]] = {}  # by node: how many slices of each pool
@@ -77,7 +77,7 @@ class DevicePools:
         self._id_of: dict[str, ResourceSlice] = {}
         self.log: ChangeLog[str] = ChangeLog()
 
-    # --- writing ---------------------------------------------------------------------------
+    # --- writes ----------------------------------------------------------------------------
 
     def put(self, changed: ResourceSlice) -> None:
         """Add or replace a slice."""
@@ -122,10 +122,10 @@ class DevicePools:
         for one in self._slices.get(pool, {}).values():
             self.log.append(one.spec.node_name)
 
-    # --- reading ---------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------
 
     def on(self, node: Node) -> tuple[NodeDevicePool, ...]:
-        """The pools with devices for `node`; the same object until something changes."""
+        """Return the pools with devices for `node`; the same object until something changes."""
         name, labels = node.metadata.name, node.metadata.labels
         known = self._known.get(name)
         if known is not None and known[0] == labels:
@@ -183,7 +183,7 @@ def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) ->
 
 
 def device_reaches(one: PoolDevice, node: Node) -> bool:
-    """Whether `node` can use this device of a slice that is visible to it."""
+    """Return whether `node` can use this device of a slice that is visible to it."""
     if not one.slice.spec.per_device_node_selection:
         return True
     device = one.device

@@ -43,7 +43,7 @@ class AffinityTerm:
     selector: LabelSelector | None
 
     def matches(self, pods: PodClass, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether the term matches `pods`, whose namespace has `namespace_labels`."""
+        """Return whether the term matches `pods`, whose namespace has `namespace_labels`."""
         if pods.namespace not in self.namespaces and not selector_matches(
             self.namespace_selector, namespace_labels
         ):
@@ -70,13 +70,13 @@ class PlacedTerm:
     __slots__ = ("term", "where")
 
     def __init__(self, term: AffinityTerm) -> None:
-        """Without pods."""
+        """Start without pods."""
         self.term = term
         self.where = PodLocations()
 
 
 def has_pod_affinity(spec: PodSpec) -> bool:
-    """Whether `spec` has any affinity or anti-affinity to other pods."""
+    """Return whether `spec` has any affinity or anti-affinity to other pods."""
     affinity = spec.affinity
     return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
 

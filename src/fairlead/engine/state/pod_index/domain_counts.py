@@ -98,7 +98,7 @@ class DomainCounts:
         return self
 
     def seen(self) -> tuple[int, int]:
-        """A position for a later `turned_since`."""
+        """Return a position for a later `turned_since`."""
         return self._additions, self._turned.position
 
     def turned_since(self, seen: tuple[int, int]) -> list[int] | None:
@@ -135,7 +135,7 @@ class DomainCounts:
         self.pods = int(np.array(pods, np.int64)[counted].sum())
 
     def of(self, domain: int) -> int:
-        """The sum of one domain; 0 for ABSENT."""
+        """Return the sum of one domain; 0 for ABSENT."""
         return int(self.sums[domain])
 
     def by_domain(self) -> Ints:
@@ -147,7 +147,7 @@ class DomainCounts:
         return self.pods
 
     def supposed(self) -> SupposedCounts:
-        """A copy for a hypothesis, independent of later changes."""
+        """Return a copy for a hypothesis, independent of later changes."""
         return SupposedCounts(_Copied(self.sums.copy(), self.pods))
 
     def validate(self) -> None:
@@ -194,7 +194,7 @@ class SupposedCounts:
         self.changes: dict[int, int] = {}
 
     def supposed(self) -> SupposedCounts:
-        """An independent copy; costs as much as the hypothesis has changed so far."""
+        """Return an independent copy; costs as much as the hypothesis has changed so far."""
         copy = SupposedCounts(self._copied)
         copy.changes = dict(self.changes)
         return copy
@@ -208,11 +208,11 @@ class SupposedCounts:
             self.changes.pop(domain, None)
 
     def of(self, domain: int) -> int:
-        """The count of one domain; 0 for ABSENT."""
+        """Return the count of one domain; 0 for ABSENT."""
         return int(self._copied.sums[domain]) + self.changes.get(domain, 0)
 
     def by_domain(self) -> Ints:
-        """All counts, with a last entry for ABSENT; read-only."""
+        """Return all counts, with a last entry for ABSENT; read-only."""
         if not self.changes:
             return self._copied.sums
         changed = self._copied.sums.copy()

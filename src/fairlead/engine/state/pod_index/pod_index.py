@@ -55,7 +55,7 @@ class PodIndex:
     """
 
     def __init__(self) -> None:
-        """Without pods."""
+        """Start without pods."""
         self.nodes = NodeEpoch()
         self.term_version = 0
         self.repelling = 0
@@ -105,10 +105,10 @@ class PodIndex:
         else:
             self.attracting += pods
 
-    # --- who is like whom ------------------------------------------------------------------
+    # --- classes of pods -------------------------------------------------------------------
 
     def pod_class_of(self, pod: PodInfo) -> PodClass:
-        """The class of `pod`, which need not be placed."""
+        """Return the class of `pod`, which need not be placed."""
         found = pod.pod_class
         if found is not None and not found.retired:
             return found
@@ -153,7 +153,7 @@ class PodIndex:
     # --- affinity terms --------------------------------------------------------------------
 
     def terms_of(self, pod: PodInfo) -> tuple[PlacedTerm, ...]:
-        """The terms of `pod`, which need not be placed."""
+        """Return the terms of `pod`, which need not be placed."""
         if not has_pod_affinity(pod.shape.spec):
             return ()
         key = (pod.shape.id, pod.namespace)
@@ -179,7 +179,7 @@ class PodIndex:
     def terms_matching(
         self, pods: PodClass, kinds: Iterable[TermKind], namespace_labels: Mapping[str, str]
     ) -> tuple[PlacedTerm, ...]:
-        """The terms of `kinds` that match `pods`, whose namespace has `namespace_labels`."""
+        """Return the terms of `kinds` that match `pods`, whose namespace has `namespace_labels`."""
         return tuple(
             placed
             for kind in kinds
@@ -187,7 +187,7 @@ class PodIndex:
             if placed.term.matches(pods, namespace_labels)
         )
 
-    # --- housekeeping ----------------------------------------------------------------------
+    # --- cleanup ---------------------------------------------------------------------------
 
     def _sweep(self) -> None:
         """Remove classes without pods, so that memory follows the number of pods."""

@@ -35,7 +35,7 @@ class PodSelector:
         self.anchor: Anchor = anchor_of(demands[0][1]) if demands else None
 
     def matches(self, pods: PodClass) -> bool:
-        """Whether `pods` count."""
+        """Return whether `pods` count."""
         if not self.demands or (pods.terminating and not self.counts_terminating):
             return False
         return all(
@@ -46,7 +46,7 @@ class PodSelector:
 
 
 def anchor_of(selector: LabelSelector | None) -> Anchor:
-    """A label that everything `selector` matches must have, or None."""
+    """Return a label that everything `selector` matches must have, or None."""
     if selector is None:
         return None
     for label in selector.match_labels.items():
@@ -76,7 +76,7 @@ class AnchorIndex(Generic[Entry]):
             del self._by_anchor[anchor]
 
     def candidates(self, labels: Mapping[str, str]) -> list[Entry]:
-        """The entries that may match `labels`, in the order of labels and insertion."""
+        """Return the entries that may match `labels`, in the order of labels and insertion."""
         found = list(self._by_anchor.get(None, ()))
         for label in labels.items():
             found.extend(self._by_anchor.get(label, ()))

@@ -40,7 +40,7 @@ class CronJobs:
         self._changed: dict[str, None] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Stores what changed; decisions follow once everything of the instant has settled."""
+        """Store what changed; decisions follow once everything of the instant has settled."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -66,7 +66,7 @@ class CronJobs:
         return 0 if self._changed else self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Runs the CronJobs that are due or have changed."""
+        """Run the CronJobs that are due or have changed."""
         keys = dict.fromkeys((*self._changed, *self._timers.pop_due(now)))
         self._changed = {}
         commands: list[Command] = []
@@ -78,7 +78,7 @@ class CronJobs:
                     self._timers.add(cron.due, key)
         return commands
 
-    # --- learning ------------------------------------------------------------------------------
+    # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject]) -> None:
         for kind in (CronJob, Job):
@@ -138,7 +138,7 @@ class CronJobs:
         return []
 
     def _creators_of(self, target: ObjectRef) -> list[CronJobState]:
-        """The CronJob that is creating the Job `target`, if any."""
+        """Return the CronJob that is creating the Job `target`, if any."""
         if target.kind != "Job":
             return []
         return [

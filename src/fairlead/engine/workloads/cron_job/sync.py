@@ -64,7 +64,7 @@ class CronJobState:
 
     @classmethod
     def of(cls, view: CronJob) -> CronJobState:
-        """The state of a CronJob that is first seen now."""
+        """Return the state of a CronJob that is first seen now."""
         last = view.status.get("lastScheduleTime")
         cron = cls(view, parse_timestamp(last) if last else None)
         cron.successful_at = view.status.get("lastSuccessfulTime", "")
@@ -84,7 +84,7 @@ class CronJobState:
         return [job for name, job in jobs if name in self.running and not is_finished(job)]
 
     def see(self, job: Job) -> None:
-        """Stores the newest version of one of its Jobs."""
+        """Store the newest version of one of its Jobs."""
         name = job.metadata.name
         self.jobs[name] = job
         if name in self.creating:
@@ -92,14 +92,14 @@ class CronJobState:
             self.running[name] = None
 
     def forget(self, name: str) -> None:
-        """Removes a deleted Job."""
+        """Remove a deleted Job."""
         for known in (self.jobs, self.running, self.deleting, self.ended):
             known.pop(name, None)
 
-    # --- deciding ------------------------------------------------------------------------------
+    # --- decisions -----------------------------------------------------------------------------
 
     def sync(self, now: Instant) -> list[Command]:
-        """The commands to send now; sets `due`."""
+        """Return the commands to send now; sets `due`."""
         commands = self._note_ended() + self._delete_old()
         self.due = None
         spec = self.view.spec
@@ -114,7 +114,7 @@ class CronJobState:
         return commands
 
     def status(self) -> Json:
-        """The current status of the CronJob."""
+        """Return the current status of the CronJob."""
         running = sorted(self.active, key=lambda job: job.metadata.name)
         # References keep the resourceVersion from the creation of the Job.
         known = {entry.get("uid"): entry for entry in self.view.status.get("active", ())}
@@ -225,7 +225,7 @@ class CronJobState:
         event = owner_event(self.ref, "SuccessfulDelete", f"Deleted job {meta.name}")
         return [DeleteObject(ref, why=why), event]
 
-    # --- words -----------------------------------------------------------------------------------
+    # --- events ----------------------------------------------------------------------------------
 
     def _complain(self, problem: str) -> list[Command]:
         if problem.startswith("unknown time zone"):
@@ -235,7 +235,7 @@ class CronJobState:
         return self._report("UnparseableSchedule", note, is_warning=True)
 
     def _report(self, reason: str, note: str, *, is_warning: bool = False) -> list[Command]:
-        """An event, unless it repeats the last one."""
+        """Return an event, unless it repeats the last one."""
         if self.reported == note:
             return []
         self.reported = note
@@ -243,7 +243,7 @@ class CronJobState:
 
 
 def write_status(cron: CronJobState, writer: StatusWriter) -> list[Command]:
-    """Writes the CronJob's status if it has changed."""
+    """Write the CronJob's status if it has changed."""
     before: Mapping[str, Any] = cron.view.status
     return writer.write(cron.ref, before, cron.status())
 

@@ -72,7 +72,7 @@ def pinned(template: Json, node: str) -> Json:
 
 
 def target_node(pod: Pod) -> str:
-    """The node that the daemon pod is bound or pinned to, "" if there is none."""
+    """Return the node that the daemon pod is bound or pinned to, "" if there is none."""
     # upstream: daemonset_util.go:GetTargetNodeName
     affinity = pod.spec.affinity
     if pod.spec.node_name or affinity is None or affinity.node_affinity is None:
@@ -94,7 +94,7 @@ class NodeEligibility:
 
 
 def node_eligibility(daemon: Pod, node: Node) -> NodeEligibility:
-    """The eligibility of `node` for `daemon`, the pod that the template describes."""
+    """Return the eligibility of `node` for `daemon`, the pod that the template describes."""
     # upstream: daemon_controller.go:NodeShouldRunDaemonPod
     spec, name = daemon.spec, node.metadata.name
     if spec.node_name not in ("", name):
@@ -138,7 +138,7 @@ class DaemonSetRule:
         before: OwnerRule,
         pods: PodSet,
     ) -> DaemonSetRule | None:
-        """The rule for `owner`, None if its template does not describe a pod.
+        """Return the rule for `owner`, None if its template does not describe a pod.
 
         `before` is the previous rule, whose results are kept as far as they are still valid.
         """
@@ -168,15 +168,15 @@ class DaemonSetRule:
         )
 
     def slot_of(self, pod: Pod) -> str:
-        """The pod's node."""
+        """Return the pod's node."""
         return target_node(pod)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Whether the node is still eligible."""
+        """Return whether the node is still eligible."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Reconciles one node, or all nodes in the order in which they were first seen."""
+        """Reconcile one node, or all nodes in the order in which they were first seen."""
         if slot is not None:
             return self._plan_node(pods, slot, now)
         slots = dict.fromkeys((*self.nodes, *pods.by_slot))
@@ -191,7 +191,7 @@ class DaemonSetRule:
         return plan if is_busy else self.follow(pods, now)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """The next step of an update."""
+        """Return the next step of an update."""
         # upstream: pkg/controller/daemon/update.go:rollingUpdate
         for name in [one for one in self.stale if one not in pods.pods]:
             del self.stale[name]
@@ -211,7 +211,7 @@ class DaemonSetRule:
         return Plan(delete=delete, why=WHY_UPDATED, again_at=again_at)
 
     def _bounds(self) -> tuple[int, int]:
-        """How many nodes may have two pods, and how many none, during an update."""
+        """Return how many nodes may have two pods, and how many none, during an update."""
         # upstream: pkg/controller/daemon/util/daemonset_util.go:SurgeCount, UnavailableCount
         rolling, desired = self.strategy.rolling_update, sum(self.wanted.values())
         try:
@@ -228,7 +228,7 @@ class DaemonSetRule:
         return {name for name, since in pods.ready.items() if since + self.min_ready <= now}
 
     def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
-        """Creates new pods beside old ones; an old pod is deleted when the new one is available."""
+        """Create new pods beside old ones; an old pod is deleted when the new one is available."""
         create: list[DesiredPod] = []
         delete: list[Pod] = []
         for name in self.stale:
@@ -267,7 +267,7 @@ class DaemonSetRule:
         return _delete(sorted(there, key=_age_order)[1:], WHY_EXTRA)
 
     def _clear(self, node: str, finished: list[Pod], now: Instant) -> Plan:
-        """Deletes `finished` pods; failed ones with exponential backoff for each node."""
+        """Delete `finished` pods; failed ones with exponential backoff for each node."""
         if not any(pod.status.phase == "Failed" for pod in finished):
             return _delete(finished, WHY_FINISHED)
         last, wait = self.failures.get(node, (0, 0))

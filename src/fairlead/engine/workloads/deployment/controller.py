@@ -50,7 +50,7 @@ class Rollouts:
     _burst_limiter: BurstLimiter = field(default_factory=BurstLimiter)
 
     def learn(self, deployment: Deployment) -> Rollout:
-        """Stores the newest version of `deployment` without deciding anything."""
+        """Store the newest version of `deployment` without deciding anything."""
         meta = deployment.metadata
         key = owner_key(DEPLOYMENT, meta.namespace, meta.name, meta.uid)
         rollout = self._rollouts.get(key)
@@ -61,7 +61,7 @@ class Rollouts:
         return rollout
 
     def learn_replica_set(self, key: str, replica_set: ReplicaSet) -> Rollout | None:
-        """Stores the newest version of `replica_set`; returns the rollout that it belongs to."""
+        """Store the newest version of `replica_set`; return the rollout that it belongs to."""
         owner = controller_of(replica_set.metadata)
         if owner is None or owner.kind != DEPLOYMENT:
             return None
@@ -74,7 +74,7 @@ class Rollouts:
         return rollout
 
     def load(self, now: Instant) -> list[Command]:
-        """Syncs all Deployments of a snapshot."""
+        """Sync all Deployments of a snapshot."""
         by_name = {
             (one.deployment.metadata.namespace, one.deployment.metadata.name): one
             for one in self._rollouts.values()
@@ -90,7 +90,7 @@ class Rollouts:
         return commands
 
     def see(self, deployment: Deployment) -> None:
-        """Stores the newest version of `deployment`, to be synced."""
+        """Store the newest version of `deployment`, to be synced."""
         count = len(self._rollouts)
         rollout = self.learn(deployment)
         if len(self._rollouts) > count:
@@ -119,10 +119,10 @@ class Rollouts:
         rollout.siblings.pop(key, None)
         self.mark_changed(rollout)
 
-    # --- deciding ------------------------------------------------------------------------------
+    # --- decisions -----------------------------------------------------------------------------
 
     def mark_changed(self, rollout: Rollout) -> None:
-        """Syncs `rollout` once everything of this instant has settled."""
+        """Sync `rollout` once everything of this instant has settled."""
         self.changed[rollout.key] = None
 
     def mark_pods_changed(self, key: str) -> None:
@@ -132,7 +132,7 @@ class Rollouts:
             self.mark_changed(rollout)
 
     def sync_changed(self, now: Instant) -> list[Command]:
-        """Syncs the Deployments that have changed."""
+        """Sync the Deployments that have changed."""
         changed, self.changed = self.changed, {}
         commands: list[Command] = []
         for key in changed:
@@ -142,7 +142,7 @@ class Rollouts:
         return commands
 
     def _sync(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
-        """Syncs one Deployment; `is_loaded` leaves the pods of implied ReplicaSets for later."""
+        """Sync one Deployment; `is_loaded` leaves the pods of implied ReplicaSets for later."""
         writes_max = BURST_MAX + WRITES_PER_REPLICA * rollout.deployment.spec.replicas
         if self._burst_limiter.is_exceeded(rollout.key, now, writes_max):
             self.wake(rollout.key, now + REST)
@@ -158,7 +158,7 @@ class Rollouts:
         return commands
 
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
-        """Sets the sizes of implied ReplicaSets, which have no object to scale, in their rules."""
+        """Set the sizes of implied ReplicaSets, which have no object to scale, in their rules."""
         commands: list[Command] = []
         if not rollout.is_usable or is_ending(rollout.deployment):
             return commands
@@ -168,7 +168,7 @@ class Rollouts:
         return commands
 
     def _expect(self, rollout: Rollout) -> None:
-        """Remembers the ReplicaSet that is being created."""
+        """Remember the ReplicaSet that is being created."""
         if rollout.creating:
             namespace = rollout.deployment.metadata.namespace
             self._creating[namespace, rollout.creating] = rollout.key
@@ -216,7 +216,7 @@ class Rollouts:
             self._catch_up(rollout)
 
     def _catch_up(self, rollout: Rollout) -> None:
-        """Syncs again if something changed while a write was in flight.
+        """Sync again if something changed while a write was in flight.
 
         A patch that changed nothing is not followed by a sync, which would send it again at once.
         """
@@ -237,7 +237,7 @@ class Rollouts:
             self._wait(rollout, now)
 
     def wake(self, key: str, due: Instant) -> None:
-        """Syncs the Deployment `key` at `due`, even if nothing changes."""
+        """Sync the Deployment `key` at `due`, even if nothing changes."""
         self._retries.add(due, key)
 
     def next_retry(self) -> Instant | None:
@@ -245,7 +245,7 @@ class Rollouts:
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> None:
-        """Syncs the Deployments whose backoff has expired."""
+        """Sync the Deployments whose backoff has expired."""
         for key in self._retries.pop_due(now):
             rollout = self._rollouts.get(key)
             if rollout is not None:
@@ -270,7 +270,7 @@ class Rollouts:
         self._unite(rollout, key)
 
     def _unite(self, rollout: Rollout, key: str) -> None:
-        """Makes the pods of `key` known to the Deployment's other ReplicaSets."""
+        """Make the pods of `key` known to the Deployment's other ReplicaSets."""
         pods = self.pod_sets.sets.get(key)
         if pods is not None:
             rollout.siblings[key] = pods

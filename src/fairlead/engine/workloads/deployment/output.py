@@ -41,7 +41,7 @@ class RolloutOutput(Protocol):
     """Commands that only clients notice, at each point of a rollout."""
 
     def is_pending(self, rollout: Rollout) -> bool:
-        """Whether a status write is in flight, so that the next step must wait."""
+        """Return whether a status write is in flight, so that the next step must wait."""
         ...
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
@@ -49,15 +49,15 @@ class RolloutOutput(Protocol):
         ...
 
     def revise(self, rollout: Rollout) -> list[Command]:
-        """Sets the newest revision and the Deployment's annotations on the current ReplicaSet."""
+        """Set the newest revision and the Deployment's annotations on the current ReplicaSet."""
         ...
 
     def number(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Sets the revision of the current ReplicaSet on the Deployment."""
+        """Set the revision of the current ReplicaSet on the Deployment."""
         ...
 
     def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
-        """Writes the status after a sync without a step."""
+        """Write the status after a sync without a step."""
         ...
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
@@ -77,7 +77,7 @@ class RolloutOutput(Protocol):
         ...
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
-        """When the rollout exceeds its progress deadline, None if it cannot."""
+        """Return when the rollout exceeds its progress deadline, None if it cannot."""
         ...
 
 
@@ -89,17 +89,17 @@ class RolloutWriter:
     writer: StatusWriter
 
     def is_pending(self, rollout: Rollout) -> bool:
-        """Whether a status write is in flight."""
+        """Return whether a status write is in flight."""
         return self.writer.is_pending(rollout.ref)
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Writes the Progressing condition of a Deployment that was paused or resumed."""
+        """Write the Progressing condition of a Deployment that was paused or resumed."""
         if is_ending(rollout.deployment):
             return []
         return self._write(rollout, pause_status(rollout.deployment, now))
 
     def revise(self, rollout: Rollout) -> list[Command]:
-        """Patches the revision, annotations and minReadySeconds of the current ReplicaSet."""
+        """Patch the revision, annotations and minReadySeconds of the current ReplicaSet."""
         current = rollout.replica_sets.get(rollout.current)
         if current is None:
             return []
@@ -120,7 +120,7 @@ class RolloutWriter:
         return [PatchObject(ref, patch)]
 
     def number(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Writes the Deployment's revision, and that its ReplicaSet was found."""
+        """Write the Deployment's revision, and that its ReplicaSet was found."""
         current, deployment = rollout.replica_sets.get(rollout.current), rollout.deployment
         if current is None:
             return []
@@ -131,7 +131,7 @@ class RolloutWriter:
         return self._write(rollout, status, revision_of(current))
 
     def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
-        """Writes counts and conditions; while scaling, the Progressing condition stays."""
+        """Write counts and conditions; while scaling, the Progressing condition stays."""
         deployment, count = rollout.deployment, _count(rollout)
         if is_ending(deployment) or is_scaling:
             status = sized_status(deployment, count, rollout.collisions, now)
@@ -142,18 +142,18 @@ class RolloutWriter:
         return self.writer.write(rollout.ref, deployment.status, status)
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
-        """Writes the progress and the Deployment's new revision."""
+        """Write the progress and the Deployment's new revision."""
         cause = ("NewReplicaSetCreated", f'Created new replica set "{made.metadata.name}"')
         status = progress_status(rollout.deployment, "True", cause, now)
         return self._write(rollout, status, revision_of(made))
 
     def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
-        """Writes the failure as the reason for the lack of progress."""
+        """Write the failure as the reason for the lack of progress."""
         status = progress_status(rollout.deployment, "False", (NOT_CREATED, note), now)
         return self._write(rollout, status)
 
     def collided(self, rollout: Rollout) -> list[Command]:
-        """Writes the collision count."""
+        """Write the collision count."""
         status = {**rollout.deployment.status, "collisionCount": rollout.collisions}
         return self._write(rollout, status)
 
@@ -164,11 +164,11 @@ class RolloutWriter:
         return rollout.forgettable(self.pod_sets.sets)
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
-        """When the rollout exceeds its progress deadline, None if it cannot."""
+        """Return when the rollout exceeds its progress deadline, None if it cannot."""
         return overdue_at(rollout.deployment)
 
     def _write(self, rollout: Rollout, status: Json, revision: int = 0) -> list[Command]:
-        """Writes `status`, in one patch with the revision if that has changed."""
+        """Write `status`, in one patch with the revision if that has changed."""
         deployment = rollout.deployment
         before, number = deployment.status, str(revision)
         if not revision or deployment.metadata.annotations.get(REVISION) == number:
@@ -187,31 +187,31 @@ class NoRolloutOutput:
         return False
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def revise(self, rollout: Rollout) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def number(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def collided(self, rollout: Rollout) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def prune(self, rollout: Rollout, *, if_complete: bool) -> list[Command]:

@@ -75,7 +75,7 @@ def pause_status(deployment: Deployment, now: Instant) -> Json:
 def progress_status(
     deployment: Deployment, status: str, cause: tuple[str, str], now: Instant
 ) -> Json:
-    """The current status with Progressing set; `cause` has reason and message."""
+    """Return the current status with Progressing set; `cause` has reason and message."""
     if not has_deadline(deployment):
         return deployment.status
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
@@ -84,7 +84,7 @@ def progress_status(
 
 
 def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now: Instant) -> Json:
-    """The status after a change of size."""
+    """Return the status after a change of size."""
     # upstream: sync.go:syncDeploymentStatus
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
@@ -94,7 +94,7 @@ def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now:
 def rollout_status(
     deployment: Deployment, count: PodCounts, collisions: int, inputs: ProgressInput, now: Instant
 ) -> Json:
-    """The status during a rollout."""
+    """Return the status during a rollout."""
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
     if not has_deadline(deployment):
@@ -109,12 +109,12 @@ def rollout_status(
 
 
 def is_complete(deployment: Deployment, count: PodCounts) -> bool:
-    """Whether the rollout is complete."""
+    """Return whether the rollout is complete."""
     return count.updated == count.replicas == count.available == deployment.spec.replicas
 
 
 def is_reported_complete(deployment: Deployment) -> bool:
-    """Whether the rollout is complete according to the status."""
+    """Return whether the rollout is complete according to the status."""
     status, wanted = deployment.status, deployment.spec.replicas
     names = ("updatedReplicas", "replicas", "availableReplicas")
     is_observed = status.get("observedGeneration", 0) >= deployment.metadata.generation
@@ -122,12 +122,12 @@ def is_reported_complete(deployment: Deployment) -> bool:
 
 
 def has_deadline(deployment: Deployment) -> bool:
-    """Whether the Deployment has a progress deadline."""
+    """Return whether the Deployment has a progress deadline."""
     return deployment.spec.progress_deadline_seconds != NO_DEADLINE
 
 
 def overdue_at(deployment: Deployment) -> Instant | None:
-    """When a rollout without progress exceeds its deadline, None if it cannot."""
+    """Return when a rollout without progress exceeds its deadline, None if it cannot."""
     progress = find(deployment.status.get("conditions", ()), PROGRESSING)
     if progress is None or not has_deadline(deployment) or deployment.spec.paused:
         return None
@@ -142,7 +142,7 @@ def overdue_at(deployment: Deployment) -> Instant | None:
 
 
 def find(entries: Any, condition_type: str) -> Json | None:
-    """The condition of that type."""
+    """Return the condition of that type."""
     return next((one for one in entries if one.get("type") == condition_type), None)
 
 
@@ -159,7 +159,7 @@ class _Conditions:
     def put(
         self, condition_type: str, status: str, reason: str, message: str, *, again: bool = False
     ) -> None:
-        """Sets a condition; one with equal status and reason stays as it is, unless `again`."""
+        """Set a condition; one with equal status and reason stays as it is, unless `again`."""
         # upstream: deployment_util.go:SetDeploymentCondition
         before = self.find(condition_type)
         previous = None if before is None else (before.get("status"), before.get("reason"))
@@ -181,7 +181,7 @@ class _Conditions:
         )
 
     def adopt(self, row: Mapping[str, Any]) -> None:
-        """Copies a condition of a ReplicaSet."""
+        """Copy a condition of a ReplicaSet."""
         # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
         before = self.find(row["type"])
         reported = (row["status"], row.get("reason"))
@@ -245,7 +245,7 @@ def _judge_progress(
 
 
 def _has_progressed(before: Mapping[str, Any], count: PodCounts) -> bool:
-    """Whether there are more new pods, fewer old ones, or more available ones."""
+    """Return whether there are more new pods, fewer old ones, or more available ones."""
     updated = before.get("updatedReplicas", 0)
     return bool(
         count.updated > updated

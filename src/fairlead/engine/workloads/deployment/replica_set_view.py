@@ -29,19 +29,19 @@ class ReplicaSetView(Protocol):
         ...
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """The current ReplicaSet, if there is one, and the old ones."""
+        """Return the current ReplicaSet, if there is one, and the old ones."""
         ...
 
     def has_old_pods(self, rollout: Rollout) -> bool:
-        """Whether old ReplicaSets still have pods, terminating ones included."""
+        """Return whether old ReplicaSets still have pods, terminating ones included."""
         ...
 
     def follows_pods(self, rollout: Rollout) -> bool:
-        """Whether a change of a pod can allow or forbid the next step."""
+        """Return whether a change of a pod can allow or forbid the next step."""
         ...
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Follows the changes that the next step depends on."""
+        """Follow the changes that the next step depends on."""
         ...
 
 
@@ -56,11 +56,11 @@ class ReportedReplicaSets:
         rollout.find_current()
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """The states that the ReplicaSets report."""
+        """Return the states that the ReplicaSets report."""
         return rollout.reported_states()
 
     def has_old_pods(self, rollout: Rollout) -> bool:
-        """Whether the old ReplicaSets report pods, or pods of theirs exist."""
+        """Return whether the old ReplicaSets report pods, or pods of theirs exist."""
         return not (
             rollout.has_reported_no_old_pods and rollout.has_no_old_pods(self.pod_sets.sets)
         )
@@ -84,11 +84,11 @@ class CountedReplicaSets:
         rollout.find_current(is_loaded=is_loaded)
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """The states with available pods counted."""
+        """Return the states with available pods counted."""
         return rollout.counted_states(self.pod_sets.sets, now)
 
     def has_old_pods(self, rollout: Rollout) -> bool:
-        """Whether pods of old ReplicaSets exist that have not finished."""
+        """Return whether pods of old ReplicaSets exist that have not finished."""
         return not rollout.has_no_old_pods(self.pod_sets.sets)
 
     def follows_pods(self, rollout: Rollout) -> bool:
@@ -96,7 +96,7 @@ class CountedReplicaSets:
         return True
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Follows the pods while the rollout is in progress, and only then."""
+        """Follow the pods while the rollout is in progress, and only then."""
         _, old = self.states(rollout, now)
         is_in_progress = bool(rollout.creating) or any(
             one.replicas or self.has_old_pods(rollout) for one in old

@@ -33,18 +33,18 @@ Annotations = Mapping[str, str]
 
 
 def number_in(annotations: Annotations, key: str) -> int | None:
-    """The number in an annotation, None if there is none."""
+    """Return the number in an annotation, None if there is none."""
     text = annotations.get(key, "")
     return parse_int64(text) if text.isdecimal() else None
 
 
 def revision_of(one: ReplicaSet) -> int:
-    """The revision of a ReplicaSet, 0 if it has none."""
+    """Return the revision of a ReplicaSet, 0 if it has none."""
     return number_in(one.metadata.annotations, REVISION) or 0
 
 
 def next_revision(others: Iterable[ReplicaSet]) -> int:
-    """A revision that is newer than those of `others`."""
+    """Return a revision that is newer than those of `others`."""
     return max(map(revision_of, others), default=0) + 1
 
 
@@ -54,7 +54,7 @@ def size_annotations(bounds: Bounds) -> dict[str, str]:
 
 
 def copied_annotations(annotations: Annotations) -> dict[str, str]:
-    """The annotations of a Deployment that its ReplicaSets get."""
+    """Return the annotations of a Deployment that its ReplicaSets get."""
     return {key: text for key, text in annotations.items() if key not in NOT_TOLD}
 
 

@@ -60,7 +60,10 @@ class Bounds:
 
     @classmethod
     def of(cls, strategy: UpdateStrategy, replicas: int) -> Bounds:
-        """The limits that `strategy` sets; if both round to 0, one pod may be unavailable."""
+        """Return the limits that `strategy` sets.
+
+        If both round to 0, one pod may be unavailable.
+        """
         # upstream: deployment_util.go:ResolveFenceposts, MaxUnavailable, MaxSurge
         if strategy.type != ROLLING_UPDATE:
             return cls(replicas, 0, 0)
@@ -112,7 +115,7 @@ def recreated(
 
 
 def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
-    """Whether the Deployment was scaled since these ReplicaSets were."""
+    """Return whether the Deployment was scaled since these ReplicaSets were."""
     # upstream: sync.go:isScalingEvent
     return any(
         one.desired is not None and one.desired != replicas for one in parts if one.replicas > 0
@@ -180,7 +183,7 @@ def _changed(before: Sizes, after: Sizes) -> Sizes:
 def _only_one(
     new: ReplicaSetState | None, old: Sequence[ReplicaSetState]
 ) -> ReplicaSetState | None:
-    """The ReplicaSet that takes the whole change, None if it is divided."""
+    """Return the ReplicaSet that takes the whole change, None if it is divided."""
     # upstream: deployment_util.go:FindActiveOrLatest
     active = _active(new, old)
     if len(active) > 1 or (new is None and not old):
@@ -239,7 +242,7 @@ def _age(one: ReplicaSetState) -> tuple[str, str]:
 
 
 def _scaled(value: IntOrString | None, replicas: int, *, up: bool) -> int:
-    """A limit as a number of pods; an invalid one counts as 0, as in upstream."""
+    """Return a limit as a number of pods; an invalid one counts as 0, as in upstream."""
     try:
         return scaled(SHARE_DEFAULT if value is None else value, replicas, is_rounded_up=up)
     except IntOrPercentError:

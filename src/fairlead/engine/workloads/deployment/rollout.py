@@ -107,7 +107,7 @@ class Rollout:
         return _ref("Deployment", self.deployment)
 
     def imply(self, key: str, pods: PodSet) -> None:
-        """Adds an implied ReplicaSet with `pods`; its size is the number of active pods.
+        """Add an implied ReplicaSet with `pods`; its size is the number of active pods.
 
         If it is the Deployment's only ReplicaSet, missing pods are created by scaling it.
         """
@@ -115,7 +115,7 @@ class Rollout:
         self.sizes[key] = len(pods.active)
 
     def find_current(self, *, is_loaded: bool = False) -> None:
-        """Finds the ReplicaSet with the Deployment's template.
+        """Find the ReplicaSet with the Deployment's template.
 
         `is_loaded`: in a snapshot, templates may differ by defaults; then the revision annotation
         or the age of the pods decides.
@@ -132,7 +132,10 @@ class Rollout:
     def counted_states(
         self, sets: dict[str, PodSet], now: Instant
     ) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
-        """The current ReplicaSet, if there is one, and the old ones; available pods are counted."""
+        """Return the current ReplicaSet, if there is one, and the old ones.
+
+        Available pods are counted.
+        """
         min_ready = seconds(self.deployment.spec.min_ready_seconds)
         others = []
         current = None
@@ -163,7 +166,7 @@ class Rollout:
         )
 
     def reported_states(self) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
-        """The same for known ReplicaSets, with the numbers of their status."""
+        """Return the same for known ReplicaSets, with the numbers of their status."""
         parts = {key: _reported_state(key, one) for key, one in self.replica_sets.items()}
         return parts.pop(self.current, None), list(parts.values())
 
@@ -196,7 +199,7 @@ class Rollout:
         )
 
     def has_no_old_pods(self, sets: dict[str, PodSet]) -> bool:
-        """Whether old ReplicaSets have no unfinished pods, terminating ones included."""
+        """Return whether old ReplicaSets have no unfinished pods, terminating ones included."""
         # upstream: recreate.go:oldPodsRunning
         return not any(
             pod_state(pod) not in ("succeeded", "failed")
@@ -206,14 +209,14 @@ class Rollout:
         )
 
     def rule(self, key: str) -> ReplicaSetRule:
-        """The rule for the pods of the implied ReplicaSet `key`."""
+        """Return the rule for the pods of the implied ReplicaSet `key`."""
         name = self.implied[key].owner.name
         digest = name.removeprefix(f"{self.deployment.metadata.name}-")
         template = with_labels(self.template, {TEMPLATE_HASH_LABEL: digest})
         return ReplicaSetRule(self.sizes[key], template)
 
     def see(self, key: str, replica_set: ReplicaSet) -> None:
-        """Stores the newest version of one of its ReplicaSets."""
+        """Store the newest version of one of its ReplicaSets."""
         self.replica_sets[key] = replica_set
         self.implied.pop(key, None)
         requested = self.requested.get(key)
@@ -223,7 +226,7 @@ class Rollout:
             self.creating, self.failures = "", 0
 
     def create(self, replicas: int) -> Command:
-        """Creates the ReplicaSet for the Deployment's template with `replicas`."""
+        """Create the ReplicaSet for the Deployment's template with `replicas`."""
         # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
         digest = template_hash(self.deployment.spec.template, self.collisions)
         self.creating = f"{self.deployment.metadata.name}-{digest}"
@@ -232,7 +235,7 @@ class Rollout:
         return CreateObject(made)
 
     def scale(self, key: str, size: int) -> Command:
-        """Scales the ReplicaSet `key` to `size`."""
+        """Scale the ReplicaSet `key` to `size`."""
         bounds = self.bounds
         self.requested[key] = RequestedScale(size, bounds.replicas, bounds.max_pods)
         self.writing[key] = None
@@ -241,7 +244,7 @@ class Rollout:
         return PatchObject(_ref(REPLICA_SET, self.replica_sets[key]), patch)
 
     def forgettable(self, sets: dict[str, PodSet]) -> list[Command]:
-        """Deletes old, empty ReplicaSets over revisionHistoryLimit."""
+        """Delete old, empty ReplicaSets over revisionHistoryLimit."""
         # upstream: sync.go:cleanupDeployment
         old = [
             (number_in(one.metadata.annotations, REVISION) or 0, one.metadata.name, key)
@@ -310,7 +313,7 @@ def _oldest_pod(pods: PodSet) -> str:
 
 
 def implied_by(deployment: Deployment, pods: PodSet) -> bool:
-    """Whether `pods` belong to an unknown ReplicaSet of `deployment`."""
+    """Return whether `pods` belong to an unknown ReplicaSet of `deployment`."""
     pod = next(iter(pods.pods.values()), None)
     return pod is not None and stands_behind(deployment, pods.owner, pod)
 
@@ -328,7 +331,7 @@ def stands_behind(deployment: Deployment, owner: OwnerReference, pod: Pod) -> bo
 
 
 def is_ending(one: ReplicaSet | Deployment) -> bool:
-    """Whether `one` is being deleted."""
+    """Return whether `one` is being deleted."""
     return one.metadata.deletion_timestamp != ""
 
 
@@ -349,7 +352,7 @@ def _ref(kind: str, one: ReplicaSet | Deployment) -> ObjectRef:
 def replica_set_manifest(
     deployment: Deployment, name: str, digest: str, replicas: int, annotations: Mapping[str, str]
 ) -> Json:
-    """The ReplicaSet `name` with `replicas` pods; `digest` is its pod-template-hash."""
+    """Return the ReplicaSet `name` with `replicas` pods; `digest` is its pod-template-hash."""
     meta, spec = deployment.metadata, deployment.spec
     label = {TEMPLATE_HASH_LABEL: digest}
     template = with_labels(spec.template, label)

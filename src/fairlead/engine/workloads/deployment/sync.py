@@ -47,7 +47,7 @@ class RolloutSync:
     events: EventSink
 
     def sync(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
-        """The next writes; none while an earlier one is in flight."""
+        """Return the next writes; none while an earlier one is in flight."""
         if rollout.creating or rollout.writing or self.output.is_pending(rollout):
             rollout.is_stale = True
             return []
@@ -64,7 +64,7 @@ class RolloutSync:
         return steps + self.output.write(rollout, now, is_scaling=_is_scaled(rollout, new, old))
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
-        """Continues the sync that created the ReplicaSet `made`."""
+        """Continue the sync that created the ReplicaSet `made`."""
         # upstream: sync.go:getNewReplicaSet
         self.view.find_current(rollout, is_loaded=False)
         name, size = made.metadata.name, made.spec.replicas
@@ -74,17 +74,17 @@ class RolloutSync:
         return commands + (self._steps(rollout, new, old) or [])
 
     def not_created(self, rollout: Rollout, name: str, why: str, now: Instant) -> list[Command]:
-        """Reports that the new ReplicaSet `name` could not be created."""
+        """Report that the new ReplicaSet `name` could not be created."""
         note = f'Failed to create new replica set "{name}": {why}'
         event = owner_event(rollout.ref, NOT_CREATED, note, is_warning=True)
         return [*self.output.not_created(rollout, note, now), event]
 
-    # --- one step ------------------------------------------------------------------------------
+    # --- steps ---------------------------------------------------------------------------------
 
     def _steps(
         self, rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]
     ) -> list[Command] | None:
-        """The next step; None if it must wait until a retry."""
+        """Return the next step; None if it must wait until a retry."""
         deployment = rollout.deployment
         if is_ending(deployment) or not rollout.is_usable:
             return []
@@ -132,7 +132,7 @@ class RolloutSync:
 
 
 def scaled(owner: ObjectRef, name: str, before: int, after: int) -> RecordEvent:
-    """The event about the new size of a ReplicaSet."""
+    """Return the event about the new size of a ReplicaSet."""
     # upstream: pkg/controller/deployment/sync.go:scaleReplicaSet
     word = "up" if after > before else "down"
     note = f"Scaled {word} replica set {name} from {before} to {after}"
@@ -140,7 +140,7 @@ def scaled(owner: ObjectRef, name: str, before: int, after: int) -> RecordEvent:
 
 
 def _is_scaled(rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]) -> bool:
-    """Whether this sync only changes sizes: the Deployment was scaled, or is paused."""
+    """Return whether this sync only changes sizes: the Deployment was scaled, or is paused."""
     states = old if new is None else [*old, new]
     spec = rollout.deployment.spec
     return spec.paused or is_scaling(states, spec.replicas)

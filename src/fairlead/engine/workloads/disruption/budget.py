@@ -43,7 +43,7 @@ class Member:
 
     @classmethod
     def of(cls, pod: Pod) -> Member:
-        """The contribution of `pod`."""
+        """Return the contribution of `pod`."""
         is_leaving = is_terminating(pod)
         return cls(controller_of(pod.metadata), is_leaving, is_ready(pod) and not is_leaving)
 
@@ -64,7 +64,7 @@ class BudgetStatus:
         return max(0, self.current_healthy - self.desired_healthy) if self.expected_pods else 0
 
     def is_written_in(self, budget: PodDisruptionBudget) -> bool:
-        """Whether the status of `budget` already has these values."""
+        """Return whether the status of `budget` already has these values."""
         status = budget.status
         return (
             status.expected_pods == self.expected_pods
@@ -85,7 +85,7 @@ class DisruptionBudget:
     healthy: int = 0
 
     def put(self, name: str, member: Member) -> bool:
-        """Stores the member `name`; returns whether anything changes."""
+        """Store the member `name`; return whether anything changes."""
         before = self.members.get(name)
         if before == member:
             return False
@@ -97,7 +97,7 @@ class DisruptionBudget:
         return True
 
     def remove(self, name: str) -> bool:
-        """Removes the member `name`; returns whether it was one."""
+        """Remove the member `name`; return whether it was one."""
         member = self.members.pop(name, None)
         if member is None:
             return False
@@ -115,7 +115,9 @@ class DisruptionBudget:
         return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 
     def status(self, scale: int, now: Instant) -> BudgetStatus:
-        """The status at `now`; `scale` is the sum of the controllers' scales if it is needed.
+        """Return the status at `now`.
+
+        `scale` is the sum of the controllers' scales if it is needed.
 
         Raises BudgetError for invalid percentages.
         """
@@ -131,7 +133,7 @@ class DisruptionBudget:
         )
 
     def next_recheck(self, now: Instant) -> Instant | None:
-        """When the first pending eviction expires, None if there is none."""
+        """Return when the first pending eviction expires, None if there is none."""
         stamps = self._disrupted(now).values()
         return min((parse_timestamp(one) + DELETION_TIMEOUT for one in stamps), default=None)
 
@@ -154,7 +156,7 @@ class DisruptionBudget:
 
 
 def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
-    """How many healthy pods `budget` requires. Raises BudgetError."""
+    """Return how many healthy pods `budget` requires. Raises BudgetError."""
     spec = budget.spec
     if spec.max_unavailable is not None:
         return max(0, expected - scaled(spec.max_unavailable, expected))

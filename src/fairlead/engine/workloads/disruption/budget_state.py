@@ -37,7 +37,7 @@ class BudgetState:
     recheck_at: Instant | None = None
 
     def selects(self, labels: Labels) -> bool:
-        """Whether the budget selects pods with `labels`."""
+        """Return whether the budget selects pods with `labels`."""
         return selector_matches(self.budget.view.spec.selector, labels)
 
 
@@ -59,17 +59,17 @@ class NamespaceBudgets:
     _by_labels: dict[tuple[tuple[str, str], ...], tuple[str, ...]] = field(default_factory=dict)
 
     def see_pod(self, pod: Pod) -> list[BudgetState]:
-        """Stores the newest version of `pod`."""
+        """Store the newest version of `pod`."""
         return list(self._see_pod(pod))
 
     def forget_pod(self, name: str) -> list[BudgetState]:
-        """Removes the pod `name`."""
+        """Remove the pod `name`."""
         gone = self._pods.pop(name, None)
         budgets = gone.budgets if gone is not None else ()
         return [self.states[one] for one in budgets if self.states[one].budget.remove(name)]
 
     def see_budget(self, view: PodDisruptionBudget) -> BudgetState:
-        """Stores the newest version of a budget; if its spec changed, its counts start anew."""
+        """Store the newest version of a budget; if its spec changed, its counts start anew."""
         name = view.metadata.name
         state = self.states.get(name)
         if state is None or _is_rewritten(state.budget.view, view):
@@ -79,7 +79,7 @@ class NamespaceBudgets:
         return state
 
     def forget_budget(self, name: str) -> None:
-        """Removes the budget `name`."""
+        """Remove the budget `name`."""
         self.states.pop(name, None)
         self._by_labels.clear()
         for pod in self._pods.values():
@@ -110,7 +110,7 @@ class NamespaceBudgets:
         return found
 
     def _select_pods(self, budget_name: str, state: BudgetState) -> None:
-        """Selects the pods of a budget that is new or has a new selector."""
+        """Select the pods of a budget that is new or has a new selector."""
         self._by_labels.clear()
         for name, pod in self._pods.items():
             pod.budgets = tuple(one for one in pod.budgets if one != budget_name)
@@ -120,7 +120,7 @@ class NamespaceBudgets:
 
 
 def _is_rewritten(before: PodDisruptionBudget, after: PodDisruptionBudget) -> bool:
-    """Whether more than the status has changed, so that everything is counted anew."""
+    """Return whether more than the status has changed, so that everything is counted anew."""
     return (
         before.spec != after.spec
         or before.metadata.generation != after.metadata.generation

@@ -27,7 +27,7 @@ UNMANAGED: Final = "UnmanagedPods"
 
 
 def status_patch(view: PodDisruptionBudget, status: BudgetStatus) -> PatchStatus:
-    """Writes the computed status."""
+    """Write the computed status."""
     allowed = status.disruptions_allowed
     fields: dict[str, Any] = {
         "currentHealthy": status.current_healthy,
@@ -49,7 +49,7 @@ def status_patch(view: PodDisruptionBudget, status: BudgetStatus) -> PatchStatus
 
 
 def failure_patch(view: PodDisruptionBudget, message: str) -> PatchStatus:
-    """Allows no disruptions while the status cannot be computed, with the reason."""
+    """Allow no disruptions while the status cannot be computed, with the reason."""
     condition = Condition(ALLOWED, "False", SYNC_FAILED, message)
     return PatchStatus(_ref(view), {"disruptionsAllowed": 0}, (condition,))
 
@@ -81,7 +81,7 @@ def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant)
 
 
 def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
-    """The event about a problem with the pods of a budget: NO_PODS or UNMANAGED."""
+    """Return the event about a problem with the pods of a budget: NO_PODS or UNMANAGED."""
     # upstream: pkg/controller/disruption/disruption.go:trySync
     if reason == NO_PODS:
         return owner_event(_ref(view), NO_PODS, "No matching pods found")
@@ -97,7 +97,7 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
 
 
 def count_warning(view: PodDisruptionBudget, message: str) -> RecordEvent:
-    """The event about a number of expected pods that cannot be computed."""
+    """Return the event about a number of expected pods that cannot be computed."""
     note = f"Failed to calculate the number of expected pods: {message}"
     return owner_event(_ref(view), "CalculateExpectedPodCountFailed", note, is_warning=True)
 

@@ -80,7 +80,7 @@ class Disruption:
         self._rechecks: TimerQueue[tuple[str, str]] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Writes the status of the budgets that `stimulus` has changed."""
+        """Write the status of the budgets that `stimulus` has changed."""
         match stimulus:
             case ObjectChanged(one):
                 return self._sync_all(self._see(one), now)
@@ -95,12 +95,12 @@ class Disruption:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When a pending eviction or a stale condition expires."""
+        """Return when a pending eviction or a stale condition expires."""
         dues = (self._rechecks.next_due(), self._stale.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Expires pending evictions and stale conditions."""
+        """Expire pending evictions and stale conditions."""
         commands = self._stale.reset_stale(now)
         for namespace, name in self._rechecks.pop_due(now):
             state = self._namespace(namespace).states.get(name)
@@ -109,7 +109,7 @@ class Disruption:
                 commands += self._sync(state, now)
         return commands
 
-    # --- learning: each gives back the budgets it concerns ---------------------------------------
+    # --- observations: each returns the budgets it concerns --------------------------------------
 
     def _see(self, one: ApiObject) -> Iterable[BudgetState]:
         budgets = self._namespace(one.metadata.namespace)
@@ -142,7 +142,7 @@ class Disruption:
                 return ()
 
     def _load(self, objects: Iterable[ApiObject], now: Instant) -> list[Command]:
-        """Stores all objects first; a loaded status counts as written."""
+        """Store all objects first; a loaded status counts as written."""
         for one in objects:
             self._see(one)
         commands: list[Command] = []
@@ -170,7 +170,7 @@ class Disruption:
     def _namespace(self, namespace: str) -> NamespaceBudgets:
         return self._namespaces.setdefault(namespace, NamespaceBudgets())
 
-    # --- deciding --------------------------------------------------------------------------------
+    # --- decisions -------------------------------------------------------------------------------
 
     def _sync_all(self, states: Iterable[BudgetState], now: Instant) -> list[Command]:
         return [command for state in states for command in self._sync(state, now)]
@@ -242,7 +242,7 @@ class StaleDisruptions:
     _timers: TimerQueue[str] = field(default_factory=TimerQueue)
 
     def see(self, pod: Pod) -> None:
-        """Stores the newest version of `pod`."""
+        """Store the newest version of `pod`."""
         due = _stale_at(pod)
         if due is None:
             self._announced.pop(pod.key, None)
@@ -251,15 +251,15 @@ class StaleDisruptions:
             self._timers.add(due, pod.key)
 
     def forget(self, pod: Pod) -> None:
-        """Removes `pod`."""
+        """Remove `pod`."""
         self._announced.pop(pod.key, None)
 
     def next_due(self) -> Instant | None:
-        """When the next condition becomes stale."""
+        """Return when the next condition becomes stale."""
         return self._timers.next_due()
 
     def reset_stale(self, now: Instant) -> list[Command]:
-        """Resets the conditions that are stale at `now`."""
+        """Reset the conditions that are stale at `now`."""
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
             announced = self._announced.get(key)

@@ -55,7 +55,7 @@ class Scales:
     _pods: dict[tuple[str, OwnerReference], _ControllerPods] = field(default_factory=dict)
 
     def see(self, one: Scalable) -> bool:
-        """Stores the newest version of `one`; returns whether its scale changed."""
+        """Store the newest version of `one`; return whether its scale changed."""
         path = _path(one)
         before, self._known[path] = self._known.get(path), one
         return (
@@ -65,7 +65,7 @@ class Scales:
         )
 
     def forget(self, one: Scalable) -> None:
-        """Removes `one`."""
+        """Remove `one`."""
         self._known.pop(_path(one), None)
 
     def see_pod(self, pod: Pod) -> None:
@@ -81,7 +81,7 @@ class Scales:
             pods.active.pop(pod.metadata.name, None)
 
     def forget_pod(self, pod: Pod) -> None:
-        """Removes `pod`."""
+        """Remove `pod`."""
         owner = controller_of(pod.metadata)
         pods = self._pods.get((pod.metadata.namespace, owner)) if owner is not None else None
         if pods is not None:
@@ -109,7 +109,7 @@ class Scales:
         return self._behind(namespace, owner) is not None
 
     def _behind(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """The object that has the scale of the pods of `owner`."""
+        """Return the object that has the scale of the pods of `owner`."""
         found = self._find(namespace, owner)
         if found is None:
             return self._implied(namespace, owner)
@@ -122,7 +122,7 @@ class Scales:
         return found if found is not None and owner.uid in ("", found.metadata.uid) else None
 
     def _implied(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """The Deployment behind a ReplicaSet that is missing from the snapshot."""
+        """Return the Deployment behind a ReplicaSet that is missing from the snapshot."""
         name = owner.name.rpartition("-")[0]
         deployment = self._known.get((DEPLOYMENT, namespace, name))
         pods = self._pods.get((namespace, owner))
@@ -132,7 +132,7 @@ class Scales:
 
 
 def is_scalable(one: ApiObject) -> TypeGuard[Scalable]:
-    """Whether `one` has a scale."""
+    """Return whether `one` has a scale."""
     return isinstance(one, SCALABLE)
 
 

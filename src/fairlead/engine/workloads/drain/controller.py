@@ -100,11 +100,11 @@ class Drain:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When a refused eviction is retried."""
+        """Return when a refused eviction is retried."""
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Retries refused evictions."""
+        """Retry refused evictions."""
         return [
             self._ask(drain, ref)
             for drain, ref in self._retries.pop_due(now)
@@ -122,10 +122,10 @@ class Drain:
         """The pods that block drains in progress."""
         return tuple(one for drain in self._drains.values() for one in drain.refused.values())
 
-    # --- learning ------------------------------------------------------------------------------
+    # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject]) -> list[Command]:
-        """Loads pods first, so that a drain requested in the snapshot finds them."""
+        """Load pods first, so that a drain requested in the snapshot finds them."""
         for one in objects:
             if isinstance(one, Pod):
                 self._file(one)
@@ -185,7 +185,7 @@ class Drain:
                 return self._let_go(drain, one)
         return []
 
-    # --- draining ------------------------------------------------------------------------------
+    # --- drains --------------------------------------------------------------------------------
 
     def _begin(self, node: Node) -> list[Command]:
         name = node.metadata.name
@@ -200,7 +200,7 @@ class Drain:
         return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Evicts `pod` unless its eviction was requested already, or it may stay."""
+        """Evict `pod` unless its eviction was requested already, or it may stay."""
         if is_daemon_pod(pod) or is_static(pod) or is_terminal(pod):
             return []
         ref = pod_ref(pod)
@@ -212,7 +212,7 @@ class Drain:
         return EvictPod(ref, WHY)
 
     def _let_go(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Removes `pod` from the drain."""
+        """Remove `pod` from the drain."""
         if drain.waiting.get(pod.key) != pod_ref(pod):
             return []
         del drain.waiting[pod.key]
@@ -232,7 +232,7 @@ class Drain:
     # --- outcomes ------------------------------------------------------------------------------
 
     def _see_eviction(self, ref: ObjectRef, now: Instant) -> None:
-        """Reports a granted eviction, even if the pod is gone and the drain is done."""
+        """Report a granted eviction, even if the pod is gone and the drain is done."""
         node = self._asked.pop(ref, None)
         if node is None:
             return

@@ -46,7 +46,7 @@ class RollingDrainOptions:
 
 
 def parse_options(text: str) -> RollingDrainOptions | None:
-    """The options in an annotation; None if it cannot be parsed."""
+    """Return the options in an annotation; None if it cannot be parsed."""
     matched = _FORM.fullmatch(text)
     if matched is None:
         return None
@@ -91,11 +91,11 @@ class RollingDrains:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """When a node has been down for long enough."""
+        """Return when a node has been down for long enough."""
         return self._back.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Brings nodes back; the next ones start when these are seen back."""
+        """Bring nodes back; the next ones start when these are seen back."""
         return [
             _return(name, was_cordoned=group.begun[name])
             for group, name in self._back.pop_due(now)
@@ -132,7 +132,7 @@ class RollingDrains:
         return self._begin(group)
 
     def _leave(self, name: str) -> list[Command]:
-        """Removes `name` from its group, so that the next node can start."""
+        """Remove `name` from its group, so that the next node can start."""
         group = self._groups.get(self._text_of.pop(name, ""))
         if group is None:
             return []

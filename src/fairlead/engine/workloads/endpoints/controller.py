@@ -60,7 +60,7 @@ class ServiceEndpoints:
         self._zones: dict[str, str] = {}  # by node
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Stores what changed; writes follow once everything of the instant has settled."""
+        """Store what changed; writes follow once everything of the instant has settled."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -81,7 +81,7 @@ class ServiceEndpoints:
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Writes what has changed."""
+        """Write what has changed."""
         commands: list[Command] = []
         for key in self._queue.take(now):
             state = self._states.get(key)
@@ -159,7 +159,7 @@ class ServiceEndpoints:
             state.slices[one.metadata.name] = one
 
     def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
-        """Forgets a slice whose labels no longer name the Service or this controller."""
+        """Forget a slice whose labels no longer name the Service or this controller."""
         namespace = one.metadata.namespace
         for name in self._services.get(namespace, ()):
             former = (namespace, name)
@@ -186,7 +186,7 @@ class ServiceEndpoints:
         return []
 
     def _forget_service(self, key: Key) -> list[Command]:
-        """Deletes the Endpoints of a Service; the garbage collector deletes its slices."""
+        """Delete the Endpoints of a Service; the garbage collector deletes its slices."""
         state = self._states.pop(key, None)
         self._queue.forget(key)
         self._services.get(key[0], {}).pop(key[1], None)
@@ -223,7 +223,7 @@ def _selects(service: Service, pod: Pod) -> bool:
 
 
 def _service_key(one: EndpointSlice | Endpoints) -> Key | None:
-    """The Service for which this controller manages `one`, None if it does not."""
+    """Return the Service for which this controller manages `one`, None if it does not."""
     meta = one.metadata
     if isinstance(one, Endpoints):
         return meta.namespace, meta.name

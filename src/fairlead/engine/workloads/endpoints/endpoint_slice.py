@@ -57,7 +57,7 @@ class TriggerTime:
     _service: str = ""
 
     def look(self, service: Service, pods: Iterable[Pod]) -> None:
-        """Computes the trigger time of a write from the changes since the last one."""
+        """Compute the trigger time of a write from the changes since the last one."""
         since = {pod.metadata.name: at for pod in pods if (at := _changed_at(pod))}
         triggers = [at for name, at in since.items() if at > self._pods.get(name, "")]
         created = service.metadata.creation_timestamp
@@ -85,7 +85,7 @@ class ServiceState:
 
 
 def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
-    """The commands after which the slices of `state` hold `endpoints`."""
+    """Yield the commands after which the slices of `state` hold `endpoints`."""
     groups: dict[Ports, dict[str, Endpoint]] = {}
     labels = _labels(state, {SERVICE_NAME: state.service.metadata.name, **_BY_SLICES})
     for one in endpoints:
@@ -123,7 +123,7 @@ def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrit
 def _recycled(
     made: list[CreateObject], superfluous: dict[str, EndpointSlice]
 ) -> Iterable[SliceWrite]:
-    """Reuses slices that would be deleted for slices that would be created."""
+    """Reuse slices that would be deleted for slices that would be created."""
     # upstream: reconciler.go:finalize
     left = list(superfluous.values())
     while made and left:
@@ -137,7 +137,10 @@ def _recycled(
 
 
 def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]:
-    """The newest entries of those that `known` holds already; they are removed from `rest`."""
+    """Return the newest entries of those that `known` holds already.
+
+    They are removed from `rest`.
+    """
     uids = [entry.get("targetRef", {}).get("uid", "") for entry in known.endpoints]
     return [rest.pop(uid).in_slice() for uid in uids if uid in rest]
 
@@ -154,7 +157,7 @@ def _new_slice(
 def owned_slice(
     kind: str, owner: ObjectMeta, serial: int, named: Json, content: Json
 ) -> CreateObject:
-    """The `serial`th slice of an owner, with labels and annotations from `named`."""
+    """Return the `serial`th slice of an owner, with labels and annotations from `named`."""
     reference = {
         "apiVersion": "v1",
         "kind": kind,
@@ -175,7 +178,7 @@ def owned_slice(
 
 
 def older_form(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
-    """The commands after which the Endpoints object of `state` has the same content."""
+    """Yield the commands after which the Endpoints object of `state` has the same content."""
     subsets, meta, known = subsets_of(endpoints), state.service.metadata, state.written
     labels = _labels(state, {ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER})
     if known is not None:
@@ -193,7 +196,7 @@ def older_form(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[Slice
 
 
 def _labels(state: ServiceState, own: dict[str, str]) -> dict[str, str]:
-    """The labels of the Service, and those that name it and its controller."""
+    """Return the labels of the Service, and those that name it and its controller."""
     labels = {**state.service.metadata.labels, **own}
     labels.pop(HEADLESS_LABEL, None)
     if state.service.spec.cluster_ip == HEADLESS:
@@ -204,7 +207,7 @@ def _labels(state: ServiceState, own: dict[str, str]) -> dict[str, str]:
 def _metadata(
     state: ServiceState, known: EndpointSlice | Endpoints, labels: dict[str, str]
 ) -> Json:
-    """The changes to the metadata of `known` in a write."""
+    """Return the changes to the metadata of `known` in a write."""
     before = known.metadata
     patch: Json = {}
     if before.labels != labels:

@@ -72,7 +72,7 @@ class EndpointMirroring:
         self._mirror_keys: dict[Key, Key] = {}  # key of a slice -> key of its mirror
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Stores what changed; writes follow once everything of the instant has settled."""
+        """Store what changed; writes follow once everything of the instant has settled."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -93,7 +93,7 @@ class EndpointMirroring:
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Writes what has changed."""
+        """Write what has changed."""
         commands: list[Command] = []
         for key in self._queue.take(now):
             mirror = self._mirrors.get(key)
@@ -143,7 +143,7 @@ class EndpointMirroring:
                 pass
 
     def _mirror(self, key: Key) -> MirrorState:
-        """The state of `key`, which is about to change."""
+        """Return the state of `key`, which is about to change."""
         self._queue.add(key)
         return self._mirrors.setdefault(key, MirrorState())
 

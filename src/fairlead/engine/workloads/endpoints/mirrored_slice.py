@@ -42,7 +42,10 @@ class DesiredSlice:
 
 
 def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) -> list[SliceWrite]:
-    """The commands that make the slices `known` mirror `endpoints`; new names start at `serial`."""
+    """Return the commands that make the slices `known` mirror `endpoints`.
+
+    New names start at `serial`.
+    """
     left: dict[tuple[str, MirroredPorts], list[EndpointSlice]] = {}
     for one in known:
         left.setdefault((one.address_type, _ports(one.ports)), []).append(one)
@@ -65,7 +68,7 @@ def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) 
 def _in_place(
     endpoints: Endpoints, wanted: DesiredSlice, superfluous: list[EndpointSlice], serial: int
 ) -> SliceWrite:
-    """A new slice; reuses a slice with the same address family that would be deleted."""
+    """Return a new slice; reuses a slice with the same address family that would be deleted."""
     # upstream: reconciler_helpers.go:recycleSlices
     for one in superfluous:
         if one.address_type == wanted.family:
@@ -97,7 +100,7 @@ def _difference(endpoints: Endpoints, known: EndpointSlice, entries: list[Json])
 
 
 def _wanted(endpoints: Endpoints) -> dict[tuple[str, MirroredPorts], DesiredSlice]:
-    """The desired content by family and ports; subsets with the same ports are merged."""
+    """Return the desired content by family and ports; subsets with the same ports are merged."""
     found: dict[tuple[str, MirroredPorts], DesiredSlice] = {}
     for subset in endpoints.subsets:
         given = subset.get("ports") or ()

@@ -47,7 +47,7 @@ class Endpoint:
         return self.is_published or (self.is_serving and not self.is_terminating)
 
     def in_slice(self) -> Json:
-        """The endpoint as an entry of an EndpointSlice."""
+        """Return the endpoint as an entry of an EndpointSlice."""
         entry: Json = {
             "addresses": [self.address],
             "conditions": {
@@ -61,7 +61,7 @@ class Endpoint:
         return entry | {key: text for key, text in optional.items() if text}
 
     def in_subset(self) -> Json:
-        """The endpoint as an address of an Endpoints object."""
+        """Return the endpoint as an address of an Endpoints object."""
         optional = {"hostname": self.hostname, "nodeName": self.node}
         present = {key: text for key, text in optional.items() if text}
         return {"ip": self.address, **present, "targetRef": self._target()}
@@ -71,12 +71,12 @@ class Endpoint:
 
 
 def is_selecting(service: Service) -> bool:
-    """Whether `service` selects pods; otherwise its endpoints belong to users."""
+    """Return whether `service` selects pods; otherwise its endpoints belong to users."""
     return bool(service.spec.selector) and service.spec.type != EXTERNAL
 
 
 def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
-    """The endpoint of `pod`, which `service` selects; None if it is none."""
+    """Return the endpoint of `pod`, which `service` selects; None if it is none."""
     # upstream: pkg/controller/util/endpoint/controller_utils.go:ShouldPodBeInEndpoints
     if not pod.status.pod_ip or is_terminal(pod):
         return None
@@ -127,7 +127,7 @@ def ports_json(ports: Ports) -> list[Json]:
 
 
 def _unnamed(port: Json) -> Json:
-    """A port of an Endpoints object, without `name` if it is empty."""
+    """Return a port of an Endpoints object, without `name` if it is empty."""
     return port if port["name"] else {key: part for key, part in port.items() if key != "name"}
 
 
@@ -139,7 +139,7 @@ def _ports(ports: Iterable[ServicePort], pod: Pod) -> Iterable[tuple[str, int, s
 
 
 def _number(port: ServicePort, pod: Pod) -> int:
-    """The number of a Service's port on `pod`, 0 if the pod has no port of that name."""
+    """Return the number of a Service's port on `pod`, 0 if the pod has no port of that name."""
     # upstream: pkg/api/v1/pod/util.go:FindPort
     target = port.target_port
     if isinstance(target, str):

@@ -44,13 +44,13 @@ def finished_condition(
 
 
 def deadline_of(job: Job, progress: JobProgress) -> Instant | None:
-    """When the Job exceeds activeDeadlineSeconds."""
+    """Return when the Job exceeds activeDeadlineSeconds."""
     limit, started = job.spec.active_deadline_seconds, progress.started_at
     return None if limit is None or started is None else started + seconds(limit)
 
 
 def _reported(job: Job) -> FinishedCondition | None:
-    """The condition in the Job's status, which was set before the controller started."""
+    """Return the condition in the Job's status, which was set before the controller started."""
     for one in job.status.conditions:
         if one.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET) and one.status == "True":
             return FinishedCondition(

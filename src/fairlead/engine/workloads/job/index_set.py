@@ -25,13 +25,13 @@ class IndexSet:
         return sum(last - first + 1 for first, last in self.intervals)
 
     def __contains__(self, index: int) -> bool:
-        """Whether `index` is in the set."""
+        """Return whether `index` is in the set."""
         position = bisect_right(self.intervals, index, key=lambda interval: interval[0]) - 1
         return position >= 0 and index <= self.intervals[position][1]
 
 
 def parse_index_set(text: str, completions: int) -> IndexSet:
-    """The indexes below `completions` in `text`; invalid parts are ignored."""
+    """Return the indexes below `completions` in `text`; invalid parts are ignored."""
     # upstream: pkg/controller/job/indexed_job_utils.go:parseIndexesFromString
     found: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():
@@ -50,7 +50,7 @@ def _number(text: str) -> int | None:
 
 
 def parse_indexes(text: str, completions: int) -> list[int]:
-    """The indexes below `completions` in `text`, one by one, at most INDEXES_MAX."""
+    """Return the indexes below `completions` in `text`, one by one, at most INDEXES_MAX."""
     intervals = parse_index_set(text, completions).intervals
     every = (index for first, last in intervals for index in range(first, last + 1))
     return list(islice(every, INDEXES_MAX))

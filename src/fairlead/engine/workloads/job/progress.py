@@ -90,7 +90,7 @@ class JobProgress:
 
     @classmethod
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobProgress:
-        """The counts of a Job that is first seen now, with the existing `pods`."""
+        """Return the counts of a Job that is first seen now, with the existing `pods`."""
         progress, status = cls(is_tracked=is_tracked), job.status
         ended = {pod.metadata.uid: pod_state(pod) for pod in pods.pods.values()}
         free = [ended[pod.metadata.uid] for pod in pods.pods.values() if not is_held(pod)]
@@ -144,11 +144,11 @@ class JobProgress:
         self.uncounted.pop(uid, None)
 
     def is_counted(self, uid: str) -> bool:
-        """Whether the pod is counted, or must not be."""
+        """Return whether the pod is counted, or must not be."""
         return uid in self._counted or uid in self._dismissed
 
     def is_past_limit(self, job: Job) -> bool:
-        """Whether failures exceed backoffLimit."""
+        """Return whether failures exceed backoffLimit."""
         limit = job.spec.backoff_limit
         if limit is None:
             if job.spec.backoff_limit_per_index is not None:
@@ -217,23 +217,23 @@ class JobProgress:
 
 
 def is_held(pod: Pod) -> bool:
-    """Whether `pod` has the tracking finalizer."""
+    """Return whether `pod` has the tracking finalizer."""
     return TRACKING in pod.metadata.finalizers
 
 
 def is_indexed(job: Job) -> bool:
-    """Whether the Job has completion mode Indexed."""
+    """Return whether the Job has completion mode Indexed."""
     return job.spec.completion_mode == "Indexed" and job.spec.completions is not None
 
 
 def index_of(pod: Pod) -> int | None:
-    """The completion index of `pod`."""
+    """Return the completion index of `pod`."""
     text = pod.metadata.annotations.get(INDEX, "")
     return parse_int64(text) if text.isdecimal() else None
 
 
 def replaces_failed_only(job: Job) -> bool:
-    """Whether a replacement waits until the terminating pod has finished."""
+    """Return whether a replacement waits until the terminating pod has finished."""
     # upstream: pkg/apis/batch/v1/defaults.go: Failed where there is a failure policy
     policy = job.spec.pod_replacement_policy
     return policy == "Failed" or (not policy and job.spec.pod_failure_policy is not None)

@@ -67,13 +67,13 @@ class JobRule:
 
     @classmethod
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobRule:
-        """The rule of a Job that is first seen now, with the existing `pods`."""
+        """Return the rule of a Job that is first seen now, with the existing `pods`."""
         pods.ended = []
         progress = JobProgress.of(job, pods, is_tracked=is_tracked)
         return cls(job, job.spec, is_over=is_finished(job), is_deleting=False, progress=progress)
 
     def changed(self, job: Job) -> JobRule:
-        """The rule for a newer version of the Job."""
+        """Return the rule for a newer version of the Job."""
         is_deleting = job.metadata.deletion_timestamp != ""
         is_over = is_finished(job)
         return JobRule(
@@ -81,16 +81,16 @@ class JobRule:
         )
 
     def slot_of(self, pod: Pod) -> str:
-        """The completion index; "" if the Job is not indexed."""
+        """Return the completion index; "" if the Job is not indexed."""
         index = index_of(pod) if is_indexed(self.job) else None
         return "" if index is None else str(index)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Whether the pod did not succeed."""
+        """Return whether the pod did not succeed."""
         return after is not PodState.SUCCEEDED
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Keeps as many pods active as the Job needs."""
+        """Keep as many pods active as the Job needs."""
         ended, pods.ended = pods.ended or [], []
         self.progress.take(ended, self.job, now)
         spec = self.spec
@@ -118,7 +118,7 @@ class JobRule:
         """Nothing depends on readiness."""
         return NOTHING
 
-    # --- how it stands ---------------------------------------------------------------------------
+    # --- state -----------------------------------------------------------------------------------
 
     @property
     def deadline(self) -> Instant | None:
@@ -135,7 +135,7 @@ class JobRule:
         )
 
     def _wind_up(self, pods: PodSet, now: Instant) -> Plan:
-        """Deletes the active pods of a finished Job; its end is when they are gone."""
+        """Delete the active pods of a finished Job; its end is when they are gone."""
         if self.progress.ended_at is None and not pods.pods_alive:
             self.progress.ended_at = now
         if self.progress.finished is not None and not self.progress.finished.is_success:
@@ -242,22 +242,22 @@ class JobRule:
 
 
 def is_by_index(job: Job) -> bool:
-    """Whether the Job has backoffLimitPerIndex."""
+    """Return whether the Job has backoffLimitPerIndex."""
     return job.spec.backoff_limit_per_index is not None and is_indexed(job)
 
 
 def is_finished(job: Job) -> bool:
-    """Whether the Job's status has a final condition."""
+    """Return whether the Job's status has a final condition."""
     return has_condition(job, "Complete") or has_condition(job, "Failed")
 
 
 def has_condition(job: Job, condition_type: str) -> bool:
-    """Whether the Job's condition is True."""
+    """Return whether the Job's condition is True."""
     return any(one.type == condition_type and one.status == "True" for one in job.status.conditions)
 
 
 def job_template(job: Job) -> Json:
-    """The Job's pod template with the labels of its pods."""
+    """Return the Job's pod template with the labels of its pods."""
     # upstream: pkg/registry/batch/job/strategy.go:generateSelector
     meta = job.metadata
     labels = {

@@ -41,19 +41,19 @@ class JobSyncSchedule:
     _due: dict[str, Instant] = field(default_factory=dict)
 
     def learn(self, key: str, job: Job) -> None:
-        """Stores the newest version of a Job; a new generation is synced at once."""
+        """Store the newest version of a Job; a new generation is synced at once."""
         generation = job.metadata.generation
         if self._generations.get(key) != generation:
             self._generations[key] = generation
             self._busy[key] = None
 
     def forget(self, key: str) -> None:
-        """Forgets a deleted Job."""
+        """Forget a deleted Job."""
         self._generations.pop(key, None)
         self.end(key)
 
     def waits_until(self, key: str, now: Instant) -> Instant | None:
-        """When a changed Job is to be synced, None for now."""
+        """Return when a changed Job is to be synced, None for now."""
         if key in self._busy:
             return None
         due = self._due.setdefault(key, now + BATCH_PERIOD)
@@ -63,13 +63,13 @@ class JobSyncSchedule:
         return None
 
     def end(self, key: str) -> None:
-        """Ends the sequence of steps of a Job."""
+        """End the sequence of steps of a Job."""
         self._busy.pop(key, None)
         self._due.pop(key, None)
 
 
 def release_counted(progress: JobProgress, pods: PodSet) -> None:
-    """Marks the pods whose finalizers were removed as counted."""
+    """Mark the pods whose finalizers were removed as counted."""
     held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
     for uid in [uid for uid in progress.uncounted if uid not in held]:
         progress.release(uid)
@@ -87,7 +87,7 @@ def releases(job: Job, progress: JobProgress, pods: PodSet) -> Iterator[Command]
 
 
 def released(pod: Pod) -> Command:
-    """The command that removes the finalizer of `pod`."""
+    """Return the command that removes the finalizer of `pod`."""
     kept = [one for one in pod.metadata.finalizers if one != TRACKING]
     return PatchObject(pod_ref(pod), {"metadata": {"finalizers": kept or None}})
 
@@ -102,7 +102,7 @@ class JobOrphans:
     _held: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Releases the pods that `stimulus` has orphaned."""
+        """Release the pods that `stimulus` has orphaned."""
         match stimulus:
             case ObjectChanged(Job() as job):
                 self._jobs[job.metadata.uid] = None
@@ -124,7 +124,7 @@ class JobOrphans:
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
@@ -164,7 +164,7 @@ class EndedJobPods:
     issuer: ClassVar[Issuer] = controller_account("job-controller")
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Releases the pods that `stimulus` shows to have ended."""
+        """Release the pods that `stimulus` shows to have ended."""
         match stimulus:
             case ObjectChanged(Pod() as pod) if _is_held_after_end(pod):
                 return [released(pod)]
@@ -179,7 +179,7 @@ class EndedJobPods:
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
 

@@ -30,7 +30,7 @@ class TtlAfterFinished:
         self._timers: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Schedules the deletion of finished Jobs."""
+        """Schedule the deletion of finished Jobs."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -48,7 +48,7 @@ class TtlAfterFinished:
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Deletes the Jobs that are due, their pods first."""
+        """Delete the Jobs that are due, their pods first."""
         return [
             DeleteObject(ref, why=WHY, policy="Foreground")
             for ref in self._timers.pop_due(now)
@@ -67,7 +67,7 @@ class TtlAfterFinished:
 
 
 def _due(job: Job) -> Instant | None:
-    """When `job` is to be deleted, None if it is not."""
+    """Return when `job` is to be deleted, None if it is not."""
     ttl = job.spec.ttl_seconds_after_finished
     ends = [
         one.last_transition_time

@@ -73,7 +73,7 @@ class Adoption:
         ] = {}  # uid of a child -> its owner after the patch in flight
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Adopts and releases objects after `stimulus`."""
+        """Adopt and release objects after `stimulus`."""
         match stimulus:
             case ObjectChanged(one):
                 return self._see(one)
@@ -92,11 +92,11 @@ class Adoption:
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
-        """Loads owners first, so that nothing seems to be an orphan."""
+        """Load owners first, so that nothing seems to be an orphan."""
         for one in objects:
             if isinstance(one, OWNERS):
                 self._namespace(one).owners[one.metadata.uid] = one
@@ -161,7 +161,7 @@ def _is_ending(one: Adopter | Child) -> bool:
 
 
 def _may_own(owner: Adopter, child: Child) -> bool:
-    """Whether `owner` can control children of that kind and name."""
+    """Return whether `owner` can control children of that kind and name."""
     if isinstance(child, ReplicaSet):
         return isinstance(owner, Deployment)
     if isinstance(owner, StatefulSet):

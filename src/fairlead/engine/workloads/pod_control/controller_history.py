@@ -53,21 +53,21 @@ class History:
     born: dict[str, None] = field(default_factory=dict)
 
     def see(self, view: ControllerRevision) -> None:
-        """Stores the newest version of a ControllerRevision."""
+        """Store the newest version of a ControllerRevision."""
         name = view.metadata.name
         self.views[name] = view
         self.templates.setdefault(name, _template_in(view))
         self.born.pop(name, None)
 
     def forget(self, view: ControllerRevision) -> None:
-        """Removes a deleted ControllerRevision."""
+        """Remove a deleted ControllerRevision."""
         name = view.metadata.name
         self.views.pop(name, None)
         if name not in (self.update, self.current):
             self.templates.pop(name, None)
 
     def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
-        """Finds the revision of the current template of `owner`; `pods` are its pods."""
+        """Find the revision of the current template of `owner`; `pods` are its pods."""
         self.owner = owner
         template = owner.spec.template
         if self.update and same_template(self.templates[self.update], template):
@@ -94,7 +94,7 @@ class History:
         return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
 
     def keep(self, live: Iterable[str]) -> list[Command]:
-        """Creates or renumbers the newest ControllerRevision, and deletes old ones.
+        """Create or renumber the newest ControllerRevision, and delete old ones.
 
         `live` are the names of revisions that pods still have.
         """
@@ -126,7 +126,7 @@ class History:
         return self._prefix + template_hash(template, self.collisions)
 
     def _trusted(self, owner: Revised, pods: Iterable[Pod]) -> str:
-        """The revision of the template according to a snapshot, "" if it does not say."""
+        """Return the revision of the template according to a snapshot, "" if it does not say."""
         status, generation = owner.status, owner.metadata.generation
         if status.get("observedGeneration", generation) < generation:
             return ""
@@ -186,7 +186,7 @@ class Histories:
     _early: dict[str, list[ControllerRevision]] = field(default_factory=dict)
 
     def of(self, key: str, owner: Revised) -> History:
-        """The history of `owner`, created if missing."""
+        """Return the history of `owner`, created if missing."""
         history = self._by_owner.get(key)
         if history is None:
             history = self._by_owner[key] = History(owner)
@@ -195,11 +195,11 @@ class Histories:
         return history
 
     def find(self, key: str) -> History | None:
-        """The history of the owner with that key."""
+        """Return the history of the owner with that key."""
         return self._by_owner.get(key)
 
     def see(self, view: ControllerRevision) -> None:
-        """Stores the newest version of a ControllerRevision."""
+        """Store the newest version of a ControllerRevision."""
         owner = controller_of(view.metadata)
         if owner is None:
             return
@@ -210,19 +210,19 @@ class Histories:
             history.see(view)
 
     def forget(self, view: ControllerRevision) -> None:
-        """Removes a deleted ControllerRevision."""
+        """Remove a deleted ControllerRevision."""
         owner = controller_of(view.metadata)
         history = self._by_owner.get(owner.uid) if owner is not None else None
         if history is not None:
             history.forget(view)
 
     def forget_owner(self, key: str) -> None:
-        """Forgets a deleted owner."""
+        """Forget a deleted owner."""
         self._by_owner.pop(key, None)
         self._early.pop(key, None)
 
     def not_created(self, manifest: Any) -> str:
-        """A ControllerRevision could not be created; returns the key of its owner."""
+        """Handle the failed creation of a ControllerRevision; return the key of its owner."""
         meta = manifest["metadata"]
         key = str(meta["ownerReferences"][0]["uid"])
         history = self._by_owner.get(key)

@@ -144,10 +144,10 @@ class PodSet:
         """How many more creations may be in flight."""
         return max(0, BURST_REPLICAS - len(self.creations_expected))
 
-    # --- pods come, change and go --------------------------------------------------------------
+    # --- changes of pods -----------------------------------------------------------------------
 
     def put(self, pod: Pod, slot: str) -> PodState | None:
-        """Stores the newest version of `pod`; returns its previous state, None if it is new."""
+        """Store the newest version of `pod`; return its previous state, None if it is new."""
         name = pod.metadata.name
         before = self._state(pod)
         after = pod_state(pod)
@@ -167,7 +167,7 @@ class PodSet:
         return before
 
     def remove(self, pod: Pod, slot: str) -> PodState | None:
-        """Removes `pod`; returns its last state, None if it was unknown."""
+        """Remove `pod`; return its last state, None if it was unknown."""
         before = self._state(pod)
         if before is None:
             return None
@@ -185,41 +185,41 @@ class PodSet:
         return before
 
     def reslot(self, slot_of: Callable[[Pod], str]) -> None:
-        """Recomputes the slot of every pod with `slot_of`."""
+        """Recompute the slot of every pod with `slot_of`."""
         self.by_slot = {}
         for name, pod in self.pods.items():
             self.by_slot.setdefault(slot_of(pod), {})[name] = None
 
     def holds(self, name: str) -> bool:
-        """Whether a pod `name` exists or is being created."""
+        """Return whether a pod `name` exists or is being created."""
         return name in self.pods or name in self.creations_expected
 
     def in_slot(self, slot: str) -> list[Pod]:
-        """The existing pods in `slot`."""
+        """Return the existing pods in `slot`."""
         return [self.pods[name] for name in self.by_slot.get(slot, ())]
 
-    # --- what is under way ---------------------------------------------------------------------
+    # --- pending writes ------------------------------------------------------------------------
 
     def expect_creation(self, name: str, creating: ExpectedCreation) -> None:
-        """Records a creation in flight."""
+        """Record a creation in flight."""
         self.creations_expected[name] = creating
         if creating.slot:
             self.expected[creating.slot] = name
 
     def creation_observed(self, name: str) -> ExpectedCreation | None:
-        """Ends the expected creation of `name`, whether it succeeded or failed."""
+        """End the expected creation of `name`, whether it succeeded or failed."""
         creating = self.creations_expected.pop(name, None)
         if creating is not None and self.expected.get(creating.slot) == name:
             del self.expected[creating.slot]
         return creating
 
     def expect_deletion(self, pod: Pod) -> None:
-        """Records a deletion in flight; the pod no longer counts as a replica."""
+        """Record a deletion in flight; the pod no longer counts as a replica."""
         self.deletions_expected[pod.metadata.name] = pod.metadata.uid
         self._deactivate(pod.metadata.name)
 
     def deletion_failed(self, name: str) -> None:
-        """Ends an expected deletion that failed; the pod counts again if it is active."""
+        """End an expected deletion that failed; the pod counts again if it is active."""
         if self.deletions_expected.pop(name, None) is not None and name in self.pods:
             pod = self.pods[name]
             if pod_state(pod) is PodState.ACTIVE:
@@ -242,7 +242,7 @@ class PodSet:
         return sum(since + min_ready <= now for since in self.ready.values())
 
     def is_available(self, name: str, min_ready: DurationNs, now: Instant) -> bool:
-        """Whether the pod `name` is active and has been ready for `min_ready`."""
+        """Return whether the pod `name` is active and has been ready for `min_ready`."""
         since = self.ready.get(name)
         return since is not None and since + min_ready <= now
 
@@ -280,7 +280,7 @@ class PodSet:
     # --- replacements --------------------------------------------------------------------------
 
     def request_replacement(self, pod: Pod, slot: str) -> None:
-        """Records that `pod` needs a successor; a slot needs only one, for its last pod."""
+        """Record that `pod` needs a successor; a slot needs only one, for its last pod."""
         self.replacements_requested += 1
         replacement = Replacement(self.replacements_requested, original_name(pod), pod)
         if slot:
@@ -289,7 +289,7 @@ class PodSet:
             self.replacements.setdefault(slot, deque()).append(replacement)
 
     def next_replacement(self, slot: str) -> Replacement | None:
-        """Takes the earliest replacement of `slot` that is not being created yet."""
+        """Take the earliest replacement of `slot` that is not being created yet."""
         waiting = self.replacements.get(slot)
         if not waiting:
             return None
@@ -299,6 +299,6 @@ class PodSet:
         return replacement
 
     def restore_replacement(self, slot: str, replacement: Replacement) -> None:
-        """Puts back a replacement whose creation failed."""
+        """Put back a replacement whose creation failed."""
         waiting = (*self.replacements.get(slot, ()), replacement)
         self.replacements[slot] = deque(sorted(waiting, key=lambda one: one.serial))

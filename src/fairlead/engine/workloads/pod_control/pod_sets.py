@@ -69,7 +69,7 @@ class PodSets:
     # --- owners --------------------------------------------------------------------------------
 
     def pod_set(self, owner: OwnerReference, namespace: str) -> PodSet:
-        """The set of `owner`, created if missing."""
+        """Return the set of `owner`, created if missing."""
         key = self._key_of(owner, namespace)
         if key not in self.sets:
             self.sets[key] = PodSet(key=key, namespace=namespace, owner=owner)
@@ -83,7 +83,7 @@ class PodSets:
         return self.keys_by_path.get(path, path)
 
     def set_rule(self, key: str, rule: OwnerRule) -> bool:
-        """Sets the owner's rule; returns whether it differs from the previous one."""
+        """Set the owner's rule; return whether it differs from the previous one."""
         if self.rules[key] == rule:
             return False
         self.rules[key] = rule
@@ -108,12 +108,12 @@ class PodSets:
                 pods.request_replacement(pod, rule.slot_of(pod))
 
     def mark_changed(self, key: str) -> None:
-        """Marks the pods of `key` as changed."""
+        """Mark the pods of `key` as changed."""
         if self.follows_all or key in self.watched:
             self.changed[key] = None
 
     def wake(self, key: str, due: Instant) -> None:
-        """Looks at the pods of `key` again at `due`, even if nothing changes."""
+        """Look at the pods of `key` again at `due`, even if nothing changes."""
         if self._awaited.get(key) != due:
             self._awaited[key] = due
             self._wakes.add(due, key)
@@ -121,12 +121,12 @@ class PodSets:
     # --- pods ----------------------------------------------------------------------------------
 
     def load_pod(self, pod: Pod) -> PodState | None:
-        """Stores `pod` without deciding anything; returns its previous state."""
+        """Store `pod` without deciding anything; return its previous state."""
         pods = self._set_of(pod)
         return pods.put(pod, self.rules[pods.key].slot_of(pod)) if pods is not None else None
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
-        """Stores the newest version of `pod` and runs its owner's rule."""
+        """Store the newest version of `pod` and run its owner's rule."""
         commands = self._leave_former_owner(pod, now)
         pods = self._set_of(pod)
         if pods is None:
@@ -142,7 +142,7 @@ class PodSets:
         return commands + self.reconcile(pods.key, slot, now)
 
     def forget(self, pod: Pod, now: Instant) -> list[Command]:
-        """Removes a deleted pod and runs its owner's rule."""
+        """Remove a deleted pod and run its owner's rule."""
         key = self._set_keys.get(pod.key)
         if key is None:
             return []
@@ -158,7 +158,7 @@ class PodSets:
         return self.reconcile(key, slot, now)
 
     def _leave_former_owner(self, pod: Pod, now: Instant) -> list[Command]:
-        """Removes a pod that has a different owner now from the set of its former one."""
+        """Remove a pod that has a different owner now from the set of its former one."""
         home = self._set_keys.get(pod.key)
         owner = controller_of(pod.metadata)
         if home is None or (
@@ -168,7 +168,10 @@ class PodSets:
         return self.forget(pod, now)
 
     def _set_of(self, pod: Pod) -> PodSet | None:
-        """The set that `pod` belongs to; None for pods without a controller and static pods."""
+        """Return the set that `pod` belongs to.
+
+        None for pods without a controller and static pods.
+        """
         owner = controller_of(pod.metadata)
         if owner is None or is_static(pod):
             return None
@@ -181,17 +184,17 @@ class PodSets:
         if rule.needs_replacement(pod, after):
             pods.request_replacement(pod, rule.slot_of(pod))
 
-    # --- deciding ------------------------------------------------------------------------------
+    # --- decisions -----------------------------------------------------------------------------
 
     def follow_up(self, key: str, now: Instant) -> list[Command]:
-        """The consequences of pod readiness, for rules that depend on it."""
+        """Return the consequences of pod readiness, for rules that depend on it."""
         if key not in self.sets or not self.rules[key].is_watchful:
             return []
         pods = self.sets[key]
         return self._carry_out(pods, self.rules[key].follow(pods, now), now)
 
     def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
-        """Runs the owner's rule for `slot`, or for all pods if it is None."""
+        """Run the owner's rule for `slot`, or for all pods if it is None."""
         pods = self.sets[key]
         return self._carry_out(pods, self.rules[key].plan(pods, slot, now), now)
 
@@ -259,7 +262,7 @@ class PodSets:
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
-        """A pod could not be created: try another name if it is taken, else back off."""
+        """Handle a failed creation: try another name if it is taken, else back off."""
         key = self._creating.pop((target.namespace, target.name), None)
         creating = None if key is None else self.sets[key].creation_observed(target.name)
         if key is None or creating is None:
@@ -291,7 +294,7 @@ class PodSets:
         return min((due for due in dues if due is not None), default=None)
 
     def retry(self, now: Instant) -> list[Command]:
-        """Retries the owners whose backoff has expired."""
+        """Retry the owners whose backoff has expired."""
         commands: list[Command] = []
         for key in self._wakes.pop_due(now):
             self._awaited.pop(key, None)
@@ -311,7 +314,7 @@ class PodSets:
 
 
 def _free_name(pods: PodSet, prefix: str) -> str:
-    """The next generated name that no pod of the owner has."""
+    """Return the next generated name that no pod of the owner has."""
     while True:  # bounded: serials differ, and finitely many names are taken
         pods.serial += 1
         name = generated_name(prefix, pods.key, pods.serial)

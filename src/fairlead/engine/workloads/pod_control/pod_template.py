@@ -69,7 +69,7 @@ def pod_manifest(
     replaces: str = "",
     prefix: str = "",
 ) -> Json:
-    """The pod `name` from `template`, controlled by `owner`.
+    """Return the pod `name` from `template`, controlled by `owner`.
 
     `replaces` is the original name of the pod that it replaces, if any; `prefix` is the
     generateName that the name came from, if it is to be shown.
@@ -108,7 +108,7 @@ def controller_reference(owner: OwnerReference) -> Json:
 
 
 def template_of(pod: Pod) -> Json:
-    """A template that `pod` could have been created from, without what others added to it.
+    """Return a template that `pod` could have been created from, without what others added to it.
 
     Only fields that Fairlead reads are kept; commands, probes and environments are dropped.
     """
@@ -149,7 +149,7 @@ def with_finalizer(template: Json, finalizer: str) -> Json:
 
 
 def same_template(one: Json, other: Json) -> bool:
-    """Whether two templates are equal, apart from the hash label and explicit defaults."""
+    """Return whether two templates are equal, apart from the hash label and explicit defaults."""
     # upstream: pkg/controller/deployment/util/deployment_util.go:EqualIgnoreHash
     meant, asked = _without_restart_default(one), _without_restart_default(other)
     return bool(_essence(meant) == _essence(asked))
@@ -207,7 +207,7 @@ class PodFactory(Protocol):
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
     ) -> Json:
-        """The pod `name` for `desired`, which stands in for the pod of `replacement`."""
+        """Return the pod `name` for `desired`, which stands in for the pod of `replacement`."""
         ...
 
 
@@ -217,7 +217,7 @@ class ServedPodFactory:
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
     ) -> Json:
-        """The pod as upstream creates it."""
+        """Return the pod as upstream creates it."""
         prefix = "" if desired.name else f"{desired.prefix or pods.owner.name}-"
         return pod_manifest(
             desired.template, name=name, namespace=pods.namespace, owner=pods.owner, prefix=prefix
@@ -230,7 +230,7 @@ class SimulatedPodFactory:
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
     ) -> Json:
-        """The pod with `fairlead.dev/replaces` if it is a replacement."""
+        """Return the pod with `fairlead.dev/replaces` if it is a replacement."""
         original = replacement.original if replacement is not None else ""
         return pod_manifest(
             desired.template,
@@ -242,7 +242,7 @@ class SimulatedPodFactory:
 
 
 def class_name(spec: PodSpec) -> str:
-    """The class from which a pod like this gets its priority; "" if it needs none."""
+    """Return the class from which a pod like this gets its priority; "" if it needs none."""
     if spec.priority_class_name or not spec.priority:
         return spec.priority_class_name
     sign = "minus-" if spec.priority < 0 else ""
@@ -265,7 +265,7 @@ def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list
 
 
 def _can_tell(name: str, spec: PodSpec) -> bool:
-    """Whether the pod has the resolved value of its class, within the range for users."""
+    """Return whether the pod has the resolved value of its class, within the range for users."""
     is_system = name.startswith(SYSTEM_PREFIX)
     return spec.priority is not None and spec.priority <= USER_VALUE_MAX and not is_system
 

@@ -55,7 +55,7 @@ class OwnerRule(Protocol):
     is_watchful: ClassVar[bool]
 
     def slot_of(self, pod: Pod) -> str:
-        """The slot of `pod`, "" if owners of this kind have none."""
+        """Return the slot of `pod`, "" if owners of this kind have none."""
         ...
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
@@ -63,9 +63,9 @@ class OwnerRule(Protocol):
         ...
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """What to create and delete for `slot`, or for all `pods` if it is None."""
+        """Return what to create and delete for `slot`, or for all `pods` if it is None."""
         ...
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """What follows from pod readiness, once everything of the instant has settled."""
+        """Return what follows from pod readiness, once everything of the instant has settled."""
         ...

@@ -39,7 +39,7 @@ class _Candidate:
 def pods_to_delete(
     pods: Collection[Pod], count: int, now: Instant, siblings: Iterable[Pod] = ()
 ) -> list[Pod]:
-    """The first `count` pods to delete when a ReplicaSet is scaled down, in order.
+    """Return the first `count` pods to delete when a ReplicaSet is scaled down, in order.
 
     `siblings` are the pods of all ReplicaSets of its Deployment, its own included; empty for only
     its own.
@@ -52,13 +52,16 @@ def pods_to_delete(
 
 
 def job_pods_to_delete(pods: Collection[Pod], count: int) -> list[Pod]:
-    """The first `count` pods to delete when a Job needs fewer; ranks and costs do not count."""
+    """Return the first `count` pods to delete when a Job needs fewer.
+
+    Ranks and costs do not count.
+    """
     candidates = [_candidate(pod, 0, ignore_cost=True) for pod in pods]
     return _first(candidates, count, None)
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether the Ready condition of the pod is True."""
+    """Return whether the Ready condition of the pod is True."""
     # upstream: pkg/api/v1/pod/util.go:IsPodReady
     ready = condition(pod, "Ready")
     return ready is not None and ready.status == "True"
@@ -97,7 +100,7 @@ def _candidate(pod: Pod, neighbours: int, *, ignore_cost: bool = False) -> _Cand
 
 
 def _restarts(pod: Pod) -> tuple[int, int]:
-    """The highest restart counts of containers and of restartable init containers."""
+    """Return the highest restart counts of containers and of restartable init containers."""
     # upstream: pkg/controller/controller_utils.go:maxContainerRestarts
     sidecars = {one.name for one in pod.spec.init_containers if is_sidecar(one)}
     status = pod.status
@@ -142,7 +145,7 @@ def _by_time(
 
 
 def _magnitude(age: int) -> int:
-    """The binary logarithm of `age` (ns), -1 for none."""
+    """Return the binary logarithm of `age` (ns), -1 for none."""
     # upstream: pkg/controller/controller_utils.go:logarithmicRankDiff
     return age.bit_length() - 1 if age > 0 else -1
 

@@ -37,7 +37,7 @@ class UnknownOwnerRule:
         return self.kind == NAME_KEEPING_KIND
 
     def slot_of(self, pod: Pod) -> str:
-        """The pod's name for a StatefulSet; pods of other kinds are interchangeable."""
+        """Return the pod's name for a StatefulSet; pods of other kinds are interchangeable."""
         return pod.metadata.name if self.keeps_names else ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
@@ -71,7 +71,7 @@ class NoOpRule:
     is_watchful: ClassVar[bool] = False
 
     def slot_of(self, pod: Pod) -> str:
-        """No slots."""
+        """Return no slots."""
         return ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
@@ -79,11 +79,11 @@ class NoOpRule:
         return False
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Nothing."""
+        """Return nothing."""
         return NOTHING
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Nothing."""
+        """Return nothing."""
         return NOTHING
 
 
@@ -97,7 +97,7 @@ class DeletedOwnerRule:
     is_watchful: ClassVar[bool] = False
 
     def slot_of(self, pod: Pod) -> str:
-        """No slots."""
+        """Return no slots."""
         return ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
@@ -105,11 +105,11 @@ class DeletedOwnerRule:
         return False
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Deletes the remaining pods, and those whose creation was in flight."""
+        """Delete the remaining pods, and those whose creation was in flight."""
         return Plan(delete=tuple(pods.active.values()), why=WHY_OWNER_DELETED)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Nothing."""
+        """Return nothing."""
         return NOTHING
 
 
@@ -119,10 +119,10 @@ def no_rule(_kind: str) -> NoOpRule:
 
 
 def rule_for_unknown(kind: str) -> UnknownOwnerRule | NoOpRule:
-    """The rule for an unknown owner of `kind` in a snapshot."""
+    """Return the rule for an unknown owner of `kind` in a snapshot."""
     return NoOpRule() if kind in NODE_BOUND_KINDS else UnknownOwnerRule(kind)
 
 
 def is_unknown_owner(rule: OwnerRule) -> bool:
-    """Whether the owner is not among the known objects."""
+    """Return whether the owner is not among the known objects."""
     return isinstance(rule, UnknownOwnerRule)

@@ -31,7 +31,7 @@ class ReplicaSetRule:
     template: dict[str, Any]
 
     def slot_of(self, pod: Pod) -> str:
-        """No slots: replicas are interchangeable."""
+        """Return no slots: replicas are interchangeable."""
         return ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
@@ -39,7 +39,7 @@ class ReplicaSetRule:
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Creates missing pods, or deletes surplus ones once no creation is in flight."""
+        """Create missing pods, or delete surplus ones once no creation is in flight."""
         missing = self.desired - len(pods.active) - len(pods.creations_expected)
         if missing > 0:
             return Plan(create=(DesiredPod(self.template),) * min(missing, pods.creations_allowed))

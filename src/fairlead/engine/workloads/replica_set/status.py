@@ -18,7 +18,7 @@ REPLICA_FAILURE: Final = "ReplicaFailure"
 
 
 def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now: Instant) -> Json:
-    """The status of `owner` with the pods `pods`."""
+    """Return the status of `owner` with the pods `pods`."""
     count = len(pods.active)
     numbers = {
         # All its pods were created from its template, so all have the template's labels.
@@ -35,7 +35,7 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
 
 
 def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
-    """The first status of a new generation; `status` is the final one.
+    """Return the first status of a new generation; `status` is the final one.
 
     Upstream's controller counts the pods, then creates or deletes some, and writes the counts from
     before. The effect shows in its next status.

@@ -61,7 +61,7 @@ class StatefulSetRule:
 
     @classmethod
     def of(cls, owner: StatefulSet, history: History) -> StatefulSetRule:
-        """The rule for `owner`."""
+        """Return the rule for `owner`."""
         spec = owner.spec
         essence = (
             spec.replicas,
@@ -91,7 +91,7 @@ class StatefulSetRule:
         return seconds(self.owner.spec.min_ready_seconds)
 
     def slot_of(self, pod: Pod) -> str:
-        """The pod's name, which contains its ordinal."""
+        """Return the pod's name, which contains its ordinal."""
         return pod.metadata.name
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
@@ -99,13 +99,13 @@ class StatefulSetRule:
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """The next steps; `slot` is ignored, since steps depend on all earlier ordinals."""
+        """Return the next steps; `slot` is ignored, since steps depend on all earlier ordinals."""
         plan = self._plan(pods, now)
         again_at = pods.next_available(self.min_ready, now)
         return plan if again_at is None else replace(plan, again_at=again_at)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """The same: steps depend on readiness."""
+        """Return the same: steps depend on readiness."""
         return self.plan(pods, None, now)
 
     def _plan(self, pods: PodSet, now: Instant) -> Plan:
@@ -119,7 +119,7 @@ class StatefulSetRule:
         self._complete(pods)
         return Plan(delete=tuple(self._outdated(pods, now)), why=WHY_UPDATED)
 
-    # --- living replicas -------------------------------------------------------------------------
+    # --- replicas in range -----------------------------------------------------------------------
 
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
         """Step 1: pods to create and delete among the wanted ordinals, and whether to continue."""
@@ -140,7 +140,7 @@ class StatefulSetRule:
                 return Plan(tuple(create[:creations_allowed]), tuple(finished), WHY_FINISHED), False
         return Plan(tuple(create), tuple(finished), WHY_FINISHED), True
 
-    # --- superfluous ones ------------------------------------------------------------------------
+    # --- replicas beyond the range ---------------------------------------------------------------
 
     def _condemned(self, pods: PodSet, now: Instant) -> Plan:
         # upstream: stateful_set_control.go:processCondemned
@@ -209,7 +209,7 @@ class StatefulSetRule:
             return 1
 
     def _complete(self, pods: PodSet) -> None:
-        """Makes the update revision current once every pod has it and is ready."""
+        """Make the update revision current once every pod has it and is ready."""
         # upstream: stateful_set_utils.go:completeRollingUpdate
         names = [self._name(ordinal) for ordinal in self.ordinals]
         if all(
@@ -261,7 +261,7 @@ def _claim_names(owner: StatefulSet) -> list[str]:
 
 
 def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
-    """The pod's claims as volumes, replacing volumes of the same name."""
+    """Return the pod's claims as volumes, replacing volumes of the same name."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateStorage
     own = [
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims

@@ -53,7 +53,7 @@ class BindingStep:
 
 
 def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
-    """The next step, None if nothing can be done now."""
+    """Return the next step, None if nothing can be done now."""
     if claim.metadata.deletion_timestamp:
         return None
     if claim.spec.volume_name:
@@ -73,7 +73,7 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
 
 
 def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
-    """Binds a claim to the volume that it names, if that suits and is free."""
+    """Bind a claim to the volume that it names, if that suits and is free."""
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None or (is_bound(claim) and claim.status.phase == BOUND):
         return None
@@ -89,7 +89,7 @@ def _toward_new(claim: PersistentVolumeClaim, of: StorageClass | None) -> Bindin
 
 
 def commands_of(index: VolumeIndex, step: BindingStep) -> list[Command]:
-    """The commands of `step`; none if nothing has to change."""
+    """Return the commands of `step`; none if nothing has to change."""
     claim = step.claim
     if step.kind is StepKind.BIND and step.volume is not None:
         return bind(claim, step.volume)

@@ -49,14 +49,14 @@ class ClaimCreator:
         self._being_made: dict[str, None] = {}
 
     def see(self, one: ApiObject) -> None:
-        """Stores a new or changed object."""
+        """Store a new or changed object."""
         if isinstance(one, StatefulSet):
             self._sets[one.metadata.uid] = one
         elif isinstance(one, PersistentVolumeClaim):
             self._being_made.pop(one.key, None)
 
     def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
-        """Removes an object; deletes the claims of a surplus pod if its set does not retain them.
+        """Remove an object; delete the claims of a surplus pod if its set does not retain them.
 
         Ephemeral claims are owned by their pod; the garbage collector deletes them.
         """
@@ -74,14 +74,14 @@ class ClaimCreator:
                 pass
 
     def missing_claims(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
-        """The claims and volumes that a dump of `objects` lacks."""
+        """Return the claims and volumes that a dump of `objects` lacks."""
         commands = missing_storage(objects)
         for command in commands:
             self._being_made[command.target.key] = None
         return commands
 
     def claims_for(self, pod: Pod) -> Iterator[Command]:
-        """The claims that `pod` needs and that do not exist."""
+        """Yield the claims that `pod` needs and that do not exist."""
         if not pod.spec.volumes or is_terminal(pod) or pod.metadata.deletion_timestamp:
             return
         yield from self._made(ephemeral_claims(pod))
@@ -96,7 +96,7 @@ class ClaimCreator:
                 yield from self._output.created(_created(owner, pod, command.target.name))
 
     def _made(self, wanted: Iterable[CreateObject]) -> Iterator[CreateObject]:
-        """Those of `wanted` that do not exist and are not being created."""
+        """Yield those of `wanted` that do not exist and are not being created."""
         for one in wanted:
             key = one.target.key
             if key not in self._index.claims and key not in self._being_made:
@@ -122,13 +122,13 @@ def _created(owner: StatefulSet, pod: Pod, claim: str) -> RecordEvent:
 
 
 def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:
-    """Whether the ordinal of the pod is outside the replicas of `owner`."""
+    """Return whether the ordinal of the pod is outside the replicas of `owner`."""
     ordinal, start = ordinal_of(owner.metadata.name, pod.metadata.name), owner.spec.ordinals.start
     return ordinal is not None and not start <= ordinal < start + owner.spec.replicas
 
 
 def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
-    """The claims of the pod's ephemeral volumes, owned by the pod."""
+    """Yield the claims of the pod's ephemeral volumes, owned by the pod."""
     meta = pod.metadata
     owner = {
         "apiVersion": "v1",
@@ -146,7 +146,7 @@ def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
 
 
 def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
-    """The claims of `owner` for `pod`; they stay when the pod is deleted.
+    """Yield the claims of `owner` for `pod`; they stay when the pod is deleted.
 
     If the retention policy deletes them with the set, the set owns them.
     """
@@ -183,7 +183,7 @@ def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObjec
     )
 
 
-# --- what a dump lacks -----------------------------------------------------------------------
+# --- objects that a dump lacks ---------------------------------------------------------------
 
 
 def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:

@@ -57,25 +57,25 @@ class ClaimOutput(Protocol):
     """Writes about claims that only clients read."""
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
-        """Forgets a deleted claim."""
+        """Forget a deleted claim."""
         ...
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """The writes about a claim that has lost its volume, None if it has not."""
+        """Return the writes about a claim that has lost its volume, None if it has not."""
         ...
 
     def next_step(
         self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
-        """The writes about a claim for which `step` comes next."""
+        """Return the writes about a claim for which `step` comes next."""
         ...
 
     def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-        """The event of the provisioner when `commands` create a volume."""
+        """Return the event of the provisioner when `commands` create a volume."""
         ...
 
     def created(self, event: RecordEvent) -> list[Command]:
-        """The event about a claim that was created for a pod."""
+        """Return the event about a claim that was created for a pod."""
         ...
 
 
@@ -88,12 +88,12 @@ class ClaimEvents:
         self._lost: dict[str, PersistentVolumeClaim] = {}  # claims as they were at that write
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
-        """Forgets a deleted claim."""
+        """Forget a deleted claim."""
         self._written.pop(claim.key, None)
         self._lost.pop(claim.key, None)
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """Sets the phase Lost, with an event that gives the reason."""
+        """Set the phase Lost, with an event that gives the reason."""
         commands = losses(index, claim)
         if not commands:
             self._lost.pop(claim.key, None)
@@ -113,11 +113,11 @@ class ClaimEvents:
         return [*_marked(claim, step), *events]
 
     def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-        """The event ProvisioningSucceeded, from the provisioner."""
+        """Return the event ProvisioningSucceeded, from the provisioner."""
         return provisioned(step, commands)
 
     def created(self, event: RecordEvent) -> list[Command]:
-        """The event itself."""
+        """Return the event itself."""
         return [event]
 
 
@@ -134,20 +134,20 @@ class NoClaimEvents:
     def next_step(
         self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def created(self, event: RecordEvent) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
 
 def provisioned(step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-    """The event of the provisioner when `commands` create a volume."""
+    """Return the event of the provisioner when `commands` create a volume."""
     made = [one for one in commands if isinstance(one, CreateObject)]
     if step.kind is not StepKind.PROVISION or step.of is None or not made:
         return []
@@ -171,7 +171,7 @@ def _events(
 
 
 def _complaint(claim: PersistentVolumeClaim, of: StorageClass | None) -> Command:
-    """The event about why `claim` cannot be bound."""
+    """Return the event about why `claim` cannot be bound."""
     name, is_chosen = class_name(claim), SELECTED_NODE in claim.metadata.annotations
     if not name:
         return _event(claim, "FailedBinding", _NO_CLASS)
@@ -197,7 +197,7 @@ def _provisioning(claim: PersistentVolumeClaim, of: StorageClass) -> list[Comman
 
 
 def _marked(claim: PersistentVolumeClaim, step: BindingStep | None) -> list[Command]:
-    """Annotates `claim` with its provisioner."""
+    """Annotate `claim` with its provisioner."""
     if step is None or step.kind is not StepKind.PROVISION or step.of is None:
         return []
     driver = driver_of(step.of)
@@ -231,7 +231,7 @@ def _event(
 
 
 def losses(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
-    """Sets a bound `claim` that has lost its volume to Lost, if it is not so already."""
+    """Set a bound `claim` that has lost its volume to Lost, if it is not so already."""
     why = _loss(index, claim)
     if why is None or claim.status.phase == LOST:
         return []

@@ -51,7 +51,7 @@ def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
 
 
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
-    """The next writes until both objects reference each other and are Bound.
+    """Return the next writes until both objects reference each other and are Bound.
 
     The volume is written first: a conflict there means that another claim was faster.
     """
@@ -88,7 +88,7 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
 
 
 def let_go(volume: PersistentVolume) -> Command:
-    """Deletes or releases a volume whose claim was deleted."""
+    """Delete or release a volume whose claim was deleted."""
     # upstream: pv_controller.go: reclaimVolume
     if volume.spec.persistent_volume_reclaim_policy == "Delete":
         return DeleteObject(volume_ref(volume), why="claim deleted")
@@ -96,12 +96,12 @@ def let_go(volume: PersistentVolume) -> Command:
 
 
 def give_class(claim: PersistentVolumeClaim, name: str) -> PatchObject:
-    """Sets the default class on a claim without a class."""
+    """Set the default class on a claim without a class."""
     return PatchObject(claim_ref(claim), {"spec": {"storageClassName": name}})
 
 
 def give_up_node(claim: PersistentVolumeClaim) -> PatchObject:
-    """Removes selected-node, so that the scheduler chooses another node."""
+    """Remove selected-node, so that the scheduler chooses another node."""
     return PatchObject(claim_ref(claim), {"metadata": {"annotations": {SELECTED_NODE: None}}})
 
 
@@ -136,13 +136,13 @@ def provision(
 
 
 def driver_of(of: StorageClass) -> str:
-    """The provisioner of a class, or the CSI driver that has replaced it."""
+    """Return the provisioner of a class, or the CSI driver that has replaced it."""
     kind = IN_TREE_KINDS.get(of.provisioner)
     return of.provisioner if kind is None else kind.driver
 
 
 def _source(driver: str, name: str) -> Json:
-    """The volume source: a CSI driver, or a host path as with the local-path provisioner.
+    """Return the volume source: a CSI driver, or a host path as with the local-path provisioner.
 
     upstream: pkg/apis/core/validation/validation.go:ValidateCSIDriverName
     """
@@ -152,7 +152,7 @@ def _source(driver: str, name: str) -> Json:
 
 
 def _topology_keys(driver: str, of: StorageClass, csi_node: CSINode | None) -> list[str]:
-    """The node labels by which volumes of the driver are accessible.
+    """Return the node labels by which volumes of the driver are accessible.
 
     From the CSINode if there is one, else from the class's allowedTopologies, else the zone.
     """

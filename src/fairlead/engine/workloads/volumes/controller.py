@@ -91,10 +91,10 @@ class Volumes:
         self._failed: dict[str, None] = {}
         self._taken: dict[str, BindingStep] = {}
 
-    # --- what owner_event ---------------------------------------------------------------------
+    # --- stimuli ------------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """The commands for claims and volumes that `stimulus` concerns."""
+        """Return the commands for claims and volumes that `stimulus` concerns."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -117,11 +117,11 @@ class Volumes:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """When the next step is due."""
+        """Return when the next step is due."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Takes the steps that are due."""
+        """Take the steps that are due."""
         commands: list[Command] = []
         for key, kind in self._timers.pop_due(now):
             claim = self._index.claims.get(key)
@@ -136,7 +136,7 @@ class Volumes:
         return commands
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Stores all objects first."""
+        """Store all objects first."""
         for one in objects:
             self._see(one)
         commands: list[Command] = []
@@ -176,7 +176,7 @@ class Volumes:
         return self._sync_waiting(now, class_name(volume)) if key is None else []
 
     def _sync_waiting(self, now: Instant, of_class: str | None = None) -> list[Command]:
-        """Looks again at the waiting claims, of one class or all, ordered by key."""
+        """Look again at the waiting claims, of one class or all, ordered by key."""
         claims = [self._index.claims[key] for key in sorted(self._waiting)]
         return [
             command
@@ -186,7 +186,7 @@ class Volumes:
         ]
 
     def _release(self, gone: PersistentVolumeClaim) -> list[Command]:
-        """Releases the volumes of a deleted claim, except those only pre-bound to its name."""
+        """Release the volumes of a deleted claim, except those only pre-bound to its name."""
         self._waiting.pop(gone.key, None)
         self._planned.pop(gone.key, None)
         self._untake(gone.key)
@@ -195,14 +195,14 @@ class Volumes:
         return [let_go(one) for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid]
 
     def _bereave(self, gone: PersistentVolume, now: Instant) -> list[Command]:
-        """Looks at the claim of a deleted volume."""
+        """Look at the claim of a deleted volume."""
         claim = self._index.claims.get(claim_key(gone) or "")
         return [] if claim is None else self._sync(claim, now)
 
     # --- one claim -------------------------------------------------------------------------
 
     def _sync(self, claim: PersistentVolumeClaim, now: Instant) -> list[Command]:
-        """Takes or schedules the next step, unless one is in flight."""
+        """Take or schedule the next step, unless one is in flight."""
         key = claim.key
         if key in self._unanswered:
             return []
@@ -217,7 +217,7 @@ class Volumes:
     def _go_on(
         self, claim: PersistentVolumeClaim, step: BindingStep | None, now: Instant
     ) -> list[Command]:
-        """Takes or schedules `step`."""
+        """Take or schedule `step`."""
         key = claim.key
         if step is None or step == self._taken.get(key):
             self._planned.pop(key, None)
@@ -248,7 +248,7 @@ class Volumes:
             case _:
                 return 0
 
-    # --- taking steps ----------------------------------------------------------------------
+    # --- binding steps ---------------------------------------------------------------------
 
     def _take(self, step: BindingStep) -> list[Command]:
         key, commands = step.claim.key, commands_of(self._index, step)
@@ -266,7 +266,7 @@ class Volumes:
             self._index.take_back(step.volume)
 
     def _answered(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
-        """Looks at the claim again when its whole step is answered; later if a part failed."""
+        """Look at the claim again when its whole step is answered; later if a part failed."""
         _, key = self._asked.pop(id(command), (None, None))
         if key is None:
             return []

@@ -51,7 +51,7 @@ class StorageProtection:
     _uses: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # by user's uid
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Removes the finalizers of objects that are no longer used."""
+        """Remove the finalizers of objects that are no longer used."""
         match stimulus:
             case ObjectChanged(one):
                 return [*self._see(one)]
@@ -68,11 +68,11 @@ class StorageProtection:
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Nothing."""
+        """Return no commands."""
         return []
 
     def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
-        """Loads users first, so that nothing seems unused."""
+        """Load users first, so that nothing seems unused."""
         held = list(objects)
         for one in held:
             list(self._use(one.metadata.uid, _used_by(one)))
@@ -91,7 +91,7 @@ class StorageProtection:
             self._held.pop(key, None)
 
     def _use(self, user: str, used: tuple[Key, ...]) -> Iterator[Command]:
-        """Sets what `user` uses from now on; releases what it used before."""
+        """Set what `user` uses from now on; release what it used before."""
         before = self._uses.get(user, ())
         if before == used:
             return
@@ -126,7 +126,7 @@ def _key(one: ApiObject) -> Key:
 
 
 def _used_by(one: ApiObject) -> tuple[Key, ...]:
-    """The objects that `one` uses."""
+    """Return the objects that `one` uses."""
     match one:
         case Pod() if one.spec.node_name:
             namespace = one.metadata.namespace

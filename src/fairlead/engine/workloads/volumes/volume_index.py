@@ -37,7 +37,7 @@ class VolumeIndex:
         self._of_class: dict[str, dict[str, None]] = {}
 
     def see(self, one: ApiObject) -> None:
-        """Stores a new or changed object."""
+        """Store a new or changed object."""
         match one:
             case PersistentVolumeClaim():
                 self.claims[one.key] = one
@@ -56,7 +56,7 @@ class VolumeIndex:
                 pass
 
     def forget(self, one: ApiObject) -> None:
-        """Removes a deleted object."""
+        """Remove a deleted object."""
         match one:
             case PersistentVolumeClaim():
                 self.claims.pop(one.key, None)
@@ -85,24 +85,24 @@ class VolumeIndex:
             if (claim := claim_key(old)) is not None:
                 del self._meant_for[claim][name]
 
-    # --- what is under way -----------------------------------------------------------------
+    # --- pending writes --------------------------------------------------------------------
 
     def promise(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Reserves `volume` for `claim` until the binding is seen or `take_back` is called."""
+        """Reserve `volume` for `claim` until the binding is seen or `take_back` is called."""
         self._promised[volume.key] = claim.key
 
     def take_back(self, volume: PersistentVolume) -> None:
-        """Ends the reservation of a volume that could not be bound."""
+        """End the reservation of a volume that could not be bound."""
         self._promised.pop(volume.key, None)
 
-    # --- what goes together ----------------------------------------------------------------
+    # --- lookups ---------------------------------------------------------------------------
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """The claim's class, None if it does not exist."""
+        """Return the claim's class, None if it does not exist."""
         return self.classes.get(class_name(claim))
 
     def default_class(self) -> StorageClass | None:
-        """The default class; if there are several, the newest.
+        """Return the default class; if there are several, the newest.
 
         upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go
         """
@@ -115,7 +115,7 @@ class VolumeIndex:
         return max(default, key=lambda one: one.metadata.creation_timestamp, default=None)
 
     def volumes_of(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-        """The volumes whose claimRef is this claim, ordered by name."""
+        """Return the volumes whose claimRef is this claim, ordered by name."""
         volumes = [self.volumes[name] for name in sorted(self._meant_for.get(claim.key, ()))]
         return [one for one in volumes if is_meant(one, claim)]
 
@@ -128,13 +128,13 @@ class VolumeIndex:
         return claim is None or claim.metadata.uid != reference.uid
 
     def smallest_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-        """The smallest free volume that suits `claim`, wherever it is."""
+        """Return the smallest free volume that suits `claim`, wherever it is."""
         volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]
         suitable = [one for one in volumes if self.is_free(one, claim) and _suits(one, claim)]
         return min(suitable, key=lambda one: (size_of(one), one.key), default=None)
 
     def is_free(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-        """Whether the volume is not bound to or reserved for another claim."""
+        """Return whether the volume is not bound to or reserved for another claim."""
         promised_to = self._promised.get(volume.key, claim.key)
         return volume.spec.claim_ref is None and promised_to == claim.key
 
@@ -146,7 +146,7 @@ def claim_key(volume: PersistentVolume) -> str | None:
 
 
 def is_meant(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume's claimRef is this claim, not an earlier one of the same name."""
+    """Return whether the volume's claimRef is this claim, not an earlier one of the same name."""
     reference = volume.spec.claim_ref
     return (
         reference is not None
@@ -156,7 +156,7 @@ def is_meant(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def holds(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether `volume` satisfies the size, access modes and volume mode of `claim`."""
+    """Return whether `volume` satisfies the size, access modes and volume mode of `claim`."""
     traits = traits_of(volume)
     return (
         not volume.metadata.deletion_timestamp
