@@ -1,6 +1,7 @@
 """The strategy of Leases.
 
-upstream: pkg/registry/coordination/lease/strategy.go
+upstream: pkg/registry/coordination/lease/strategy.go,
+pkg/apis/coordination/validation/validation.go:ValidateLeaseSpec
 """
 
 from __future__ import annotations
@@ -10,9 +11,18 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
-from fairlead.apiserver.validation.coordination import check_lease
+from fairlead.apiserver.validation.meta.field import Causes
+from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
+
+# --- validation ----------------------------------------------------------------------------------
+
+
+def check_lease(obj: Json) -> Causes:
+    """A Lease."""
+    yield from check_fields("spec", "coordination.v1.LeaseSpec", obj.get("spec") or {})
+
 
 # Fields of coordinated leader election, which is off by default.
 _DISABLED: Final = ("strategy", "preferredHolder")

@@ -17,7 +17,7 @@ from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 from fairlead.apiserver.validation.resource import resource_claim, resource_slice
-from fairlead.apiserver.validation.resource.resource_claim_status import check_claim_status
+from fairlead.apiserver.validation.resource.resource_claim import check_claim_status
 
 
 def _rules(check: Callable[[Json], Causes]) -> KindRules:

@@ -1,6 +1,7 @@
 """The strategies of storage.k8s.io.
 
-upstream: pkg/registry/storage/*/strategy.go
+upstream: pkg/registry/storage/*/strategy.go,
+pkg/apis/storage/validation/validation.go
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.kind import (
     CSI_NODE,
     STORAGE_CLASS,
@@ -18,9 +20,149 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.registry.strategy import ONLY_MANAGED_FIELDS, ResourceStrategy
 from fairlead.apiserver.registry.warning.pod import OLD_LABELS
 from fairlead.apiserver.validation.core.volume import persistent_volume
-from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.core.volume.persistent_volume import (
+    check_inline_volume,
+    check_parameters,
+)
+from fairlead.apiserver.validation.core.volume.projected import check_token_life
+from fairlead.apiserver.validation.core.volume.source import check_driver_name
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    repeated_indexes,
+    required,
+)
+from fairlead.apiserver.validation.meta.field_facts import check_fields
+from fairlead.apiserver.validation.meta.format import (
+    check_qualified_name,
+    check_subdomain,
+    check_unchanged,
+    dns_subdomain_problems,
+    label_selector,
+)
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
-from fairlead.apiserver.validation.storage import csi
+from fairlead.apiserver.validation.meta.selector import check_label_selector
+
+# --- validation ----------------------------------------------------------------------------------
+
+LIFECYCLES: Final = ("Persistent", "Ephemeral")
+NODE_ID_MAX: Final = 256
+_ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+
+
+def check_node(obj: Json) -> Causes:
+    """A CSINode."""
+    names: dict[str, None] = {}
+    for index, driver in enumerate((obj.get("spec") or {}).get("drivers") or ()):
+        field = f"spec.drivers[{index}]"
+        name, node = driver.get("name", ""), driver.get("nodeID", "")
+        yield from check_driver_name(f"{field}.name", name)
+        yield from check_fields(field, "storage.v1.CSINodeDriver", driver, "nodeID")
+        if len(node) > NODE_ID_MAX:
+            yield invalid(f"{field}.nodeID", node, f"must be {NODE_ID_MAX} characters or less")
+        room = driver.get("allocatable") or {}
+        yield from check_fields(
+            f"{field}.allocatable", "storage.v1.VolumeNodeResources", room, "count"
+        )
+        if name in names:
+            yield duplicate(f"{field}.name", name)
+        names[name] = None
+        keys = driver.get("topologyKeys") or []
+        again = repeated_indexes(keys)
+        for number, key in enumerate(keys):
+            if not key:
+                yield required(field)
+            if number in again:
+                yield duplicate(field, key)
+            yield from check_qualified_name(field, key)
+
+
+def check_driver(obj: Json) -> Causes:
+    """A CSIDriver."""
+    spec = obj.get("spec") or {}
+    yield from check_fields("spec", "storage.v1.CSIDriverSpec", spec, "fsGroupPolicy")
+    yield from _check_tokens("spec.tokenRequests", spec.get("tokenRequests") or [])
+    for mode in spec.get("volumeLifecycleModes") or ():
+        if mode not in LIFECYCLES:
+            yield not_supported("spec.volumeLifecycleModes", mode, LIFECYCLES)
+    period = "nodeAllocatableUpdatePeriodSeconds"
+    yield from check_fields("spec", "storage.v1.CSIDriverSpec", spec, period)
+
+
+def _check_tokens(field: str, requests: list[Json]) -> Causes:
+    audiences: dict[str, None] = {}
+    for index, request in enumerate(requests):
+        audience = request.get("audience", "")
+        if audience in audiences:
+            yield duplicate(f"{field}[{index}].audience", audience)
+        elif request.get("expirationSeconds") is not None:
+            where = f"{field}[{index}].expirationSeconds"
+            yield from check_token_life(where, request["expirationSeconds"])
+        audiences[audience] = None
+
+
+def check_capacity(obj: Json) -> Causes:
+    """A CSIStorageCapacity."""
+    yield from check_label_selector("nodeTopology", label_selector(obj.get("nodeTopology")))
+    yield from check_subdomain("storageClassName", obj.get("storageClassName", ""))
+    if obj.get("capacity") is not None:
+        amount = parse_quantity(obj["capacity"])
+        if amount.nano < 0:
+            why = "must be greater than or equal to 0"
+            yield invalid("capacity", canonical(amount), why)
+
+
+def check_attributes_class(obj: Json) -> Causes:
+    """A VolumeAttributesClass."""
+    driver, parameters = obj.get("driverName", ""), obj.get("parameters") or {}
+    if not driver:
+        yield required("driverName")
+    else:
+        yield from check_qualified_name("driverName", driver.lower())
+    yield from check_parameters("parameters", parameters)
+    if not parameters:
+        yield required("parameters", "must contain at least one key/value pair")
+
+
+def check_attachment(obj: Json) -> Causes:
+    """A VolumeAttachment, new or changed."""
+    spec = obj["spec"]
+    source = spec.get("source") or {}
+    yield from check_fields("spec", "storage.v1.VolumeAttachmentSpec", spec, "attacher")
+    named, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if named is None and inline is None:
+        yield required("spec.source", _ONE_SOURCE)
+    elif named is not None and inline is not None:
+        yield forbidden("spec.source", _ONE_SOURCE)
+    elif named == "":
+        why = "must specify non empty persistentVolumeName"
+        yield required("spec.source.persistentVolumeName", why)
+    elif inline is not None:
+        yield from check_inline_volume("spec.source.inlineVolumeSpec", inline)
+    yield from check_subdomain("spec.nodeName", spec.get("nodeName", ""))
+
+
+def check_new_attachment(obj: Json) -> Causes:
+    """A new VolumeAttachment."""
+    yield from check_attachment(obj)
+    yield from check_driver_name("spec.attacher", obj["spec"].get("attacher", ""))
+    named = (obj["spec"].get("source") or {}).get("persistentVolumeName")
+    if named is not None:
+        yield from check_subdomain("spec.source.persistentVolumeName", named)
+
+
+def check_node_update(old: Json, new: Json) -> Causes:
+    """Drivers of a CSINode never change, except for their allocatable count."""
+    had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
+    for before in had:
+        for after in wants:
+            if before.get("name") == after.get("name"):
+                was, shall = ({**one, "allocatable": None} for one in (before, after))
+                yield from check_unchanged("spec.drivers", was, shall, "storage.v1.CSINodeDriver")
+
 
 _TOKENS_IN_SECRETS: Final = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
@@ -54,7 +196,7 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
         has_generation_once_changed=True,
         rules=KindRules(
             name=dns_subdomain_problems,
-            new=json_check(csi.check_driver),
+            new=json_check(check_driver),
             reports_changed_twice=True,
         ),
         returns_deleted_object=True,
@@ -66,8 +208,8 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
             name=dns_subdomain_problems,
             metadata_validations=2,
             metadata_comparisons=1,
-            new=json_check(csi.check_node),
-            update=csi.check_node_update,
+            new=json_check(check_node),
+            update=check_node_update,
             reports_changed_twice=True,
         ),
         returns_deleted_object=True,
@@ -75,7 +217,7 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     ),
     "csistoragecapacities.storage.k8s.io": ResourceStrategy(
         allow_unconditional_update=False,
-        rules=KindRules(name=dns_subdomain_problems, new=json_check(csi.check_capacity)),
+        rules=KindRules(name=dns_subdomain_problems, new=json_check(check_capacity)),
     ),
     STORAGE_CLASS.resource: ResourceStrategy(
         rules=KindRules(
@@ -91,8 +233,8 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
             name=dns_subdomain_problems,
             metadata_validations=2,
             metadata_comparisons=1,
-            new=json_check(csi.check_new_attachment),
-            changed=json_check(csi.check_attachment),
+            new=json_check(check_new_attachment),
+            changed=json_check(check_attachment),
             reports_changed_twice=True,
         ),
         returns_deleted_object=True,
@@ -101,7 +243,7 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     VOLUME_ATTRIBUTES_CLASS.resource: ResourceStrategy(
         rules=KindRules(
             name=dns_subdomain_problems,
-            new=json_check(csi.check_attributes_class),
+            new=json_check(check_attributes_class),
             reports_update_first=True,
         ),
         returns_deleted_object=True,

@@ -1,6 +1,7 @@
 """Events: v1 and events.k8s.io/v1 show the same objects with other field names.
 
-upstream: pkg/registry/core/event/strategy.go
+upstream: pkg/registry/core/event/strategy.go,
+pkg/apis/core/validation/events.go
 """
 
 from __future__ import annotations
@@ -9,10 +10,76 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.label import label_key_problems
 from fairlead.apiserver.registry.selectable_field import FieldReader, text_field
 from fairlead.apiserver.registry.strategy import GarbageCollection, ResourceStrategy
-from fairlead.apiserver.validation.core.event import check_event, check_new_event
+from fairlead.apiserver.validation.meta.field import Causes, invalid, required
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
+
+# --- validation ----------------------------------------------------------------------------------
+
+ELSEWHERE: Final = "does not match event.namespace"
+TEXT_MAX: Final = 128
+NOTE_MAX: Final = 1024
+_TYPES: Final = ("Normal", "Warning")
+_NEVER: Final = "needs to be unset"
+
+
+def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
+    """An event of the core group, or a changed one of the other.
+
+    `controller` is the name of the field that says who reports it.
+    """
+    if obj.get("eventTime") is None:
+        yield from _check_place(obj, ("default", ""))
+    else:
+        yield from _check_series(obj, controller)
+
+
+def check_new_event(obj: Json) -> Causes:
+    """An event of events.k8s.io, in the core group's form."""
+    if obj.get("eventTime") is None:
+        yield from _check_place(obj, ("default", ""))
+        yield required("eventTime")
+    else:
+        yield from _check_series(obj, "reportingController")
+    type_ = obj.get("type", "")
+    if type_ not in _TYPES:
+        yield invalid("type", "", f"has invalid value: {type_}")
+    for field, shown in (
+        ("firstTimestamp", "deprecatedFirstTimestamp"),
+        ("lastTimestamp", "deprecatedLastTimestamp"),
+    ):
+        if obj.get(field) is not None:
+            yield invalid(shown, obj[field], _NEVER)
+    if obj.get("count"):
+        yield invalid("deprecatedCount", obj["count"], _NEVER)
+
+
+def _check_place(obj: Json, for_cluster: tuple[str, ...]) -> Causes:
+    """An event is in the namespace of its object, or in a default one."""
+    place = obj["metadata"].get("namespace", "")
+    theirs = (obj.get("involvedObject") or {}).get("namespace", "")
+    if (theirs and theirs != place) or (not theirs and place not in for_cluster):
+        yield invalid("involvedObject.namespace", theirs, ELSEWHERE)
+
+
+def _check_series(obj: Json, controller: str) -> Causes:
+    yield from _check_place(obj, ("default", "kube-system"))
+    name = obj.get("reportingComponent", "")
+    if not name:
+        yield required(controller)
+    for problem in label_key_problems(name) if name else ():
+        yield invalid(controller, name, problem)
+    for field in ("reportingInstance", "action", "reason"):
+        text = obj.get(field, "")
+        if not text:
+            yield required(field)
+        if len(text) > TEXT_MAX:
+            yield invalid(field, "", f"can have at most {TEXT_MAX} characters")
+    if len(obj.get("message", "")) > NOTE_MAX:
+        yield invalid("message", "", f"can have at most {NOTE_MAX} characters")
+
 
 _INVOLVED: Final = (
     "kind",

@@ -1,6 +1,7 @@
 """Namespaces: created active with a finalizer, terminating until their content is deleted.
 
-upstream: pkg/registry/core/namespace/strategy.go, storage/storage.go
+upstream: pkg/registry/core/namespace/strategy.go, storage/storage.go,
+pkg/apis/core/validation/validation.go:ValidateNamespace
 """
 
 from __future__ import annotations
@@ -11,10 +12,19 @@ from fairlead.api.json import Json
 from fairlead.apiserver.registry.deletion import mark_for_deletion
 from fairlead.apiserver.registry.selectable_field import text_field
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
-from fairlead.apiserver.validation.core.namespace import check_namespace
+from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.format import dns_label_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
+from fairlead.apiserver.validation.meta.object_meta import check_finalizer_names
 from fairlead.apiserver.validation.status import check_namespace_status
+
+# --- validation ----------------------------------------------------------------------------------
+
+
+def check_namespace(obj: Json) -> Causes:
+    """A Namespace."""
+    yield from check_finalizer_names("spec.finalizers", (obj.get("spec") or {}).get("finalizers"))
+
 
 _FINALIZER: Final = "kubernetes"
 

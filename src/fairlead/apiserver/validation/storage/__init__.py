@@ -1,1 +1,0 @@
-"""CSI drivers and what they report; volume attachments and attribute classes."""
