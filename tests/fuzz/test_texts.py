@@ -24,7 +24,7 @@ from fairlead.api.timestamp import (
 )
 from fairlead.apiserver.apiextensions.json_path import JsonPathError, json_path
 from fairlead.apiserver.auth.authentication.token import bearer_token
-from fairlead.apiserver.endpoints.collection.continue_token import Token, decoded, encoded
+from fairlead.apiserver.endpoints.collection.list_page import Token, decoded, encoded
 from fairlead.apiserver.endpoints.request.request_info import request_info_of
 from fairlead.apiserver.endpoints.request.selector import selection_predicate
 from fairlead.apiserver.error import ApiError

@@ -4,7 +4,10 @@ Each type first gets the defaults of its single fields (`schema.facts`), then it
 applied. Types are visited from the outside in, as in upstream's generated functions, so a rule may
 rely on the defaults of the enclosing types.
 
-upstream: pkg/apis/*/*/zz_generated.defaults.go
+upstream: pkg/apis/*/*/zz_generated.defaults.go,
+pkg/apis/core/v1/defaults.go:SetDefaults_Service, pkg/apis/networking/v1/defaults.go,
+pkg/apis/rbac/v1/defaults.go,
+pkg/apis/resource/v1/defaults.go
 """
 
 from __future__ import annotations
@@ -17,13 +20,83 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.defaulting.amount import AMOUNT_RULES
 from fairlead.apiserver.defaulting.definition import DEFINITION_RULES
-from fairlead.apiserver.defaulting.device import DEVICE_RULES
-from fairlead.apiserver.defaulting.fill import Rule, filled
+from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 from fairlead.apiserver.defaulting.pod import POD_RULES
-from fairlead.apiserver.defaulting.service import SERVICE_RULES
 from fairlead.apiserver.defaulting.workload import WORKLOAD_RULES
 from fairlead.apiserver.schema.facts import facts_of
 from fairlead.apiserver.schema.model import Schema, Type
+
+# --- services and RBAC ---------------------------------------------------------------------------
+
+
+RBAC: Final = "rbac.authorization.k8s.io"
+_STICKY_S: Final = 10_800
+_OUTWARD: Final = ("NodePort", "LoadBalancer")
+
+
+def _service_spec(spec: Json) -> Json:
+    spec = _with_affinity(spec)
+    type_ = spec["type"]
+    if type_ in _OUTWARD or (type_ == "ClusterIP" and spec.get("externalIPs")):
+        spec = filled(spec, {"externalTrafficPolicy": "Cluster"})
+    if type_ in (*_OUTWARD, "ClusterIP"):
+        spec = filled(spec, {"internalTrafficPolicy": "Cluster"})
+    if type_ == "LoadBalancer":
+        spec = filled(spec, {"allocateLoadBalancerNodePorts": True})
+    return spec
+
+
+def _with_affinity(spec: Json) -> Json:
+    if spec["sessionAffinity"] == "None":
+        return {key: value for key, value in spec.items() if key != "sessionAffinityConfig"}
+    if spec["sessionAffinity"] != "ClientIP":
+        return spec
+    config = spec.get("sessionAffinityConfig") or {}
+    client = filled(config.get("clientIP") or {}, {"timeoutSeconds": _STICKY_S})
+    return replaced(spec, "sessionAffinityConfig", {**config, "clientIP": client})
+
+
+def _service_port(port: Json) -> Json:
+    if port.get("targetPort") in (None, "", 0):
+        return {**port, "targetPort": port["port"]}
+    return port
+
+
+def _network_policy_spec(spec: Json) -> Json:
+    if spec.get("policyTypes"):
+        return spec
+    types = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+    return {**spec, "policyTypes": types}
+
+
+def _subject(subject: Json) -> Json:
+    if subject.get("kind") in ("User", "Group"):
+        return filled(subject, {"apiGroup": RBAC})
+    return subject
+
+
+SERVICE_RULES: Final[Mapping[str, Rule]] = {
+    "v1.ServiceSpec": _service_spec,
+    "v1.ServicePort": _service_port,
+    "v1.NetworkPolicySpec": _network_policy_spec,
+    "rbac.v1.Subject": _subject,
+}
+
+
+# --- devices -------------------------------------------------------------------------------------
+
+
+def _device_request(request: Json) -> Json:
+    if request["allocationMode"] == "ExactCount":
+        return filled(request, {"count": 1})
+    return request
+
+
+DEVICE_RULES: Final[Mapping[str, Rule]] = {
+    "v1.ExactDeviceRequest": _device_request,
+    "v1.DeviceSubRequest": _device_request,
+}
+
 
 Complete = Callable[[Any], Any]
 

@@ -7,7 +7,9 @@
 
 Each is encoded once and cached until the served kinds change.
 
-upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery
+upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery,
+staging/src/k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go,
+staging/src/k8s.io/apiserver/pkg/server/routes/index.go
 """
 
 from __future__ import annotations
@@ -18,12 +20,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.discovery.aggregated import (
-    API_VERSION,
-    LIST,
-    MEDIA_TYPE_PARAMETERS,
-    api_group_discovery_list,
-)
 from fairlead.apiserver.discovery.health import CHECKS, health_report
 from fairlead.apiserver.discovery.legacy import (
     api_group,
@@ -31,8 +27,8 @@ from fairlead.apiserver.discovery.legacy import (
     api_resource_list,
     api_versions,
 )
-from fairlead.apiserver.discovery.paths import paths
 from fairlead.apiserver.discovery.version import version_info
+from fairlead.apiserver.kind import Kind, Subresource
 from fairlead.apiserver.negotiation.media_type import (
     ACCEPTED,
     JSON,
@@ -199,3 +195,99 @@ def _health(path: Path, request: Request) -> Response | None:
     excluded = [value for key, value in request.query if key == "exclude"]
     report = health_report(endpoint, verbose=request.has("verbose"), excluded=excluded)
     return Response(200, (report.encode(),), _TEXT, (_NO_SNIFF,))
+
+
+# --- aggregated discovery ------------------------------------------------------------------------
+
+
+API_VERSION: Final = "apidiscovery.k8s.io/v2"
+LIST: Final = "APIGroupDiscoveryList"
+MEDIA_TYPE_PARAMETERS: Final = f"g=apidiscovery.k8s.io;v=v2;as={LIST}"
+
+
+def api_group_discovery_list(registry: ServedKinds, *, is_core: bool) -> Json:
+    """The document at `/api` (the core group, `is_core`) or `/apis` (all others)."""
+    groups = [group for group in registry.groups() if is_core != bool(group)]
+    return {
+        "kind": LIST,
+        "apiVersion": API_VERSION,
+        "metadata": {},
+        "items": [_group(registry, group) for group in groups],
+    }
+
+
+def _group(registry: ServedKinds, group: str) -> Json:
+    versions = [
+        {
+            "version": version,
+            "resources": [_resource(kind) for kind in registry.kinds(group, version)],
+            "freshness": "Current",
+        }
+        for version in registry.versions(group)
+    ]
+    return {"metadata": {"name": group} if group else {}, "versions": versions}
+
+
+def _resource(kind: Kind) -> Json:
+    row: Json = {
+        "resource": kind.plural,
+        "responseKind": _response_kind(kind, "", "", kind.kind),
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "singularResource": kind.singular,
+        "verbs": list(kind.verbs),
+    }
+    if kind.short_names:
+        row["shortNames"] = list(kind.short_names)
+    if kind.categories:
+        row["categories"] = list(kind.categories)
+    if kind.subresources:
+        row["subresources"] = [_subresource(kind, part) for part in kind.subresources]
+    return row
+
+
+def _subresource(kind: Kind, part: Subresource) -> Json:
+    return {
+        "subresource": part.name,
+        "responseKind": _response_kind(kind, part.group, part.version, part.kind),
+        "verbs": list(part.verbs),
+    }
+
+
+def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
+    """Built-in kinds omit group and version, which the document states; custom resources do not."""
+    if kind.is_custom and not group:
+        group, version = kind.group, kind.version
+    return {"group": group, "version": version, "kind": name}
+
+
+# --- paths ---------------------------------------------------------------------------------------
+
+
+_FIXED: Final = (
+    "/.well-known/openid-configuration",
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/apis/",
+    "/flagz",
+    "/metrics",
+    "/metrics/slis",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/",
+    "/openid/v1/jwks",
+    "/statusz",
+    "/version",
+)
+
+
+def paths(registry: ServedKinds) -> dict[str, list[str]]:
+    """The paths, sorted bytewise."""
+    groups = [group for group in registry.groups() if group]
+    versions = [
+        f"/apis/{group}/{version}" for group in groups for version in registry.versions(group)
+    ]
+    health = [f"/{endpoint}/{check}" for endpoint, checks in CHECKS.items() for check in checks]
+    roots = [f"/{endpoint}" for endpoint in CHECKS]
+    served = (*_FIXED, *(f"/apis/{group}" for group in groups), *versions, *roots, *health)
+    return {"paths": sorted(served)}

@@ -26,7 +26,21 @@ from fairlead.apiserver.endpoints.handlers.update import update
 from fairlead.apiserver.endpoints.handlers.watch import watch
 from fairlead.apiserver.endpoints.request.request_info import RequestInfo
 from fairlead.apiserver.endpoints.request_scope import RequestScope
-from fairlead.apiserver.endpoints.subresources.table import SUBRESOURCE_HANDLERS
+from fairlead.apiserver.endpoints.subresources.access_review import (
+    self_subject_access_review,
+    self_subject_review,
+    self_subject_rules_review,
+    subject_access_review,
+    token_review,
+)
+from fairlead.apiserver.endpoints.subresources.binding import binding
+from fairlead.apiserver.endpoints.subresources.connect import refuse_connection
+from fairlead.apiserver.endpoints.subresources.eviction import eviction
+from fairlead.apiserver.endpoints.subresources.log import log
+from fairlead.apiserver.endpoints.subresources.pod_spec import ephemeral_containers, resize
+from fairlead.apiserver.endpoints.subresources.scale import scale
+from fairlead.apiserver.endpoints.subresources.status import finalize, status
+from fairlead.apiserver.endpoints.subresources.token_request import token
 from fairlead.apiserver.error import bad_request, not_found
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import ACCEPTED, require_produced
@@ -37,6 +51,36 @@ from fairlead.apiserver.negotiation.request_error import (
     not_supported,
 )
 from fairlead.apiserver.request import Response
+
+# --- subresources --------------------------------------------------------------------------------
+
+SubresourceHandler = Callable[[RequestScope], Response | Watch | WebhookCalls[Response]]
+
+# By subresource, or by the plural of a kind that can only be posted.
+SUBRESOURCE_HANDLERS: Final[Mapping[str, SubresourceHandler]] = {
+    "approval": status,
+    "attach": refuse_connection,
+    "binding": binding,
+    "bindings": binding,
+    "exec": refuse_connection,
+    "ephemeralcontainers": ephemeral_containers,
+    "eviction": eviction,
+    "finalize": finalize,
+    "localsubjectaccessreviews": subject_access_review,
+    "log": log,
+    "portforward": refuse_connection,
+    "proxy": refuse_connection,
+    "resize": resize,
+    "scale": scale,
+    "selfsubjectaccessreviews": self_subject_access_review,
+    "selfsubjectreviews": self_subject_review,
+    "selfsubjectrulesreviews": self_subject_rules_review,
+    "status": status,
+    "subjectaccessreviews": subject_access_review,
+    "token": token,
+    "tokenreviews": token_review,
+}
+
 
 Answer = Response | Watch
 # A handler that writes is a generator, because webhooks may suspend it.

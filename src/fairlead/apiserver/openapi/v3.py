@@ -1,6 +1,8 @@
 """OpenAPI v3: one document for each version of each group, and an index of them.
 
-upstream: k8s.io/kube-openapi/pkg/builder3/openapi.go
+upstream: k8s.io/kube-openapi/pkg/builder3/openapi.go,
+apiextensions-apiserver/pkg/controller/openapi/builder/builder.go,
+staging/src/k8s.io/metrics/pkg/apis/metrics/v1beta1/types.go
 """
 
 from __future__ import annotations
@@ -10,16 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.apiextensions.schema.openapi import openapi_schemas
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import NODE_METRICS, POD_METRICS, Kind
 from fairlead.apiserver.openapi import operation
-from fairlead.apiserver.openapi.metrics_type import metrics_type_name, metrics_types
 from fairlead.apiserver.openapi.operation import Subject, group_title, tag
 from fairlead.apiserver.openapi.path import paths_of, root
 from fairlead.apiserver.openapi.schema_document import META, V3, Types
 from fairlead.apiserver.registry.served_kinds import ServedKinds
-from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.model import schema_of, words
 
 _SECURITY: Final = {
     "BearerToken": {
@@ -177,3 +177,131 @@ def _kinds_with_types(kinds: Iterable[Kind]) -> Iterator[tuple[str, str, str]]:
 
 def _kind(group: str, version: str, kind: str) -> Json:
     return {"group": group, "kind": kind, "version": version}
+
+
+# --- custom resources ----------------------------------------------------------------------------
+
+# apiVersion, kind and metadata are described as those of built-in kinds.
+
+_PACKAGE: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
+_META: Final = f"#/components/schemas/{_PACKAGE}"
+# Definitions that the descriptions are taken from: of objects, and of lists.
+_OBJECT: Final = "io.k8s.api.apps.v1.Deployment"
+_LIST: Final = f"{_PACKAGE}.Status"
+_CONVENTIONS: Final = (
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+)
+
+
+def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
+    """The schemas of a custom resource, called `name`, and of its list."""
+    raw: Json = dict(kind.custom.raw) if kind.custom else {"type": "object"}
+    properties_of_object: Json = raw.get("properties") or {}
+    items = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
+    list_description = f"List of {kind.plural}. More info: {_CONVENTIONS}"
+    list_schema = {
+        "description": f"{kind.list_kind} is a list of {kind.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "items": {"description": list_description, **items},
+            **_metadata_properties(_LIST, "ListMeta"),
+        },
+    }
+    properties = {**properties_of_object, **_metadata_properties(_OBJECT, "ObjectMeta")}
+    return {
+        name: {**raw, "properties": properties} | _group_version_kind(kind, kind.kind),
+        f"{name}List": list_schema | _group_version_kind(kind, kind.list_kind),
+    }
+
+
+def _metadata_properties(definition: str, meta: str) -> dict[str, Json]:
+    """The properties of all objects or lists, described as in `definition`."""
+    types: dict[str, Json] = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"allOf": [{"$ref": f"{_META}.{meta}"}]},
+    }
+    return {name: {"description": words()[definition][name], **types[name]} for name in types}
+
+
+def _group_version_kind(kind: Kind, title: str) -> Json:
+    group_version_kind = {"group": kind.group, "kind": title, "version": kind.version}
+    return {"x-kubernetes-group-version-kind": [group_version_kind]}
+
+
+# --- metrics -------------------------------------------------------------------------------------
+
+
+_METRICS_PACKAGE: Final = "io.k8s.metrics.pkg.apis.metrics.v1beta1"
+_SCHEMAS: Final = "#/components/schemas"
+_TEXT_WITH_DEFAULT: Final[Json] = {"type": "string", "default": ""}
+_QUANTITY: Final = f"{_SCHEMAS}/io.k8s.apimachinery.pkg.api.resource.Quantity"
+
+
+def _one(name: str, description: str) -> Json:
+    return {"description": description, "allOf": [{"$ref": f"{_SCHEMAS}/{name}"}]}
+
+
+_USAGE: Final[Json] = {
+    "description": "Usage per resource; for memory, the working set.",
+    "type": "object",
+    "additionalProperties": {"$ref": _QUANTITY},
+}
+_KIND: Final[Json] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+_WHEN: Final[Json] = {
+    "metadata": _one(f"{META}.ObjectMeta", "Standard object metadata."),
+    "timestamp": _one(f"{META}.Time", "The end of the interval in which usage was measured."),
+    "window": _one(f"{META}.Duration", "The length of that interval."),
+}
+_CONTAINERS: Final[Json] = {
+    "description": "The running containers of the pod.",
+    "type": "array",
+    "items": {"$ref": f"{_SCHEMAS}/{_METRICS_PACKAGE}.ContainerMetrics"},
+    "x-kubernetes-list-type": "atomic",
+}
+_METRICS_KINDS: Final[Mapping[Kind, tuple[str, Json]]] = {
+    NODE_METRICS: ("The resource usage of a node.", {"usage": _USAGE}),
+    POD_METRICS: ("The resource usage of a pod.", {"containers": _CONTAINERS}),
+}
+
+
+def metrics_type_name(kind: Kind) -> str | None:
+    """The type name of NodeMetrics or PodMetrics, None for all other kinds."""
+    return f"{_METRICS_PACKAGE}.{kind.kind}" if kind in _METRICS_KINDS else None
+
+
+def metrics_types(kind: Kind) -> dict[str, Json]:
+    """The types of a metrics kind and its list, with the types they refer to."""
+    name = f"{_METRICS_PACKAGE}.{kind.kind}"
+    description, own = _METRICS_KINDS[kind]
+    listed = {"type": "array", "items": {"$ref": f"{_SCHEMAS}/{name}"}}
+    made = {
+        name: _object(description, [*_WHEN, *own][1:], {**_KIND, **_WHEN, **own}),
+        f"{name}List": _object(
+            "A list of these objects.",
+            ["items"],
+            {
+                **_KIND,
+                "metadata": _one(f"{META}.ListMeta", "Standard list metadata."),
+                "items": listed,
+            },
+        ),
+        f"{META}.Duration": {"description": "A duration such as 15s.", "type": "string"},
+    }
+    if kind is POD_METRICS:
+        made[f"{_METRICS_PACKAGE}.ContainerMetrics"] = _object(
+            "The resource usage of a container.",
+            ["name", "usage"],
+            {"name": _TEXT_WITH_DEFAULT, "usage": _USAGE},
+        )
+    return made
+
+
+def _object(description: str, required: list[str], properties: Json) -> Json:
+    return {
+        "description": description,
+        "type": "object",
+        "required": required,
+        "properties": properties,
+    }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from fairlead import __version__
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.plugins.pod_count_limit import PodCountLimit
 from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
@@ -21,11 +22,13 @@ from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
-from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT
+from fairlead.apiserver.kind import LEASE, SERVICE, SERVICE_ACCOUNT
+from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.table import STRATEGIES
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.compact_storage import CompactStorage
-from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.storage.storage import Storage, StoredChange
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
@@ -45,10 +48,27 @@ from fairlead.worlds.local.controllers.kubernetes_service import KubernetesServi
 from fairlead.worlds.local.events.writer import HOST
 from fairlead.worlds.local.field_manager import registered
 from fairlead.worlds.local.random_ids import RandomIds
-from fairlead.worlds.local.reconcile_listener import ReconcileListener
 from fairlead.worlds.local.resource_metrics import MEASUREMENTS, measured
-from fairlead.worlds.local.strategies import LOCAL_API_SERVER
 from fairlead.worlds.metrics import SchedulerMetrics
+
+# --- strategies ----------------------------------------------------------------------------------
+
+_AUTOSCALERS: Final = "horizontalpodautoscalers.autoscaling"
+
+
+def _autoscaler_warnings(old: Json | None, _: Json) -> Iterator[str]:
+    if old is None:
+        yield "HorizontalPodAutoscalers are stored, but nothing here acts on them"
+
+
+LOCAL_API_SERVER: Final = replace(
+    API_SERVER,
+    strategies={
+        **STRATEGIES,
+        _AUTOSCALERS: replace(STRATEGIES[_AUTOSCALERS], warnings=_autoscaler_warnings),
+    },
+)
+
 
 METRICS: Final = "metrics"
 _CONTROLLERS: Final = "workloads"
@@ -203,3 +223,21 @@ def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[Certif
         return ()
     authority = CertificateKeyPair(options.authority, options.authority_key)
     return (CertificateSigner(storage, authority),)
+
+
+# --- reconcilers of the API server ---------------------------------------------------------------
+
+# The server runs them after each request, but controllers' changes come without a request.
+
+
+class ReconcileListener:
+    """A StoreListener."""
+
+    def __init__(self, reconcile: Callable[[Instant], None]) -> None:
+        """`reconcile` performs the writes that are due."""
+        self._reconcile = reconcile
+
+    def see(self, change: StoredChange, store: Store, now: Instant) -> None:
+        """See StoreListener."""
+        if change.kind is SERVICE:
+            self._reconcile(now)

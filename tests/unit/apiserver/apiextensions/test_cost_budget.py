@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.definition.default_validation import default_causes
+from fairlead.apiserver.apiextensions.definition.schema_validation import default_causes
 from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.apiextensions.schema.value_validation import (
     VALIDATION_COST_MAX,

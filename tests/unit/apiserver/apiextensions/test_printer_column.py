@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.printer_column import printer_of
+from fairlead.apiserver.apiextensions.served_kind import printer_of
 
 NOW = 65_000_000_000
 

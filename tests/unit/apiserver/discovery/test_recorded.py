@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.apiserver.discovery.aggregated import api_group_discovery_list
+from fairlead.apiserver.discovery.documents import api_group_discovery_list, paths
 from fairlead.apiserver.discovery.health import CHECKS, health_report
 from fairlead.apiserver.discovery.legacy import (
     api_group,
@@ -16,7 +16,6 @@ from fairlead.apiserver.discovery.legacy import (
     api_resource_list,
     api_versions,
 )
-from fairlead.apiserver.discovery.paths import paths
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 FILE = Path(__file__).parents[3] / "golden/data/api/01-discovery.jsonl.gz"

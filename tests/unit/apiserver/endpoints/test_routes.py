@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.endpoints.subresources.table import SUBRESOURCE_HANDLERS
+from fairlead.apiserver.endpoints.routes import SUBRESOURCE_HANDLERS
 from fairlead.apiserver.kind import KINDS
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -19,8 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.protobuf.decoder import MAGIC, decode
-from fairlead.apiserver.protobuf.message import numbers
+from fairlead.apiserver.protobuf.decoder import MAGIC, decode, numbers
 from fairlead.apiserver.protobuf.wire import bytes_field, number_field, varint
 from fairlead.apiserver.schema.model import schema_of, schemas
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.discovery.aggregated import api_group_discovery_list
+from fairlead.apiserver.discovery.documents import api_group_discovery_list
 from fairlead.apiserver.discovery.legacy import api_resource_list
 from fairlead.apiserver.kind import POD, Kind, version_order
 from fairlead.apiserver.registry.served_kinds import ServedKinds

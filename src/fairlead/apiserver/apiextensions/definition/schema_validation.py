@@ -3,17 +3,19 @@
 Rules are compiled only if the schema has no other errors.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go:
-validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema
+validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema,
+pkg/apis/apiextensions/v1/marshal.go:JSONSchemaPropsOrArray.UnmarshalJSON,
+apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.apiextensions.definition.default_validation import default_causes
+from fairlead.apiserver.apiextensions.cel.rule import broken_rules
 from fairlead.apiserver.apiextensions.definition.list_validation import list_causes
 from fairlead.apiserver.apiextensions.definition.rule_cost import (
     ExpressionLengthBudget,
@@ -25,11 +27,26 @@ from fairlead.apiserver.apiextensions.definition.rule_validation import (
     expression_causes,
     rule_field_causes,
 )
-from fairlead.apiserver.apiextensions.definition.schema_form import malformed_paths
 from fairlead.apiserver.apiextensions.definition.structural_validation import structural_causes
+from fairlead.apiserver.apiextensions.schema.pruning import pruned_value
+from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
+from fairlead.apiserver.apiextensions.schema.value_validation import (
+    NOWHERE,
+    duplicate_item_causes,
+    value_causes,
+)
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.gotext.definition import shown_schema
-from fairlead.apiserver.validation.meta.field import forbidden, invalid, not_supported, required
+from fairlead.apiserver.schema.field_location import FieldLocation
+from fairlead.apiserver.validation.meta.field import (
+    bounded,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from fairlead.cel.cost.runtime_cost import OutOfBudgetError
+from fairlead.cel.program import OUT_OF_BUDGET
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")
@@ -233,3 +250,104 @@ def _property_context(raw: Json, type_name: str, field: str, context: _NodeConte
         if context.is_root:
             inner = replace(inner, default_forbidden=f"in top-level {type_name}")
     return inner
+
+
+# --- form ----------------------------------------------------------------------------------------
+
+# Schemas below `items` and `additionalProperties` are not checked when a definition is decoded.
+
+_TEXTS: Final = (
+    *("type", "format", "pattern", "title", "description", "id", "$schema", "$ref"),
+    *("x-kubernetes-list-type", "x-kubernetes-map-type"),
+)
+_FLAGS: Final = (
+    *("nullable", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum"),
+    *("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"),
+    "x-kubernetes-int-or-string",
+)
+_BOUNDS: Final = ("minimum", "maximum", "multipleOf")
+_COUNTS: Final = (
+    *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+)
+_MAPS: Final = ("properties", "patternProperties", "definitions", "dependencies")
+_LISTS: Final = ("allOf", "anyOf", "oneOf", "enum")
+_PYTHON_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
+    **dict.fromkeys(_TEXTS, str),
+    **dict.fromkeys(_FLAGS, bool),
+    **dict.fromkeys(_BOUNDS, (int, float)),
+    **dict.fromkeys(_COUNTS, int),
+    **dict.fromkeys(_MAPS, dict),
+    **dict.fromkeys(_LISTS, list),
+    "not": dict,
+}
+_TEXT_LISTS: Final = ("required", "x-kubernetes-list-map-keys")
+_RULE_TEXTS: Final = ("rule", "message", "messageExpression", "reason", "fieldPath")
+
+
+def malformed_paths(raw: Any, field: str) -> Iterator[str]:
+    """The paths in the schema at `field` whose value has the wrong JSON type."""
+    if not isinstance(raw, dict):
+        yield field
+        return
+    malformed = [key for key in raw if raw[key] is not None and not _is_well_formed(key, raw[key])]
+    yield from (f"{field}.{key}" for key in malformed)
+    if not malformed:
+        for name, inner in (raw.get("properties") or {}).items():
+            yield from malformed_paths(inner, f"{field}.properties[{name}]")
+        for key in ("allOf", "anyOf", "oneOf"):
+            for index, inner in enumerate(raw.get(key) or ()):
+                yield from malformed_paths(inner, f"{field}.{key}[{index}]")
+        for key in ("items", "additionalProperties", "not"):
+            if isinstance(raw.get(key), dict):
+                yield from malformed_paths(raw[key], f"{field}.{key}")
+
+
+def _is_well_formed(key: str, value: Any) -> bool:
+    if key in _TEXT_LISTS:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if key == "x-kubernetes-validations":
+        return isinstance(value, list) and all(_is_rule(one) for one in value)
+    if key in (*_BOUNDS, *_COUNTS) and isinstance(value, bool):
+        return False
+    return isinstance(value, _PYTHON_TYPES.get(key, object))
+
+
+def _is_rule(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    texts = (value.get(key) for key in _RULE_TEXTS)
+    return all(text is None or isinstance(text, str) for text in texts)
+
+
+# --- defaults ------------------------------------------------------------------------------------
+
+
+def default_causes(raw: Json, field: str) -> Iterator[Cause]:
+    """The errors of the defaults in the schema at `field`."""
+    if raw.get("default") is not None:
+        yield from _causes_of_default(raw, f"{field}.default")
+    for name, inner in (raw.get("properties") or {}).items():
+        yield from default_causes(inner, f"{field}.properties[{name}]")
+    for key in ("additionalProperties", "items"):
+        if isinstance(raw.get(key), dict):
+            yield from default_causes(raw[key], f"{field}.{key}")
+
+
+def _causes_of_default(raw: Json, path: str) -> Iterator[Cause]:
+    schema, value = structural(raw), raw["default"]
+    unknown: list[FieldLocation] = []
+    pruned_value(schema, value, unknown.append)
+    if unknown:
+        yield invalid(path, value, "must not have unknown fields")
+    try:
+        causes_found = (
+            tuple(bounded(value_causes(schema, value, "")))
+            or tuple(duplicate_item_causes(schema, value, ""))
+            or tuple(broken_rules(schema, value, ABSENT, ""))
+        )
+    except OutOfBudgetError:
+        yield invalid(path, "", OUT_OF_BUDGET)
+        return
+    for cause in causes_found:
+        subpath = "" if cause.field in ("", NOWHERE) else f".{cause.field}".replace(".[", "[")
+        yield Cause(cause.reason, cause.message, f"{path}{subpath}")

@@ -6,18 +6,74 @@ apiextensions-apiserver/pkg/apiserver/validation/validation.go:kubeOpenAPIResult
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import base64
+import binascii
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 from functools import partial
 from typing import Any, Final
 
 from fairlead.api.text.pattern import compiled_pattern
-from fairlead.apiserver.apiextensions.schema.format import has_format
+from fairlead.api.timestamp import parse_duration, parse_timestamp
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.json_equality import canonical_key, json_equal
 from fairlead.apiserver.schema.keyword import broken_keywords
 from fairlead.apiserver.validation.meta.field import duplicate, invalid, not_supported, required
 from fairlead.cel.cost.runtime_cost import CostBudget
+
+# --- formats -------------------------------------------------------------------------------------
+
+# upstream: k8s.io/kube-openapi/pkg/validation/strfmt/default.go, format.go
+
+_HOSTNAME: Final = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9-]+)*")
+_MAC: Final = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}")
+_UUID: Final = re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
+_EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
+_URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:|/)\S*")
+_DURATION: Final = re.compile(r"\d+\s*(ns|us|µs|ms|s|m|h|d|w|\w+)")
+
+
+def _parses_with(read: Callable[[str], object]) -> Callable[[str], bool]:
+    """A predicate: whether `read` parses a text without an error."""
+
+    def has_format_(text: str) -> bool:
+        try:
+            read(text)
+        except (ValueError, binascii.Error):
+            return False
+        return True
+
+    return has_format_
+
+
+def _is_duration(text: str) -> bool:
+    return _parses_with(parse_duration)(text) or _DURATION.fullmatch(text) is not None
+
+
+_FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "byte": _parses_with(lambda text: base64.b64decode(text, validate=True)),
+    "cidr": _parses_with(lambda text: ipaddress.ip_network(text, strict=False)),
+    "date": _parses_with(date.fromisoformat),
+    "date-time": _parses_with(parse_timestamp),
+    "duration": _is_duration,
+    "email": lambda text: _EMAIL.fullmatch(text) is not None,
+    "hostname": lambda text: _HOSTNAME.fullmatch(text) is not None,
+    "ipv4": _parses_with(ipaddress.IPv4Address),
+    "ipv6": _parses_with(ipaddress.IPv6Address),
+    "mac": lambda text: _MAC.fullmatch(text) is not None,
+    "uri": lambda text: _URI.fullmatch(text) is not None,
+    "uuid": lambda text: _UUID.fullmatch(text) is not None,
+}
+
+
+def has_format(text: str, name: str) -> bool:
+    """Whether `text` has the format called `name`."""
+    has_format_ = _FORMATS.get(name.replace("datetime", "date-time"))
+    return has_format_ is None or has_format_(text)
+
 
 # A budget unit is the work of some nanoseconds.
 VALIDATION_COST_MAX: Final = 500_000_000

@@ -14,25 +14,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
 
 from fairlead.api.json import Json
+from fairlead.api.text import field_problem
 from fairlead.api.text.yaml_documents import YamlError
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.conversion.kind_conversion import shown
 from fairlead.apiserver.endpoints.field_manager import tracking_of
-from fairlead.apiserver.endpoints.handlers.patch_result import (
-    PatchBody,
-    PatchedObject,
-    PatchSubject,
-    invalid_patch,
-    of_its_kind,
-)
 from fairlead.apiserver.endpoints.handlers.rest import in_storage_version
 from fairlead.apiserver.endpoints.request.body import media_type_of, parsed_yaml, with_go_numbers
+from fairlead.apiserver.endpoints.request.body_type import no_conversion, other_kind, type_problem
 from fairlead.apiserver.endpoints.request.options import WriteOptions
 from fairlead.apiserver.endpoints.request.typed_object import (
     IGNORE,
@@ -44,13 +39,14 @@ from fairlead.apiserver.endpoints.request.typed_object import (
     warnings_of,
 )
 from fairlead.apiserver.endpoints.request_scope import RequestScope
-from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
+from fairlead.apiserver.gotext.value import format_v
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import APPLY_PATCH
 from fairlead.apiserver.negotiation.request_error import unknown_body, unknown_patch
 from fairlead.apiserver.patch.jsonpatch.apply import json_of_document, patched_document
 from fairlead.apiserver.patch.jsonpatch.operation import operations_of
-from fairlead.apiserver.patch.jsonpatch.patched_document import merged_part
+from fairlead.apiserver.patch.jsonpatch.patched_document import document_text, merged_part
 from fairlead.apiserver.patch.managedfields.server_side_apply import (
     ApplyRequest,
     object_name,
@@ -62,6 +58,7 @@ from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
 from fairlead.apiserver.schema.declaration_order import as_declared
 from fairlead.apiserver.schema.from_unstructured import restored
 from fairlead.apiserver.schema.gojson.json_text import JsonError, json_kind, parse_json
+from fairlead.apiserver.schema.model import Schema
 from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -322,3 +319,93 @@ def _in_order(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _in_order(value[key]) for key in sorted(value)}
     return list(map(_in_order, value)) if isinstance(value, list) else value
+
+
+# --- results -------------------------------------------------------------------------------------
+
+# upstream: apiserver/pkg/endpoints/handlers/patch.go:applyPatchToObject, jsonPatcher,
+# apimachinery/pkg/runtime/serializer/{json/json.go,versioning/versioning.go}:Decode,
+# apiextensions-apiserver/pkg/apiserver/customresource_handler.go:DecoderToVersion
+
+# upstream: apiextensions-apiserver/pkg/crdserverscheme/unstructured.go:ObjectKinds
+_VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedObject:
+    """The patched object; `document` makes its JSON document, only if it is shown."""
+
+    schema: Schema | None
+    made: Any
+    document: Callable[[], Any]
+
+    def text(self) -> str:
+        """The text for an error message."""
+        return document_text(self.schema, self.document())
+
+
+@dataclass(frozen=True, slots=True)
+class PatchBody:
+    """The body of a strategic merge patch, shown as Go prints a map."""
+
+    sent: Json
+
+    def text(self) -> str:
+        """The text for an error message."""
+        return format_v(self.sent)
+
+
+PatchSubject = PatchedObject | PatchBody
+
+
+def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
+    """422 for the result of a patch; upstream names no object."""
+    cause = Cause("FieldValueInvalid", field_problem.invalid(subject.text(), why), "patch")
+    message = f' "" is invalid: {cause}'
+    return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
+
+
+def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
+    """The patched object with its type, which must be `kind`; a missing type is filled in.
+
+    Raises ApiError 422.
+    """
+    made: Json = shown.made
+    problem = type_problem(made)
+    if problem:
+        why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {problem}"
+        raise invalid_patch(shown, why)
+    api_version, name = made.get("apiVersion") or "", made.get("kind") or ""
+    if api_version.count("/") > 1:
+        raise invalid_patch(shown, f"unexpected GroupVersion string: {api_version}")
+    if kind.is_custom:
+        _require_custom(kind, api_version, name, shown)
+        return made
+    api_version, name = api_version or kind.api_version, name or kind.kind
+    if (api_version, name) != (kind.api_version, kind.kind):
+        raise invalid_patch(shown, no_conversion(api_version, name, kind))
+    return {**made, "apiVersion": api_version, "kind": name}
+
+
+def _require_custom(kind: Kind, api_version: str, name: str, shown: PatchedObject) -> None:
+    if not name:
+        raise invalid_patch(shown, f"Object 'Kind' is missing in '{shown.text()}'")
+    if not api_version:
+        message = f"Internal error occurred: {_VERSIONLESS}"
+        raise ApiError("InternalError", 500, message, causes=(Cause("", _VERSIONLESS),))
+    if name != kind.kind:
+        raise other_kind(shown.made, name, kind)
+    if api_version != kind.api_version:
+        raise _other_version(shown.made, api_version, kind)
+
+
+def _other_version(obj: Json, api_version: str, kind: Kind) -> ApiError:
+    """422: a patched custom resource states another version, even if that is served."""
+    # upstream: pkg/registry/customresource/validator.go:ValidateTypeMeta, as with other_kind; what
+    # was patched is read without conversion (apimachinery/pkg/runtime/scheme.go:Convert)
+    why = f'Invalid value: "{api_version}": must be {kind.api_version}'
+    group, _, version = api_version.rpartition("/")
+    meta = obj.get("metadata")
+    name = str(meta.get("name", "")) if isinstance(meta, dict) else ""
+    named = replace(kind, group=group, version=version, stored_version="")
+    return invalid(named, "", name, (Cause("FieldValueInvalid", why, "apiVersion"),))

@@ -1,22 +1,56 @@
 """The strategy of CustomResourceDefinitions.
 
-upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go
+upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
+apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.apiextensions.definition.status import with_deletion_requested
-from fairlead.apiserver.apiextensions.definition.strategy import (
-    changed_definition,
-    new_definition,
+from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
+from fairlead.apiserver.apiextensions.definition.status import (
+    with_deletion_requested,
+    with_stored_versions,
 )
+from fairlead.apiserver.apiextensions.definition.validation import causes, changed_causes
+from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.validation.meta.field import bounded
 from fairlead.apiserver.validation.meta.kind_rules import KindRules
+
+# --- preparation ---------------------------------------------------------------------------------
+
+
+def new_definition(definition: Json, _: Storage) -> Json:
+    """Complete and validate a new definition; return what to store. Raises ApiError 422."""
+    completed = with_stored_versions(definition)
+    _require_valid(completed, causes(completed, ExpressionLengthBudget()))
+    return completed
+
+
+def changed_definition(old: Json, new: Json, _: Storage) -> Json:
+    """Complete and validate an updated definition; return what to store. Raises ApiError 422."""
+    completed = with_stored_versions(new)
+    length_budget = None if _schemas(old) == _schemas(completed) else ExpressionLengthBudget()
+    _require_valid(completed, (*causes(completed, length_budget), *changed_causes(old, completed)))
+    return completed
+
+
+def _schemas(definition: Json) -> list[Any]:
+    """The schemas of all versions; if unchanged, their rules are not validated again."""
+    return [version.get("schema") for version in definition["spec"].get("versions") or ()]
+
+
+def _require_valid(definition: Json, causes_found: Iterable[Cause]) -> None:
+    bounded_causes = tuple(bounded(causes_found))
+    if bounded_causes:
+        name = definition["metadata"].get("name", "")
+        raise invalid(CUSTOM_RESOURCE_DEFINITION, "", name, bounded_causes)
 
 
 def _prepare_for_create(definition: Json, preparation: PreparationContext) -> Json:

@@ -21,8 +21,8 @@ from fairlead.apiserver.registry.strategy import (
 from fairlead.apiserver.registry.warning.workload import naming_workload_warnings
 from fairlead.apiserver.validation.apps.workload import MISMATCH
 from fairlead.apiserver.validation.batch import job
+from fairlead.apiserver.validation.batch.job import check_job_selector, check_job_update
 from fairlead.apiserver.validation.batch.job_status import check_job_status
-from fairlead.apiserver.validation.batch.job_update import check_job_selector, check_job_update
 from fairlead.apiserver.validation.meta.field import Causes, invalid
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check

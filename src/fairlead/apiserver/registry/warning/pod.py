@@ -6,11 +6,11 @@ upstream: pkg/api/pod/warnings.go:warningsForPodSpecAndMeta, pkg/api/node/util.g
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.registry.warning.container import container_warnings, fraction, old_seccomp
-from fairlead.apiserver.registry.warning.volume_path import path_warnings
+from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
+from fairlead.apiserver.registry.warning.comparison_budget import ComparisonBudget
 
 Warnings = Iterator[str]
 
@@ -166,3 +166,198 @@ def _affinity_warnings(field: str, affinity: Json) -> Warnings:
             if weighted["podAffinityTerm"].get("labelSelector") is None:
                 where = f"{field}.{part}.{_PREFERRED}[{place}].podAffinityTerm.labelSelector"
                 yield f"{where}: {_MATCHES_NOTHING}"
+
+
+# --- containers ----------------------------------------------------------------------------------
+
+# upstream: pkg/api/pod/warnings.go:warningsForPodSpecAndMeta
+
+
+_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+_CONTAINER_SECCOMP: Final = "container.seccomp.security.alpha.kubernetes.io/"
+_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+_PORT: Final = ("name", "hostPort", "containerPort", "protocol", "hostIP")
+
+
+def container_warnings(prefix: str, spec: Json, notes: Json) -> Warnings:
+    """Warns about each container, then about all ports; `notes` are the pod's annotations."""
+    own = spec.get("securityContext") or {}
+    for field, container in _all(prefix, spec):
+        context, name = container.get("securityContext") or {}, container.get("name", "")
+        key = f"{_CONTAINER_SECCOMP}{name}"
+        if context.get("seccompProfile") is None and key in notes:
+            yield old_seccomp(prefix, key)
+        key = f"{_APP_ARMOR}{name}"
+        has_profile = any(one.get("appArmorProfile") is not None for one in (own, context))
+        if not has_profile and key in notes:
+            why = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+            yield f"{prefix}metadata.annotations[{key}]: {why}"
+        yield from _fractions(f"{field}.resources", container.get("resources") or {})
+        yield from _hidden(f"{field}.env", container.get("env") or [])
+    yield from _ports(prefix, spec)
+
+
+def old_seccomp(prefix: str, key: str) -> str:
+    """The warning about a seccomp annotation, which has no effect any more."""
+    why = 'non-functional in v1.27+; use the \\"seccompProfile\\" field instead'
+    return f"{prefix}metadata.annotations[{key}]: {why}"
+
+
+def fraction(field: str, text: Any) -> Warnings:
+    """Warns about a quantity with a fraction of a byte."""
+    if text is not None and parse_quantity(text).nano % NANOS_PER_UNIT:
+        yield f'{field}: fractional byte value "{text}" is invalid, must be an integer'
+
+
+def _all(prefix: str, spec: Json) -> Iterator[tuple[str, Json]]:
+    for key in _CONTAINERS:
+        for index, container in enumerate(spec.get(key) or ()):
+            yield f"{prefix}spec.{key}[{index}]", container
+
+
+def _fractions(field: str, resources: Json) -> Warnings:
+    for name in ("memory", "ephemeral-storage"):
+        for part in ("limits", "requests"):
+            yield from fraction(f"{field}.{part}[{name}]", (resources.get(part) or {}).get(name))
+
+
+def _hidden(field: str, variables: list[Json]) -> Warnings:
+    names: dict[str, None] = {}
+    for index, variable in enumerate(variables):
+        name, value = variable.get("name", ""), variable.get("value") or ""
+        reference = f"$({name})"
+        is_bad = variable.get("valueFrom") is not None or value == reference
+        if name in names and (is_bad or reference not in value):
+            hides = f'hides previous definition of "{name}", which may be dropped when using apply'
+            yield f"{field}[{index}]: {hides}"
+        names[name] = None
+
+
+def _ports(prefix: str, spec: Json) -> Warnings:
+    budget = ComparisonBudget()
+    seen: dict[tuple[Any, Any], list[tuple[str, Json]]] = {}
+    for path, container in _all(prefix, spec):
+        for index, port in enumerate(container.get("ports") or ()):
+            field = f"{path}.ports[{index}]"
+            if port.get("hostIP") and not port.get("hostPort"):
+                yield f"{field}: hostIP set without hostPort: {_shown(port)}"
+            others = seen.setdefault((port.get("containerPort"), port.get("protocol")), [])
+            if not budget.spend(len(others)):
+                return
+            for other_field, other in others:
+                how = _clash(port, other)
+                if how:
+                    yield f"{field}: {how} port definition with {other_field}"
+            others.append((field, port))
+
+
+def _shown(port: Json) -> str:
+    fields = (f"{name[:1].upper()}{name[1:]}:{port.get(name) or _zero(name)}" for name in _PORT)
+    return f"{{{' '.join(fields)}}}"
+
+
+def _zero(name: str) -> str:
+    return "0" if name in ("hostPort", "containerPort") else ""
+
+
+def _clash(port: Json, other: Json) -> str:
+    """How two definitions of the same container port conflict, "" if they do not."""
+    ips = [one.get("hostIP") or "" for one in (port, other)]
+    numbers = [one.get("hostPort") or 0 for one in (port, other)]
+    if ips[0] == ips[1] and numbers[0] == numbers[1]:
+        return "duplicate"
+    if not all(numbers):
+        return "overlapping"
+    return "dangerously ambiguous" if numbers[0] == numbers[1] and not all(ips) else ""
+
+
+# --- volume paths --------------------------------------------------------------------------------
+
+# upstream: pkg/api/pod/warnings.go:warningsForOverlappingVirtualPaths
+
+
+# Volume sources with files: field, name in warnings, and the field with the source's name.
+_SOURCES: Final = (
+    ("configMap", "ConfigMap", "name"),
+    ("secret", "Secret", "secretName"),
+    ("downwardAPI", "DownwardAPI", ""),
+)
+
+
+def path_warnings(volumes: list[Json]) -> Warnings:
+    """Warns about paths of a volume that are equal or nested."""
+    budget = ComparisonBudget()
+    for volume in volumes:
+        name = volume.get("name", "")
+        for key, sort, named in _SOURCES:
+            items = (volume.get(key) or {}).get("items")
+            if items:
+                who = f' "{volume[key].get(named, "")}"' if named else ""
+                source_name = f'volume "{name}" ({sort}{who})'
+                yield from _overlaps(_paths(items), source_name, budget)
+        if volume.get("projected") is not None:
+            yield from _projected(name, volume["projected"].get("sources") or [], budget)
+
+
+def _projected(volume: str, sources: list[Json], budget: ComparisonBudget) -> Warnings:
+    paths: list[str] = []
+    source_name, before = "", dict[str, None]()
+    for source in sources:
+        if not any(value is not None for value in source.values()):
+            yield f'volume "{volume}" (Projected) has no sources provided'
+            continue
+        # A source without files reuses the previous source's paths, as in upstream.
+        paths, source_name = _projection(volume, source) or (paths, source_name)
+        if not paths or not budget.left:
+            continue
+        yield from _overlaps(paths, source_name, budget)
+        own = dict.fromkeys(paths)
+        yield from _overlaps(sorted([*own, *before]), source_name, budget)
+        before |= own
+
+
+def _projection(volume: str, source: Json) -> tuple[list[str], str] | None:
+    for key, sort, named in _SOURCES:
+        found = source.get(key)
+        if found is not None and found.get("items"):
+            who = f' "{found.get("name", "")}"' if named else ""
+            return _paths(found["items"]), f'volume "{volume}" (Projected {sort}{who})'
+    if source.get("serviceAccountToken") is not None:
+        path = source["serviceAccountToken"].get("path", "")
+        return [path], f'volume "{volume}" (Projected ServiceAccountToken)'
+    bundle = source.get("clusterTrustBundle")
+    if bundle is not None:
+        who = bundle.get("name") or bundle.get("signerName") or ""
+        source_name = f'volume "{volume}" (Projected ClusterTrustBundle "{who}")'
+        return [bundle.get("path", "")], source_name
+    return None
+
+
+def _paths(items: list[Json]) -> list[str]:
+    return [item.get("path", "") for item in items]
+
+
+def _overlaps(paths: list[str], source_name: str, budget: ComparisonBudget) -> Warnings:
+    paths = [path.rstrip("/") for path in paths]
+    if _are_apart(paths):
+        return
+    seen: dict[str, None] = {}
+    for path in paths:
+        if not budget.spend(len(seen)):
+            return
+        other = next((one for one in seen if _is_overlap(one, path)), None)
+        if other is not None:
+            yield f'{source_name}: overlapping paths: "{path}" with "{other}"'
+        seen[path] = None
+
+
+def _are_apart(paths: list[str]) -> bool:
+    """Whether no path is a prefix of another; in sorted order, two such would be neighbours."""
+    ordered = sorted(filter(None, paths))
+    return not any(map(str.startswith, ordered[1:], ordered))
+
+
+def _is_overlap(one: str, other: str) -> bool:
+    if not one or not other:
+        return False
+    return f"{one}/".startswith(other) or f"{other}/".startswith(one)

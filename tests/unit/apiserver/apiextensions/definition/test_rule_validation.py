@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.definition.default_validation import default_causes
 from fairlead.apiserver.apiextensions.definition.rule_cost import RuleCostTotal
 from fairlead.apiserver.apiextensions.definition.rule_validation import (
     RuleContext,
     expression_causes,
     rule_field_causes,
 )
+from fairlead.apiserver.apiextensions.definition.schema_validation import default_causes
 
 FIELDS = {"a": {"type": "integer"}, "b": {"type": "boolean"}, "text": {"type": "string"}}
 

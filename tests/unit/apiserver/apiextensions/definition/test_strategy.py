@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.definition.strategy import changed_definition, new_definition
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.registry.strategies.apiextensions import changed_definition, new_definition
 
 
 def definition(rule, **spec):

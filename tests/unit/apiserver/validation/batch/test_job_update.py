@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.apiserver.validation.batch.job_update import check_job_selector, check_job_update
+from fairlead.apiserver.validation.batch.job import check_job_selector, check_job_update
 
 TEMPLATE: dict[str, Any] = {"metadata": {}, "spec": {"containers": []}}
 SELECTOR = {"matchLabels": {"a": "b"}}

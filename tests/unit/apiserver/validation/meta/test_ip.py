@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.registry.warning.address import cidr_warnings, ip_warnings
+from fairlead.apiserver.registry.warning.network import cidr_warnings, ip_warnings
 from fairlead.apiserver.validation.meta.ip import (
     NO_CIDR,
     NO_IP,

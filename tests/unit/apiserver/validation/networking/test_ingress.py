@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.validation.networking.ingress import (
+from fairlead.apiserver.registry.strategies.networking import (
     check_ingress_class,
     check_network_policy,
     check_new_ingress,

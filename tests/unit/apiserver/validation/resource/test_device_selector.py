@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.validation.resource.device_selector import check_selectors
+from fairlead.apiserver.validation.resource.resource_claim import check_selectors
 
 TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
 DEEP = f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, {TEN}.all(d, {TEN}.all(e, {TEN}.all(f, true))))))"

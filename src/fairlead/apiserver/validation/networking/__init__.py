@@ -1,1 +1,0 @@
-"""Ingresses, network policies, IP addresses and service CIDRs."""
