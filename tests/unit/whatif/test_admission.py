@@ -89,6 +89,20 @@ def test_a_pod_that_is_applied_over_the_quota_is_part_of_the_answer(make, snapsh
     assert "exceeded quota: small" in complaint.message
 
 
+def test_a_quota_holds_against_affinity_to_pods_of_other_namespaces(scale_up):
+    scope = {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
+    quota = namespaced(
+        "ResourceQuota",
+        "own-namespace",
+        spec={"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [scope]}},
+    )
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}, "namespaces": ["other"]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    answer = scale_up(1, quota, affinity={"podAffinity": required})
+    [complaint] = answer.changed.complaints
+    assert "exceeded quota: own-namespace, requested: pods=1" in complaint.message
+
+
 def test_a_runtime_class_adds_its_overhead(scale_up):
     runtime_class = {
         "apiVersion": "node.k8s.io/v1",

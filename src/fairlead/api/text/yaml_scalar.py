@@ -27,7 +27,7 @@ _DECIMAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _OTHER_BASE: Final = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]+)|[bB]([01]+)|[oO]?([0-7]+))")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 # If it begins with a point, underscores may be between digits only.
-_POINTED: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+)?")
+_POINTED: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
 _NOT_JSON: Final = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), "+Inf"),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), "-Inf"),

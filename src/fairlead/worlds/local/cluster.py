@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -11,6 +11,7 @@ from fairlead import __version__
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.plugins.pod_count_limit import PodCountLimit
+from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
 from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
 from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
@@ -86,6 +87,8 @@ class LocalOptions:
     `authority_key` is its key, "" if nothing is signed with it. `without` names those of PARTS to
     leave out. `pods_max` limits the number of pods. `release` is the Kubernetes version to follow.
     `logging` puts a log of decisions before a reporter.
+    `job_duration` is how long pods run that end by themselves, None for ever.
+    `limited` resources cannot be used without a quota that covers them.
     """
 
     nodes: int = 3
@@ -99,6 +102,7 @@ class LocalOptions:
     logging: Logging | None = None
     pods_max: int = PODS_MAX
     job_duration: DurationNs | None = None
+    limited: Sequence[LimitedResource] = ()
 
 
 class LocalCluster:
@@ -123,7 +127,9 @@ class LocalCluster:
             ids,
             admission=(
                 *served_admission(
-                    ids.new_suffix, preemption_policies=options.release.preemption_policies
+                    ids.new_suffix,
+                    limited=options.limited,
+                    preemption_policies=options.release.preemption_policies,
                 ),
                 PodCountLimit(options.pods_max),
             ),

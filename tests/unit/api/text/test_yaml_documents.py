@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -68,6 +69,28 @@ def test_a_scalar_is_read_as_kubectl_reads_it(text, value):
     [found] = read(f"a: {text}" if text != "-" else "a:\n-")
     assert found == {"a": value}
     assert type(found["a"]) is type(value)
+
+
+# What `kubectl annotate --local -o json` 1.32 printed for an unquoted item of a list.
+RECORDED = json.loads(Path(__file__).with_name("kubectl_scalars.json").read_text())
+
+
+def test_recorded_scalars_are_read_as_kubectl_read_them():
+    differing = [(text, value) for text, value in RECORDED if not agrees(text, value)]
+    assert differing == []
+
+
+def agrees(text, recorded):
+    """Whether `text` has the recorded value; kubectl prints integers beyond 64 bits as floats."""
+    try:
+        [found] = read(f"- {text}")
+    except YamlError:
+        return recorded == {"refused": True}
+    [value] = found
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value == recorded and type(value) is type(recorded)
+    is_number = isinstance(recorded, int | float) and not isinstance(recorded, bool)
+    return is_number and float(value) == float(recorded)
 
 
 @pytest.mark.parametrize(

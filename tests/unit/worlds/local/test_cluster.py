@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, Request
 from fairlead.engine.configuration.release import release_of
@@ -471,3 +472,63 @@ def test_a_cluster_follows_a_version(make_cluster):
     [node] = cluster.local.store.list(NODE)
     conditions = {one["type"]: one["status"] for one in node["status"]["conditions"]}
     assert conditions["Ready"] == "True"
+
+
+def test_only_a_quota_lets_users_use_a_limited_priority_class(make_cluster):
+    """What `--admission-control-config-file` is for: nobody gives himself a high priority."""
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["urgent"]}
+    cluster = make_cluster(limited=(LimitedResource(resource="pods", scopes=(scope,)),))
+    urgent = {"metadata": {"name": "urgent"}, "value": 1000}
+    cluster.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", urgent)
+    spec = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": "urgent"}
+    pod = {"metadata": {"name": "p"}, "spec": spec}
+    refused = cluster.ask("POST", "/api/v1/namespaces/default/pods", pod)
+    assert "insufficient quota to match these scopes" in refused["message"]
+    quota = {
+        "metadata": {"name": "q"},
+        "spec": {"hard": {"pods": "1"}, "scopeSelector": {"matchExpressions": [scope]}},
+    }
+    cluster.ask("POST", "/api/v1/namespaces/default/resourcequotas", quota)
+    assert cluster.ask("POST", "/api/v1/namespaces/default/pods", pod)["kind"] == "Pod"
+
+
+@pytest.mark.parametrize(
+    ("affinity", "rule"),
+    [
+        ("podAffinity", "requiredDuringSchedulingIgnoredDuringExecution"),
+        ("podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"),
+        ("podAffinity", "preferredDuringSchedulingIgnoredDuringExecution"),
+    ],
+)
+@pytest.mark.parametrize("where", [{"namespaces": ["other"]}, {"namespaceSelector": {}}])
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"scopes": ["CrossNamespacePodAffinity"]},
+        {
+            "scopeSelector": {
+                "matchExpressions": [
+                    {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
+                ]
+            }
+        },
+    ],
+    ids=["scopes", "scopeSelector"],
+)
+def test_a_quota_holds_against_affinity_to_other_namespaces(cluster, affinity, rule, where, scope):
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}, **scope}}
+    cluster.ask("POST", "/api/v1/namespaces/default/resourcequotas", quota)
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}}
+    pods = "/api/v1/namespaces/default/pods"
+
+    def create(name, **more):
+        one = {**term, **more}
+        weighted = {"weight": 1, "podAffinityTerm": one} if rule.startswith("preferred") else one
+        spec = {
+            "containers": [{"name": "c", "image": "i"}],
+            "affinity": {affinity: {rule: [weighted]}},
+        }
+        return cluster.ask("POST", pods, {"metadata": {"name": name}, "spec": spec})
+
+    assert "exceeded quota: q, requested: pods=1" in create("crossing", **where)["message"]
+    assert create("staying")["kind"] == "Pod"

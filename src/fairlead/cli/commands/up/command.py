@@ -77,6 +77,10 @@ def up(
     ] = False,
     without: Annotated[Names, repeatable("PART", WITHOUT_HELP)] = (),
     client_certificates: Annotated[bool, Parameter(help=CERTIFICATES_HELP, negative=())] = False,
+    admission_control_config_file: Annotated[
+        str | None,
+        named("FILE", "An AdmissionConfiguration of kube-apiserver, with ResourceQuota's limits."),
+    ] = None,
     release: ReleaseOptions = NO_RELEASE,
     log: DecisionLogOptions = NO_DECISION_LOG,
 ) -> int:
@@ -99,8 +103,10 @@ def up(
     from fairlead.cli.commands.up.detached import start_detached
     from fairlead.cli.commands.up.options import UpOptions
     from fairlead.cli.commands.up.run import serve
+    from fairlead.whatif.configuration.admission import read_limited_resources
     from fairlead.whatif.configuration.release import read_release
 
+    file = admission_control_config_file
     options = UpOptions(
         nodes=nodes,
         zones=zones,
@@ -118,6 +124,7 @@ def up(
         client_certificates=client_certificates,
         release=read_release(release.choice),
         logging=log.logging,
+        limited=() if file is None else read_limited_resources(file),
     )
     if detach:
         return start_detached(options)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from fairlead.api.pods.run_duration import FOREVER
+from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
 from fairlead.apiserver.request import User
 from fairlead.cli.commands.up.user import user_of
 from fairlead.cli.options.parameter import Names
@@ -43,6 +44,7 @@ class UpOptions:
     client_certificates: bool = False
     release: Release = CURRENT
     logging: Logging | None = None
+    limited: tuple[LimitedResource, ...] = ()
 
     def check(self) -> None:
         """Raise InputError for invalid options; nothing is written or opened."""

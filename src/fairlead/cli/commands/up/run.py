@@ -134,6 +134,7 @@ def _cluster(
         job_duration=options.job_time,
         release=options.release,
         logging=options.logging,
+        limited=options.limited,
     )
     is_new = log is None or log.is_empty
     try:
