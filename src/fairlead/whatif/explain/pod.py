@@ -38,7 +38,7 @@ from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
-from fairlead.worlds.extender.client import Answer, ExtenderCaller, reaching
+from fairlead.worlds.extender.extender_caller import Answer, ExtenderCaller, reaching
 from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.seeded_ids import SeededIds
 

@@ -83,10 +83,7 @@ def _mapped(path: Path) -> Bytes:
 
 
 def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document]:
-    try:
-        listing = split(data)
-    except UnicodeDecodeError:
-        listing = None  # refused below
+    listing = split(data)
     if listing is not None:
         yield Document(source, listing.head, listing, data)
     else:

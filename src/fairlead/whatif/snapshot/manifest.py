@@ -135,12 +135,12 @@ def _manifests(document: Document, namespace: str) -> list[Manifest]:
         return [_manifest(source, value, namespace) for source, value in values]
     try:
         return _listed(source, document.listing, namespace)
-    except msgspec.DecodeError:  # an item is not JSON, so the listing is none
+    except msgspec.DecodeError:  # an item holds what is no value, such as 1e999
         return [one for whole in document.parsed() for one in _manifests(whole, namespace)]
 
 
 def _listed(source: str, listing: Listing, namespace: str) -> list[Manifest]:
-    """The objects in `listing`. Raises msgspec.DecodeError for an item that is not JSON."""
+    """The objects in `listing`. Raises msgspec.DecodeError for an item without a value."""
     defaults, decoder = _item_defaults(listing.head), DumpDecoder()
     found: list[Manifest] = []
     for text in listing.items:

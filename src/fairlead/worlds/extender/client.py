@@ -12,19 +12,19 @@ import asyncio
 import os
 import ssl
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Protocol, Self
-
+from typing import Final
+from typing import Self
 import aiohttp
-
-from fairlead.api.extender import BindingResult, ProtocolError, decode
 from fairlead.engine.core.command import CallExtender
 from fairlead.engine.core.instant import to_seconds
-from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
-from fairlead.engine.scheduling.extender.extender import Extender, ExtenderTls
+from fairlead.engine.core.stimulus import CommandFailed
+from fairlead.engine.core.stimulus import ExtenderAnswered
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.scheduling.extender.extender import Extender
+from fairlead.engine.scheduling.extender.extender import ExtenderTls
+from fairlead.worlds.extender.extender_caller import Answer
 
 ANSWER_BYTES_MAX: Final = 64 << 20
 # The message of Go's client, which users of extenders know.
@@ -32,7 +32,6 @@ TIMED_OUT: Final = "context deadline exceeded (Client.Timeout exceeded while awa
 TOO_LONG: Final = f"the answer is longer than {ANSWER_BYTES_MAX} bytes"
 _TURNS_TO_NOTICE: Final = 3  # read the EOF, close the transport, drop the connection
 _JSON: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-Answer = ExtenderAnswered | CommandFailed
 
 
 class TlsError(ValueError):
@@ -170,42 +169,3 @@ def _reason(cause: Exception) -> str:
     if isinstance(cause, ssl.SSLError) or not isinstance(cause, OSError):
         return f"cannot be used: {cause}"
     return f"cannot be read: {cause.strerror or cause}"
-
-
-class ExtenderCaller(Protocol):
-    """Calls the extenders of a configuration."""
-
-    def call(self, call: CallExtender, body: bytes) -> Answer:
-        """Return the extender's answer to `body`; CommandFailed if it does not answer in time."""
-        ...
-
-
-class NoExtenders:
-    """Fails every call: no extenders are configured."""
-
-    def call(self, call: CallExtender, body: bytes) -> Answer:
-        """Return CommandFailed."""
-        return CommandFailed(call, FailureReason.INTERNAL_ERROR, "no extender can be reached here")
-
-
-def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCaller]:
-    """Return an HTTP client for `extenders`.
-
-    Its connections are closed at the end of the context.
-    """
-    if not extenders:
-        return nullcontext(NoExtenders())
-    # Imported only where there are extenders: loading aiohttp takes time.
-    from fairlead.worlds.extender.client import HttpExtenders  # noqa: PLC0415
-
-    return HttpExtenders(extenders)
-
-
-def has_bound(answer: Answer) -> bool:
-    """Return whether an extender's answer to bind reports success."""
-    if isinstance(answer, CommandFailed) or answer.status != HTTPStatus.OK:
-        return False
-    try:
-        return not decode(answer.body, BindingResult).error
-    except ProtocolError:
-        return False

@@ -1,0 +1,51 @@
+"""ExtenderCaller: calls the extenders of a scheduler configuration, if there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from http import HTTPStatus
+from typing import Protocol
+
+from fairlead.api.extender import BindingResult, ProtocolError, decode
+from fairlead.engine.core.command import CallExtender
+from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
+from fairlead.engine.scheduling.extender.extender import Extender
+
+Answer = ExtenderAnswered | CommandFailed
+
+
+class ExtenderCaller(Protocol):
+    """Calls the extenders of a configuration."""
+
+    def call(self, call: CallExtender, body: bytes) -> Answer:
+        """The extender's answer to `body`; CommandFailed if it does not answer in time."""
+        ...
+
+
+class NoExtenders:
+    """Fails every call: no extenders are configured."""
+
+    def call(self, call: CallExtender, body: bytes) -> Answer:
+        """Return CommandFailed."""
+        return CommandFailed(call, FailureReason.INTERNAL_ERROR, "no extender can be reached here")
+
+
+def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCaller]:
+    """An HTTP client for `extenders`; its connections are closed at the end of the context."""
+    if not extenders:
+        return nullcontext(NoExtenders())
+    # Imported only where there are extenders: loading aiohttp takes time.
+    from fairlead.worlds.extender.client import HttpExtenders  # noqa: PLC0415
+
+    return HttpExtenders(extenders)
+
+
+def has_bound(answer: Answer) -> bool:
+    """Whether an extender's answer to bind reports success."""
+    if isinstance(answer, CommandFailed) or answer.status != HTTPStatus.OK:
+        return False
+    try:
+        return not decode(answer.body, BindingResult).error
+    except ProtocolError:
+        return False
