@@ -87,7 +87,24 @@ def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document
     if listing is not None:
         yield Document(source, listing.head, listing, data)
     else:
-        yield from _parse(source, bytes(data), json_by_name=json_by_name)
+        for document in _parse(source, bytes(data), json_by_name=json_by_name):
+            yield _with_listing(document)
+
+
+def _with_listing(document: Document) -> Document:
+    """`document` as a listing if it is one, such as one that was written as YAML.
+
+    Its objects take less time and memory as texts, although they were decoded already.
+    """
+    match document.value:
+        case {"kind": str(kind), "items": list(items)} if kind.endswith("List"):
+            try:
+                texts = [msgspec.Raw(msgspec.json.encode(item)) for item in items]
+            except (OverflowError, RecursionError):
+                return document  # refused when its objects are read
+            head = {**document.value, "items": []}
+            return Document(document.source, head, Listing(head, texts))
+    return document
 
 
 def read_one(path: str) -> Document:

@@ -7,16 +7,39 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.apiserver.kind import REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.nodelifecycle.profile import ZONE
 from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.shape import Shape
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, ResourceAllocation
 
 PODS = "pods"
 _REPLICATED = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 _FIRST = ("cpu", "memory", "ephemeral-storage")
+
+
+class RequestsByShape:
+    """Requests of pods; pods of one shape have one dictionary, which nobody may change."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """The pods that `cluster` knows have shapes."""
+        self._cluster = cluster
+        self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
+
+    def of(self, pod: Pod) -> Mapping[str, int]:
+        """The requests of `pod`, with its status if it has a node."""
+        is_existing = pod.spec.node_name != ""
+        info = self._cluster.pods.get(pod.key)
+        if info is None or info.pod is not pod:
+            return pod_requests(pod, existing=is_existing)
+        key = info.shape, is_existing
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = pod_requests(pod, existing=is_existing)
+        return known
 
 
 def requested_in(cluster: Cluster) -> dict[str, int]:

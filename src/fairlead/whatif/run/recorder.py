@@ -10,7 +10,7 @@ A terminating pod counts as over, because its replacement is counted already.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
@@ -61,6 +61,11 @@ _OVER = ""
 _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 
+def requests_of_pod(pod: Pod) -> Mapping[str, int]:
+    """The requests of `pod`, with its status if it has a node."""
+    return pod_requests(pod, existing=bool(pod.spec.node_name))
+
+
 @dataclass(slots=True)
 class _Track:
     """One incarnation of a pod; `end` is its PodEnd, None until it is needed."""
@@ -102,6 +107,7 @@ class Recorder:
     workloads: WorkloadRecorder = field(default_factory=WorkloadRecorder)
     touched: set[str] = field(default_factory=set)  # keys of pods that changed after loading
     priority_names: dict[int, str] = field(default_factory=dict)
+    requests_of: Callable[[Pod], Mapping[str, int]] = field(default=requests_of_pod)
     _tracks: dict[str, _Track] = field(default_factory=dict)  # existing pods by namespace/name
     _known: dict[str, _Track] = field(default_factory=dict)  # all pods of the run by uid
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
@@ -323,11 +329,11 @@ class Recorder:
         for key in sorted(self._tracks, key=lambda key: (_liveness(self._tracks[key].pod), key)):
             track = self._tracks[key]
             by_key[_original_key(track.pod)] = track
-        return {key: _end_of(by_key[key]) for key in sorted(by_key)}
+        return {key: self._end_of(by_key[key]) for key in sorted(by_key)}
 
     def all_pods(self) -> list[PodEnd]:
         """All existing pods, terminating and replaced ones included, sorted by name."""
-        return [_end_of(self._tracks[key]) for key in sorted(self._tracks)]
+        return [self._end_of(self._tracks[key]) for key in sorted(self._tracks)]
 
     def existing_pods(self) -> Iterable[Pod]:
         """The existing pods as they are now."""
@@ -337,7 +343,7 @@ class Recorder:
         """The pods whose eviction is still refused, sorted by name."""
         tracks = (self._tracks[key] for key in sorted(self._tracks))
         return [
-            Undrained(pod=_end_of(track), why=self._refusal(track))
+            Undrained(pod=self._end_of(track), why=self._refusal(track))
             for track in tracks
             if track.refusal and not is_terminating(track.pod) and not is_terminal(track.pod)
         ]
@@ -388,12 +394,17 @@ class Recorder:
         else:
             self.samples.append(sample)
 
+    def _end_of(self, track: _Track) -> PodEnd:
+        if track.end is None:
+            track.end = _new_end(track, self.requests_of(track.pod))
+        return track.end
+
     def _end(self, ref: ObjectRef) -> PodEnd:
         """The pod that `ref` names, as it is now or was when it was deleted."""
         track = self._known.get(ref.uid)
         if track is None:
             return PodEnd(namespace=ref.namespace, name=ref.name)
-        return _end_of(track)
+        return self._end_of(track)
 
 
 def _state_of(pod: Pod) -> str:
@@ -413,13 +424,7 @@ def _original_key(pod: Pod) -> str:
     return f"{pod.metadata.namespace}/{original_name(pod)}"
 
 
-def _end_of(track: _Track) -> PodEnd:
-    if track.end is None:
-        track.end = _new_end(track)
-    return track.end
-
-
-def _new_end(track: _Track) -> PodEnd:
+def _new_end(track: _Track, requests: Mapping[str, int]) -> PodEnd:
     pod = track.pod
     return PodEnd(
         namespace=pod.metadata.namespace,
@@ -428,7 +433,7 @@ def _new_end(track: _Track) -> PodEnd:
         phase=pod.status.phase,
         priority=pod_priority(pod),
         labels=pod.metadata.labels,
-        requests=pod_requests(pod, existing=bool(pod.spec.node_name)),
+        requests=requests,
         reason=track.reason,
         since=track.pending_since,
         started_at=track.started_at,

@@ -14,16 +14,14 @@ import ssl
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
-from typing import Self
+from typing import Final, Self
+
 import aiohttp
+
 from fairlead.engine.core.command import CallExtender
 from fairlead.engine.core.instant import to_seconds
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import ExtenderAnswered
-from fairlead.engine.core.stimulus import FailureReason
-from fairlead.engine.scheduling.extender.extender import Extender
-from fairlead.engine.scheduling.extender.extender import ExtenderTls
+from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
+from fairlead.engine.scheduling.extender.extender import Extender, ExtenderTls
 from fairlead.worlds.extender.extender_caller import Answer
 
 ANSWER_BYTES_MAX: Final = 64 << 20

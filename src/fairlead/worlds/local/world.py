@@ -2,51 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence
-from typing import Final
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.suspension import WebhookAnswer
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DEPLOYMENT
-from fairlead.apiserver.kind import POD
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.kind import DEPLOYMENT, POD, Kind, kind_of
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
-from fairlead.apiserver.storage.storage import ChangeType
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import Issued
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.command import PatchStatus
-from fairlead.engine.core.command import RecordEvent
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.engine.core.command import (
+    CallExtender,
+    Command,
+    CreateObject,
+    Issued,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.issuer import Component
-from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import CommandSucceeded
-from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.informer import is_watched
-from fairlead.worlds.informer import net_changes
-from fairlead.worlds.informer import stimulus_if_decodable
-from fairlead.worlds.local.admission_gateway import AdmissionGateway
-from fairlead.worlds.local.admission_gateway import PendingCommand
-from fairlead.worlds.local.events.writer import HOST
-from fairlead.worlds.local.events.writer import EventWriter
+from fairlead.engine.core.issuer import Component, Issuer
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
+from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders
+from fairlead.worlds.informer import is_watched, net_changes, stimulus_if_decodable
+from fairlead.worlds.local.admission_gateway import AdmissionGateway, PendingCommand
+from fairlead.worlds.local.events.writer import HOST, EventWriter
 from fairlead.worlds.local.field_manager import FieldManagers
 from fairlead.worlds.local.kubelet.container_events import ContainerEvents
-from fairlead.worlds.local.kubelet.pod_status import PodDetails
-from fairlead.worlds.local.kubelet.pod_status import with_generate_name
-from fairlead.worlds.perform import Outcome
-from fairlead.worlds.perform import refused
-from fairlead.worlds.extender.extender_caller import ExtenderCaller
-from fairlead.worlds.extender.extender_caller import NoExtenders
+from fairlead.worlds.local.kubelet.pod_status import PodDetails, with_generate_name
+from fairlead.worlds.perform import Outcome, refused
+
 
 class StoreListener(Protocol):
     """Sees every change of the store before the engine does; decides nothing."""

@@ -13,58 +13,47 @@ the pod.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
 import msgspec
-from fairlead.api.extender import BindingResult
-from fairlead.api.extender import encode
+
+from fairlead.api.extender import BindingResult, encode
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.match import is_configured
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
-from fairlead.apiserver.admission.write import PLAIN
-from fairlead.apiserver.admission.write import Write
-from fairlead.apiserver.kind import NODE
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.admission.write import PLAIN, Write
+from fairlead.apiserver.kind import NODE, Kind
 from fairlead.apiserver.registry import api_server
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
-from fairlead.apiserver.storage.storage import ChangeType
-from fairlead.apiserver.storage.storage import StoredChange
-from fairlead.engine.core.command import Bind
-from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import ExtenderVerb
-from fairlead.engine.core.command import Issued
-from fairlead.engine.core.command import PatchObject
-from fairlead.engine.core.command import PatchStatus
-from fairlead.engine.core.command import RecordEvent
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import ExtenderAnswered
-from fairlead.engine.core.stimulus import ObjectsLoaded
-from fairlead.engine.core.stimulus import Stimulus
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.engine.core.command import (
+    Bind,
+    CallExtender,
+    Command,
+    ExtenderVerb,
+    Issued,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.component_identity import sender_of
-from fairlead.worlds.driver import CommandSource
-from fairlead.worlds.driver import Driver
-from fairlead.worlds.extender.request import held_by
-from fairlead.worlds.extender.request import request_body
-from fairlead.worlds.informer import net_changes
-from fairlead.worlds.informer import stimulus_of
+from fairlead.worlds.driver import CommandSource, Driver
+from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders, has_bound
+from fairlead.worlds.extender.request import held_by, request_body
+from fairlead.worlds.informer import net_changes, stimulus_of
 from fairlead.worlds.perform import perform
 from fairlead.worlds.seeded_ids import SeededIds
 from fairlead.worlds.simulation.event_list import EventList
-from fairlead.worlds.extender.extender_caller import ExtenderCaller
-from fairlead.worlds.extender.extender_caller import NoExtenders
-from fairlead.worlds.extender.extender_caller import has_bound
 
 Act = Callable[[Store, Instant], None]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
