@@ -102,6 +102,16 @@ _COMMANDS: Final = (
         "End the cluster that `fairlead up --detach` started.",
     ),
     _Command(
+        "backup",
+        "fairlead.cli.commands.backup:backup",
+        "Copy the data directory of a cluster to a file.",
+    ),
+    _Command(
+        "restore",
+        "fairlead.cli.commands.backup:restore",
+        "Restore a cluster from a backup.",
+    ),
+    _Command(
         "clock",
         "fairlead.cli.commands.clock:clock",
         "Show or control the clock of a running cluster.",

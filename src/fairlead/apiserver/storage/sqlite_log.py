@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +19,9 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import KINDS, Kind, kind_of
 from fairlead.apiserver.storage.compact_storage import LOG_BYTES_MAX
+from fairlead.apiserver.storage.high_water_mark import Mark, Row, chained
 from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredChange, encode
 from fairlead.apiserver.storage.stored_object import require_stored_object
-
-# Version, type of change, resource, namespace, name, and the object as JSON text.
-Row = tuple[int, str, str, str, str, bytes]
 
 FORMAT: Final = 1
 COMPACTION_EVERY: Final = 1_000
@@ -47,6 +45,7 @@ _DELETED: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VAL
 # Rows per statement. Each statement releases the GIL and must reacquire it,
 # which takes longer than the write on a busy server. SQLite allows at most 32,766 parameters.
 _ROWS_MAX: Final = 500
+_COPIED_PAGES: Final = 4_096  # at a time
 _COMPACTED: Final = "DELETE FROM log WHERE version <= ?"
 _SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
 
@@ -80,6 +79,28 @@ class SqliteLog:
     def time(self) -> int:
         """The time of the last write, 0 if unknown. Raises SqliteLogError."""
         return self._value("time")
+
+    @property
+    def mark(self) -> Mark:
+        """The newest change. Raises SqliteLogError."""
+        return Mark(self.version, self.time, self._value("checksum"))
+
+    def continues(self, mark: Mark) -> bool:
+        """Whether the changes after `mark` lead to the newest one. Raises SqliteLogError.
+
+        True also where the log no longer reaches back to `mark`.
+        """
+        checksum, version = mark.checksum, mark.version
+        query = (
+            "SELECT version, type, resource, namespace, name, object FROM log "
+            "WHERE version > ? ORDER BY version"
+        )
+        with self._watched():
+            for row in self._connection.execute(query, (mark.version,)):
+                if row[0] != version + 1:
+                    return True
+                checksum, version = chained(checksum, row), row[0]
+        return version != self.version or checksum == self._value("checksum")
 
     @property
     def is_empty(self) -> bool:
@@ -119,7 +140,16 @@ class SqliteLog:
             self._execute(_DELETED, gone)
             if time is not None:
                 self._connection.execute(_SET, ("time", time))
+            checksum = self._value("checksum")
+            for row in rows:
+                checksum = chained(checksum, row)
+            self._connection.execute(_SET, ("checksum", checksum))
             self._compact(rows)
+
+    def copy_to(self, path: Path) -> None:
+        """Write a consistent copy of the file to `path`. Raises SqliteLogError."""
+        with self._watched(), closing(sqlite3.connect(path)) as target:
+            self._connection.backup(target, pages=_COPIED_PAGES)
 
     def close(self) -> None:
         """Close the file."""

@@ -17,11 +17,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.error import internal_error
-from fairlead.apiserver.storage.sqlite_log import Row, SqliteLog, SqliteLogError, free_bytes_at
+from fairlead.apiserver.storage.high_water_mark import HighWaterMark, Row
+from fairlead.apiserver.storage.sqlite_log import SqliteLog, SqliteLogError, free_bytes_at
 from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange
 
 # A version to wait for, the waiting event loop, and the future to resolve.
@@ -31,6 +34,7 @@ Waiter = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 # that SQLite needs to checkpoint its own log.
 ROOM_BYTES_MIN: Final = 32 << 20
 LOOK_EVERY_S: Final = 1.0
+MARK_SUFFIX: Final = ".mark"
 
 
 class WriteAheadLog:
@@ -51,12 +55,14 @@ class WriteAheadLog:
         since 1970), `free_bytes` the free space on the disk, None if it is unknown.
         """
         self._file = SqliteLog(path, synced=synced, log_capacity=log_capacity)
+        self._mark = HighWaterMark(path.with_suffix(MARK_SUFFIX))
         self._path = path
         self._clock = clock
         self._free_bytes = free_bytes
         self._pending: list[Row] = []
         self._recorded = self._durable = self._file.version
         self._changed = threading.Condition()
+        self._writing = threading.Lock()
         self._waiting: list[Waiter] = []
         self._failure = ""
         self._is_short = False
@@ -75,6 +81,25 @@ class WriteAheadLog:
         """The time of the last write, by the clock of that run; 0 if unknown."""
         return self._file.time
 
+    def loss(self) -> str:
+        """What is missing in the file although it was acknowledged, "" for nothing.
+
+        Raises SqliteLogError.
+        """
+        mark, found = self._mark.read(), self._file.mark
+        if mark is None or mark.version == 0:
+            return ""
+        if found.version < mark.version:
+            lost = mark.version - found.version
+            last = (
+                f"the last one of {format_timestamp(mark.time)}" if mark.time else "the last ones"
+            )
+            kept = "holds nothing" if self.is_empty else f"ends with version {found.version:,}"
+            return f"{self._path}: {kept}, but {lost:,} more changes were acknowledged, {last}"
+        if not self._file.continues(mark):
+            return f"{self._path}: differs from what was acknowledged as version {mark.version:,}"
+        return ""
+
     def restore(self, storage: Storage) -> None:
         """Load the file's contents into an empty `storage`. Raises SqliteLogError."""
         self._file.restore(storage)
@@ -89,6 +114,7 @@ class WriteAheadLog:
         if self.is_empty:
             self._file.write_all(storage)
             self._recorded = self._durable = storage.version
+        self._advance_mark()
         self._look_for_room()
         storage.subscribe(self.record)
         storage.has_room = self.has_room
@@ -135,7 +161,13 @@ class WriteAheadLog:
             self._changed.notify()
         if self._writer.is_alive():
             self._writer.join()
+        self._mark.close()
         self._file.close()
+
+    def copy_to(self, path: Path) -> None:
+        """Write a consistent copy of the file to `path`, from any thread. Raises SqliteLogError."""
+        with self._writing:
+            self._file.copy_to(path)
 
     # --- the writer's thread ---------------------------------------------------------------
 
@@ -157,12 +189,19 @@ class WriteAheadLog:
 
     def _has_written(self, rows: Sequence[Row]) -> bool:
         try:
-            self._file.write(rows, None if self._clock is None else self._clock())
+            with self._writing:
+                self._file.write(rows, None if self._clock is None else self._clock())
+                self._advance_mark()
         except SqliteLogError as cause:
             self._fail(str(cause))
             return False
         self._settled(rows[-1][0])
         return True
+
+    def _advance_mark(self) -> None:
+        """Move the high-water mark to the newest change; a mark that lies behind does no harm."""
+        with suppress(OSError):
+            self._mark.write(self._file.mark)
 
     def _look_for_room(self) -> None:
         free_bytes = self._free_bytes(self._path)

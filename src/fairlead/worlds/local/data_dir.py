@@ -1,9 +1,11 @@
 """DataDir: the directory in which a local cluster persists its objects, CA, keys and users.
 
     DIR/objects.db        stored objects
+    DIR/objects.mark      how far objects.db had come
     DIR/ca.crt, ca.key    the CA
     DIR/accounts.key      signs service account tokens
     DIR/tokens            token,user,uid,"group,..."
+    DIR/address           host and port, while the cluster runs
 
 All files are readable by the user only.
 
@@ -35,6 +37,8 @@ from fairlead.worlds.local.kubeconfig import write_secret
 from fairlead.worlds.local.random_ids import new_token
 
 OBJECTS: Final = "objects.db"
+MARK: Final = "objects.mark"
+ADDRESS: Final = "address"
 _AUTHORITY: Final = ("ca.crt", "ca.key")
 _ACCOUNTS: Final = "accounts.key"
 _TOKENS: Final = "tokens"
@@ -48,6 +52,11 @@ class DataDir:
     account_key: str
     users: Mapping[str, User]
 
+    @property
+    def admin_token(self) -> str:
+        """The token of the administrator."""
+        return self.token_of(ADMIN.name)
+
     def token_of(self, name: str) -> str:
         """The token of a known user."""
         return next(token for token, user in self.users.items() if user.name == name)
@@ -60,6 +69,14 @@ def new_data_dir(users: Iterable[User], now: datetime) -> DataDir:
         account_key=new_authority(now).key,
         users={new_token(): user for user in (ADMIN, *users)},
     )
+
+
+def read_data_dir(directory: Path) -> DataDir:
+    """The contents of an existing data directory. Raises OSError, ValueError."""
+    found = _read(directory)
+    if found is None:
+        raise ValueError(f"{directory / _TOKENS}: is missing")
+    return found
 
 
 def open_data_dir(directory: Path, users: Iterable[User], now: datetime) -> DataDir:
@@ -88,6 +105,18 @@ def objects_file(directory: Path) -> Path:
     path = directory / OBJECTS
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     return path
+
+
+def backup_files() -> tuple[str, ...]:
+    """The names of the files that make up a cluster, without its objects."""
+    return (*_AUTHORITY, _ACCOUNTS, _TOKENS)
+
+
+def missing_credentials(directory: Path) -> str:
+    """Which credentials a directory lacks in which a cluster has run, "" for none."""
+    if not (directory / MARK).exists() or (directory / _TOKENS).exists():
+        return ""
+    return f"{directory / _TOKENS}: is missing, and with it all users' credentials"
 
 
 def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:

@@ -317,3 +317,61 @@ def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path):
 @pytest.mark.long
 def test_nothing_acknowledged_is_lost_in_two_hundred_rounds_of_kill_9(tmp_path):
     rounds_of_kill_9(tmp_path / "j", 200)
+
+
+@pytest.fixture
+def history(tmp_path):
+    """A closed log with five changes, and copies of its file after each of them."""
+    storage, journal = opened(tmp_path / "j.db", clock=lambda: 0)
+    copies = []
+    for number in range(5):
+        storage.put(CONFIG_MAP, config_map(f"c{number}"))
+        asyncio.run(journal.settle())
+        copies.append(tmp_path / f"copy{number}.db")
+        journal.copy_to(copies[-1])
+    journal.close()
+    return copies
+
+
+def loss_of(path):
+    with closing(WriteAheadLog(path, synced=False)) as journal:
+        return journal.loss()
+
+
+def test_a_log_that_is_complete_has_lost_nothing(history, tmp_path):
+    assert loss_of(tmp_path / "j.db") == ""
+
+
+def test_a_log_that_is_gone_is_missed(history, tmp_path):
+    (tmp_path / "j.db").unlink()
+    assert "holds nothing, but 5 more changes were acknowledged" in loss_of(tmp_path / "j.db")
+
+
+def test_an_older_copy_in_place_of_the_log_is_noticed(history, tmp_path):
+    history[2].rename(tmp_path / "j.db")
+    assert "ends with version 3, but 2 more changes were" in loss_of(tmp_path / "j.db")
+
+
+def test_another_history_of_the_same_length_is_noticed(history, tmp_path):
+    storage, journal = opened(tmp_path / "other.db")
+    for number in range(6):
+        storage.put(CONFIG_MAP, config_map(f"other{number}"))
+    journal.close()
+    (tmp_path / "other.db").rename(tmp_path / "j.db")
+    assert "differs from what was acknowledged as version 5" in loss_of(tmp_path / "j.db")
+
+
+def test_a_mark_that_lies_behind_is_no_loss(history, tmp_path):
+    """As after a power failure: the mark is not synced."""
+    mark = (tmp_path / "j.mark").read_bytes()
+    storage, journal = opened(tmp_path / "j.db")
+    storage.put(CONFIG_MAP, config_map("later"))
+    journal.close()
+    (tmp_path / "j.mark").write_bytes(mark)
+    assert loss_of(tmp_path / "j.db") == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"7 0", b"9 0 5 1\n", b"\xff"])
+def test_a_mark_that_cannot_be_read_is_as_none(history, tmp_path, content):
+    (tmp_path / "j.mark").write_bytes(content)
+    assert loss_of(tmp_path / "j.db") == ""

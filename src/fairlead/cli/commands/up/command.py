@@ -52,6 +52,10 @@ def up(
     data_dir: Annotated[
         Path | None, named("DIR", "Persist all state in DIR (default: in memory).")
     ] = None,
+    accept_loss: Annotated[
+        bool,
+        Parameter(help="Start although changes in --data-dir were lost.", negative=()),
+    ] = False,
     user: Annotated[Names, repeatable("NAME[:GROUP,…]", USER_HELP)] = (),
     audit: Annotated[
         Path | None, named("FILE", "Append one JSON line per request to FILE.")
@@ -113,6 +117,7 @@ def up(
         host=host,
         port=port,
         data_dir=data_dir,
+        accept_loss=accept_loss,
         users=user,
         audit=audit,
         kubeconfig=kubeconfig,

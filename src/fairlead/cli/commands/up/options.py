@@ -39,6 +39,7 @@ class UpOptions:
     speed: float
     paused: bool
     without: Names
+    accept_loss: bool = False
     job_duration: str = "5s"
     command: Names = ()
     client_certificates: bool = False

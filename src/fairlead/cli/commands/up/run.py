@@ -32,7 +32,14 @@ from fairlead.whatif.input.error import InputError
 from fairlead.worlds.local.bootstrap.nodes import ZONE
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
-from fairlead.worlds.local.data_dir import DataDir, new_data_dir, objects_file, open_data_dir
+from fairlead.worlds.local.data_dir import (
+    ADDRESS,
+    DataDir,
+    missing_credentials,
+    new_data_dir,
+    objects_file,
+    open_data_dir,
+)
 from fairlead.worlds.local.kubeconfig import NAME, kubeconfig, write_secret
 from fairlead.worlds.local.server.serve import ServeOptions, serve_cluster
 
@@ -55,6 +62,8 @@ def serve(options: UpOptions) -> int:
         pairs = _pairs(data_dir, real_now) if options.client_certificates else {}
         _write_kubeconfig(path, _kubeconfig(f"https://{address}", data_dir, pairs))
 
+        opened.enter_context(_address_file(options.data_dir, address))
+
         def say_ready() -> None:
             if options.command:
                 child.start(path)
@@ -72,10 +81,25 @@ def serve(options: UpOptions) -> int:
                 certificate_files(pair, data_dir.authority.certificate)
             ),
             audit=audit,
+            data_dir=options.data_dir,
         )
         child = opened.enter_context(closing(ChildCommand(options.command)))
         serve_cluster(cluster, serve_options, say_ready)
     return child.exit_code
+
+
+@contextmanager
+def _address_file(data_dir: Path | None, address: str) -> Iterator[None]:
+    """Keep the server's address in the data directory while it runs, for `fairlead backup`."""
+    if data_dir is None:
+        yield
+        return
+    path = data_dir / ADDRESS
+    write_secret(path, address)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _write_kubeconfig(place: Path, text: str) -> None:
@@ -99,9 +123,13 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
     try:
         log = WriteAheadLog(objects_file(options.data_dir), clock=clock.now)
         lived_until = log.last_time
+        loss = log.loss() or missing_credentials(options.data_dir)
     except (SqliteLogError, OSError) as cause:
         raise _data_dir_error(cause) from None
     with closing(log):
+        if loss and not options.accept_loss:
+            problem = f"{loss}; --accept-loss starts with what is there"
+            raise InputError("--data-dir", problem)
         clock.jump_to(lived_until)
         yield log
 

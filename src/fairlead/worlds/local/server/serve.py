@@ -8,6 +8,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from socket import socket
 from typing import Final
 
@@ -17,7 +18,8 @@ from fairlead.apiserver.http.app import ApiApp, Audit, Authenticate
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.worlds.gc_thresholds import collect_rarely
 from fairlead.worlds.local.cluster import LocalCluster
-from fairlead.worlds.local.server import clock_control, metrics_endpoint
+from fairlead.worlds.local.server import backup_endpoint, clock_control, metrics_endpoint
+from fairlead.worlds.local.server.backup_endpoint import BackupEndpoint
 from fairlead.worlds.local.server.clock_control import ClockControl
 from fairlead.worlds.local.server.metrics_endpoint import MetricsEndpoint
 from fairlead.worlds.local.server.runner import Runner
@@ -28,12 +30,13 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """The socket to listen on, and how clients are authenticated."""
+    """The socket to listen on, how clients are authenticated, and where the state is kept."""
 
     listening: socket
     authenticate: Authenticate
     certificate: Certificate | None = None
     audit: Audit | None = None
+    data_dir: Path | None = None
 
 
 def serve_cluster(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
@@ -63,6 +66,7 @@ async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Run
         cluster.clock.now,
         None if cluster.journal is None else cluster.journal.settle,
         handlers={
+            backup_endpoint.PATH: BackupEndpoint(door.data_dir, cluster.journal),
             clock_control.PATH: ClockControl(runner),
             metrics_endpoint.PATH: MetricsEndpoint(
                 cluster.server, cluster.store, cluster.metrics.exposition

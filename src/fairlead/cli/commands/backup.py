@@ -1,0 +1,109 @@
+"""`fairlead backup` and `fairlead restore`: the data directory of `fairlead up` as one file."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairlead.apiserver.storage.sqlite_log import SqliteLogError
+from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
+from fairlead.cli import exit_code
+from fairlead.cli.options.parameter import named
+from fairlead.cli.output.atomic_file import require_writable
+from fairlead.client.connection import ConnectionConfig
+from fairlead.client.error import RequestError
+from fairlead.client.rest_client import RestClient
+from fairlead.whatif.input.error import InputError
+from fairlead.worlds.local.backup import COPY_MODE, BackupError, restore_backup, write_backup
+from fairlead.worlds.local.data_dir import ADDRESS, OBJECTS, read_data_dir
+from fairlead.worlds.local.server.backup_endpoint import PATH
+
+DataDirectory = Annotated[Path, named("DIR", "The data directory of `fairlead up`.")]
+
+
+def backup(
+    file: Annotated[Path, Parameter(show_default=False)], /, *, data_dir: DataDirectory
+) -> int:
+    """Write a consistent copy of a cluster, running or not, to a tar file.
+
+    The file contains the cluster's keys and tokens, and only you can read it.
+
+    Try:
+
+        fairlead backup before-upgrade.tar --data-dir ./cluster
+
+        fairlead restore before-upgrade.tar --data-dir ./again
+
+    Parameters
+    ----------
+    file
+        Where to write the backup.
+    """
+    require_writable("FILE", file)
+    if not (data_dir / OBJECTS).exists():
+        raise InputError("--data-dir", f"{data_dir} holds no cluster")
+    try:
+        if (data_dir / ADDRESS).exists():
+            _copy_running(data_dir, file)
+        else:
+            log = WriteAheadLog(data_dir / OBJECTS)
+            write_backup(data_dir, log.copy_to, file)
+            log.close()
+    except (SqliteLogError, OSError, ValueError) as cause:
+        raise InputError("--data-dir", str(cause)) from None
+    except RequestError as cause:
+        problem = f"{cause} (remove {data_dir / ADDRESS} if the cluster was killed)"
+        raise InputError("--data-dir", problem) from None
+    print(f"backup: {file}", file=sys.stderr)
+    return exit_code.SUCCESS
+
+
+def restore(
+    file: Annotated[Path, Parameter(show_default=False)], /, *, data_dir: DataDirectory
+) -> int:
+    """Restore a cluster from a backup into a new data directory.
+
+    Try:
+
+        fairlead restore before-upgrade.tar --data-dir ./again
+
+        fairlead up --data-dir ./again
+
+    Parameters
+    ----------
+    file
+        A file that `fairlead backup` has written.
+    """
+    try:
+        restore_backup(file, data_dir)
+    except BackupError as cause:
+        raise InputError("restore", str(cause)) from None
+    except OSError as cause:
+        name = str(cause.filename or file)
+        raise InputError("restore", cause.strerror or str(cause), object_name=name) from None
+    print(f"restored: {data_dir}", file=sys.stderr)
+    return exit_code.SUCCESS
+
+
+def _copy_running(data_dir: Path, file: Path) -> None:
+    """Let the running server copy itself. Raises RequestError, OSError, ValueError."""
+    found = read_data_dir(data_dir)
+    config = ConnectionConfig(
+        name=str(data_dir),
+        server=f"https://{(data_dir / ADDRESS).read_text()}",
+        authority=found.authority.certificate,
+        token=found.admin_token,
+    )
+
+    async def copy() -> bytes:
+        async with RestClient(config) as client:
+            return await client.get(PATH)
+
+    content = asyncio.run(copy())
+    file.touch(COPY_MODE)
+    file.chmod(COPY_MODE)
+    file.write_bytes(content)
