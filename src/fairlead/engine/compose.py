@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
+from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.controller import Controller
@@ -57,11 +58,19 @@ def build_engine(
         ("", (NamespaceDeletion(), ResourceQuotas())),
         ("", (Drain(watch), RollingDrains())),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
+        ("", _autoscalers(config)),
         ("", (watch,)),
         ("scheduler", tuple(_schedulers(config, cluster, watch))),
     )
     kept = (controllers for name, controllers in parts if name not in without)
     return Engine(cluster, (*first, *chain.from_iterable(kept)))
+
+
+def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
+    """Karpenter, if the cluster has one."""
+    if config.karpenter is None:
+        return ()
+    return (Karpenter(config.karpenter, seed=config.seed, start=config.start),)
 
 
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:

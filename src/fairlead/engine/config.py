@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.config import KubeletConfig
@@ -28,3 +29,4 @@ class EngineConfig:
     node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
     workloads: WorkloadsConfig = field(default_factory=WorkloadsConfig)
     volumes: VolumesConfig = field(default_factory=VolumesConfig)
+    karpenter: KarpenterConfig | None = None

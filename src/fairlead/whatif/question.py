@@ -12,6 +12,11 @@ from fairlead.whatif.change.cluster_change import ClusterChange, steps_of_change
 from fairlead.whatif.change.descheduled_pod import deschedule
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
+from fairlead.whatif.configuration.karpenter_config import (
+    KarpenterInput,
+    has_node_pools,
+    karpenter_config,
+)
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
@@ -34,7 +39,7 @@ class Conditions:
     """Settings that both runs share.
 
     `horizon` is the longest virtual time (ns) after the last step; `batch` says how whole jobs are
-    scheduled.
+    scheduled; with `karpenter`, Karpenter adds and removes nodes in both runs.
     """
 
     seed: int = 0
@@ -42,9 +47,14 @@ class Conditions:
     node_lifecycle: NodeLifecycleConfig = DEFAULT
     releases: Releases = CURRENT_RELEASES
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS
+    karpenter: KarpenterInput | None = None
 
 
 DEFAULT_CONDITIONS: Final = Conditions()
+KARPENTER_IDLE: Final = (
+    "The snapshot has NodePools of Karpenter, which adds and removes no nodes here; with "
+    "--autoscale karpenter it does."
+)
 PODS_STAY: Final = (
     "Running pods stay where they are: a scheduler decides only about pods that wait. With "
     "--reschedule all, or --reschedule and a label selector, both runs place running pods anew."
@@ -98,6 +108,11 @@ def what_if(
     initial = snapshot.manifests
     if change.reschedule:
         initial = deschedule(initial, change.reschedule, change.namespace)
+    karpenter, assumed = None, list[str]()
+    if conditions.karpenter is not None:
+        karpenter, assumed = karpenter_config(snapshot, conditions.karpenter)
+    elif has_node_pools(snapshot):
+        assumed.append(KARPENTER_IDLE)
     without = Experiment(
         title=snapshot.source,
         source=snapshot.source,
@@ -110,7 +125,8 @@ def what_if(
         node_lifecycle=conditions.node_lifecycle,
         releases=conditions.releases,
         steps_begin=None,
-        notes=tuple(unreadable_lines(snapshot.unreadable)),
+        karpenter=karpenter,
+        notes=(*unreadable_lines(snapshot.unreadable), *assumed),
     )
     changed = replace(
         without,

@@ -21,6 +21,7 @@ class Component(StrEnum):
     KUBELET = "kubelet"
     SCHEDULER = "kube-scheduler"
     API_SERVER = "kube-apiserver"
+    KARPENTER = "karpenter"
 
 
 class Issuer(Struct, frozen=True):
@@ -37,6 +38,7 @@ class Issuer(Struct, frozen=True):
 SCHEDULER: Final = Issuer(Component.SCHEDULER)
 KUBELET: Final = Issuer(Component.KUBELET)
 API_SERVER: Final = Issuer(Component.API_SERVER)
+KARPENTER: Final = Issuer(Component.KARPENTER)
 
 
 def controller_account(account: str) -> Issuer:

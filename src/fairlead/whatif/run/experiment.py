@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.apiserver.kind import NODE
+from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
@@ -50,6 +51,7 @@ class Experiment:
     batch: BatchConfig | None = None
     node_lifecycle: NodeLifecycleConfig = DEFAULT
     releases: Releases = CURRENT_RELEASES
+    karpenter: KarpenterConfig | None = None
     runs_cron_jobs: bool = False
     notes: tuple[str, ...] = ()
 

@@ -24,6 +24,7 @@ from fairlead.api.pods.facts import condition
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
+from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
@@ -36,6 +37,7 @@ from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.autoscaling import karpenter_notes
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import (
@@ -190,6 +192,7 @@ class ExperimentRun:
             # The CronJob controller reads the status of Jobs.
             workloads=WorkloadsConfig(serves_clients=experiment.runs_cron_jobs),
             batch=experiment.batch,
+            karpenter=experiment.karpenter,
         )
         reporter: Reporter = self._metrics or self._jobs
         self._decision_log = None if logging is None else logging(reporter)
@@ -198,6 +201,7 @@ class ExperimentRun:
         self._recorder.requests_of = RequestsByShape(engine.cluster).of
         self._scheduler = engine.find(Scheduler)
         self._batch = None if experiment.batch is None else engine.find(Batch)
+        self._karpenter = None if experiment.karpenter is None else engine.find(Karpenter)
         if self._metrics is not None:
             self._metrics.waiting = self._scheduler.queue
         self._engine = _RecordedEngine(engine, self._recorder, self._jobs.gangs)
@@ -310,6 +314,8 @@ class ExperimentRun:
             return False
         if self._recorder.outage.is_waiting():
             return False
+        if self._karpenter is not None and self._karpenter.is_waiting():
+            return False
         return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
 
     def _why_waiting(self, pod: Pod) -> str:
@@ -400,6 +406,8 @@ class ExperimentRun:
         """What the run lacked; kinds may be missing only from a dump of a server."""
         if self._batch is not None:
             yield from missing_queue_notes(self._batch)
+        if self._karpenter is not None:
+            yield from karpenter_notes(self._karpenter.history)
         unchecked = self._world.admission.unchecked
         is_dump = any(one.ref.uid for one in self._experiment.initial)
         if unchecked.plugins and is_dump:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -92,6 +92,24 @@ class RunOptions:
     fail_on: Annotated[Names, repeatable("CONDITION", FAIL_ON)] = ()
     batch_config: BatchConfig = None
     batch_plugin: BatchPlugins = ()
+    autoscale: Annotated[
+        Literal["off", "karpenter"],
+        Parameter(help="Let Karpenter add and remove nodes in both runs."),
+    ] = "off"
+    instance_types: Annotated[
+        str | None,
+        Parameter(
+            help="Instance types that Karpenter can create: CSV, or JSON as aws, gcloud, az or "
+            "Karpenter's kwok provider print it."
+        ),
+    ] = None
+    node_pools: Annotated[
+        str | None,
+        Parameter(help="NodePools and NodeOverlays in addition to those of the snapshot."),
+    ] = None
+    provision_time: Annotated[
+        str, Parameter(help="How long a new node takes to be Ready, more or less.")
+    ] = "1m"
 
 
 NO_CHANGES: Final = ChangeOptions()

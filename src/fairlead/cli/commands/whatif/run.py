@@ -20,6 +20,7 @@ from fairlead.cli.output.result_file import command_log, print_bytes, say_writte
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_failure import Failures
 from fairlead.whatif.configuration.batch_config import BatchOptions
+from fairlead.whatif.configuration.karpenter_config import KarpenterInput
 from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import field_duration
@@ -72,6 +73,7 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOpti
                 node_lifecycle=lifecycle,
                 releases=Releases(release, release),
                 batch=BatchOptions(options.batch_config, options.batch_plugin),
+                karpenter=_karpenter(options),
             ),
             progress=progress if logging is None else None,
             command_log=log,
@@ -92,6 +94,21 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOpti
         say_written("report", report)
     is_loop = any(one.is_loop for one in conditions) and bool(answer.changed.recurrences)
     return exit_code.DISPLACED if is_loop else _exit_code(answer, forbidden)
+
+
+def _karpenter(options: RunOptions) -> KarpenterInput | None:
+    """Karpenter's input if it takes part. Raises InputError for options without it."""
+    if options.autoscale == "off":
+        given = (("--instance-types", options.instance_types), ("--node-pools", options.node_pools))
+        for name, value in given:
+            if value is not None:
+                raise InputError(name, "needs --autoscale karpenter")
+        return None
+    return KarpenterInput(
+        instance_types=options.instance_types,
+        node_pools=options.node_pools,
+        provision_time=field_duration("--provision-time", "", options.provision_time),
+    )
 
 
 def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange:

@@ -78,10 +78,15 @@ def is_evictable(pod: Pod, now: Instant) -> bool:
     """Whether a drain would evict the pod, so that budgets matter."""
     return (
         is_active(pod)
-        and not any(tolerates(one, _DISRUPTED) for one in pod.spec.tolerations)
+        and not tolerates_disruption(pod)
         and not is_mirror(pod)
         and not has_do_not_disrupt(pod, now)
     )
+
+
+def tolerates_disruption(pod: Pod) -> bool:
+    """Whether the pod stays on a node that is being removed."""
+    return any(tolerates(one, _DISRUPTED) for one in pod.spec.tolerations)
 
 
 def is_mirror(pod: Pod) -> bool:

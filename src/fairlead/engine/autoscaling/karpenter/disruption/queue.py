@@ -101,6 +101,10 @@ class DisruptionQueue:
             for name in queued.replacements
         )
 
+    def times_out_at(self, queued: QueuedCommand) -> Instant:
+        """When the command fails if its replacements are not ready by then."""
+        return queued.started + self._timeout() + 1
+
     def _timeout(self) -> DurationNs:
         waiting = sum(len(one.command.candidates) for one in self._commands)
         return min(max(waiting * _NS_PER_CANDIDATE, _TIMEOUT_MIN_NS), _TIMEOUT_MAX_NS)

@@ -76,6 +76,10 @@ class ClaimConditions:
         due = [one for one in (drift_requeue, requeue) if one is not None]
         return claim, min(due, default=None)
 
+    def ripens_in(self, claim: NodeClaim, pool: NodePool | None, now: Instant) -> DurationNs | None:
+        """How long until the NodeClaim becomes Consolidatable if nothing happens, None if never."""
+        return None if pool is None else _with_consolidatable(claim, pool, now)[1]
+
     def _with_drift(
         self, claim: NodeClaim, pool: NodePool, now: Instant
     ) -> tuple[NodeClaim, DurationNs | None]:

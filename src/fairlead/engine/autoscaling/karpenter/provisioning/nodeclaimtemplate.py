@@ -56,11 +56,10 @@ def pool_requirements(pool: NodePool) -> Requirements:
 def template_labels(pool: NodePool) -> dict[str, str]:
     """The labels that every NodeClaim of the pool has."""
     reference = pool.spec.template.spec.node_class_ref
-    return {
-        **pool.spec.template.metadata.labels,
-        NODE_POOL: pool.name,
-        f"{reference.group}/{reference.kind.lower()}": reference.name,
-    }
+    labels = {**pool.spec.template.metadata.labels, NODE_POOL: pool.name}
+    if reference.kind:
+        labels[f"{reference.group}/{reference.kind.lower()}"] = reference.name
+    return labels
 
 
 def template_requirements(pool: NodePool) -> Requirements:

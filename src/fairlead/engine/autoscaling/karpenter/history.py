@@ -1,0 +1,37 @@
+"""What Karpenter has done in a run: nodes asked for and removed, pods that trigger nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fairlead.engine.core.instant import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KarpenterNodeChange:
+    """A node that was asked for (`added`) or removed; `price` is per hour.
+
+    `reason` is `Provisioned`, a disruption reason, or `Expired`.
+    """
+
+    at: Instant
+    added: bool
+    node: str
+    pool: str
+    instance_type: str
+    capacity_type: str
+    zone: str
+    price: float
+    reason: str
+
+
+@dataclass(slots=True)
+class KarpenterHistory:
+    """Changes in order; `errors` are upstream's texts about pods for which no node can be made.
+
+    `unconsolidatable` are upstream's texts about nodes that stay.
+    """
+
+    changes: list[KarpenterNodeChange] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)
+    unconsolidatable: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,215 @@
+"""Machines: the simulated provider and kubelets behind NodeClaims.
+
+    a NodeClaim is launched at once as the cheapest offering that it allows
+    after the provision time its Node appears: Ready, registered, initialized
+
+Startup taints are gone by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.codec import as_json
+from fairlead.api.json import Json
+from fairlead.api.objects import Node, ObjectMeta
+from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.autoscaling.karpenter.apis import (
+    INITIALIZED_CONDITION,
+    LAUNCHED,
+    REGISTERED_CONDITION,
+    NodeClaim,
+    NodeClaimSpec,
+    NodeClaimStatus,
+    NodePool,
+)
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
+    InstanceType,
+    Offering,
+)
+from fairlead.engine.autoscaling.karpenter.labels import (
+    HOSTNAME,
+    INITIALIZED,
+    NODE_POOL_HASH,
+    NODE_POOL_HASH_VERSION,
+    REGISTERED,
+)
+from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import with_condition
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.tie_break import splitmix64
+
+_SCHEME: Final = "fairlead"
+_SPREAD: Final = 1 << 16
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # those of generateName
+_SUFFIX_LENGTH: Final = 5
+
+
+class Machines:
+    """Launches NodeClaims and creates their Nodes when it is time."""
+
+    def __init__(self, provision_time: DurationNs, seed: int) -> None:
+        """`seed` decides names and how long each machine takes."""
+        self._provision_time = provision_time
+        self._seed = seed
+        self._count = 0
+        self._due: dict[str, Instant] = {}
+
+    def launch(
+        self, request: NodeClaimRequest, now: Instant
+    ) -> tuple[NodeClaim, InstanceType, Offering] | None:
+        """A launched NodeClaim; None if nothing that it allows is available."""
+        chosen = request.launch()
+        if chosen is None:
+            return None
+        name = self._name(request.pool.name)
+        claim = _launched(request, name, *chosen, now)
+        share = splitmix64(self._seed ^ splitmix64(self._count)) % _SPREAD
+        time = self._provision_time
+        self._due[name] = now + time * 3 // 4 + time * share // (2 * _SPREAD)
+        return claim, *chosen
+
+    def _name(self, pool: str) -> str:
+        self._count += 1
+        number = splitmix64((self._seed << 20) ^ self._count)
+        suffix = ""
+        for _ in range(_SUFFIX_LENGTH):
+            number, letter = divmod(number, len(_LETTERS))
+            suffix += _LETTERS[letter]
+        return f"{pool}-{suffix}"
+
+    def next_due(self) -> Instant | None:
+        """When the next Node appears."""
+        return min(self._due.values(), default=None)
+
+    def is_waiting(self) -> bool:
+        """Whether a machine is starting."""
+        return bool(self._due)
+
+    def forget(self, name: str) -> None:
+        """The NodeClaim is deleted before its Node appeared."""
+        self._due.pop(name, None)
+
+    def ready(self, now: Instant) -> list[str]:
+        """The NodeClaims whose Nodes appear now."""
+        found = sorted(name for name, due in self._due.items() if due <= now)
+        for name in found:
+            del self._due[name]
+        return found
+
+
+def node_of(claim: NodeClaim, now: Instant) -> CreateObject:
+    """The Node of a NodeClaim, as its kubelet registers it."""
+    at = format_timestamp(now)
+    labels = {
+        **claim.metadata.labels,
+        HOSTNAME: claim.name,
+        REGISTERED: "true",
+        INITIALIZED: "true",
+    }
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "kubelet is posting ready status",
+        "lastTransitionTime": at,
+        "lastHeartbeatTime": at,
+    }
+    spec: Json = {"providerID": claim.status.provider_id}
+    if claim.spec.taints:
+        spec["taints"] = [as_json(one) for one in claim.spec.taints]
+    return CreateObject(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": claim.name, "labels": labels},
+            "spec": spec,
+            "status": {
+                "capacity": dict(claim.status.capacity),
+                "allocatable": dict(claim.status.allocatable),
+                "conditions": [ready],
+            },
+        }
+    )
+
+
+def _launched(
+    request: NodeClaimRequest,
+    name: str,
+    instance_type: InstanceType,
+    offering: Offering,
+    now: Instant,
+) -> NodeClaim:
+    labels = request.labels
+    for one in (*instance_type.requirements, *offering.requirements):
+        if one.single is not None:
+            labels[one.key] = one.single
+    template = request.pool.spec.template.spec
+    hashes = {
+        key: value
+        for key, value in request.pool.metadata.annotations.items()
+        if key in (NODE_POOL_HASH, NODE_POOL_HASH_VERSION)
+    }
+    claim = NodeClaim(
+        metadata=ObjectMeta(
+            name=name,
+            uid=name,
+            labels=labels,
+            annotations={**(request.annotations or {}), **hashes},
+            creation_timestamp=format_timestamp(now),
+        ),
+        spec=NodeClaimSpec(
+            taints=template.taints,
+            startup_taints=template.startup_taints,
+            node_class_ref=template.node_class_ref,
+            expire_after=template.expire_after,
+            termination_grace_period=template.termination_grace_period,
+        ),
+        status=NodeClaimStatus(
+            capacity=_quantities(instance_type.capacity),
+            allocatable=_quantities(instance_type.allocatable),
+            provider_id=f"{_SCHEME}:///{name}",
+        ),
+    )
+    return with_condition(claim, LAUNCHED, LAUNCHED, now)
+
+
+def _quantities(amounts: Mapping[str, int]) -> dict[str, str | int | float]:
+    return {n: f"{a}m" if n == "cpu" else str(a) for n, a in amounts.items()}
+
+
+def adopted_claim(node: Node, pool: NodePool, now: Instant) -> NodeClaim:
+    """A NodeClaim for a node of a pool whose NodeClaim is not known: as old as the node."""
+    created = node.metadata.creation_timestamp or format_timestamp(now)
+    template = pool.spec.template.spec
+    claim = NodeClaim(
+        metadata=ObjectMeta(
+            name=node.metadata.name,
+            uid=node.metadata.uid,
+            labels=node.metadata.labels,
+            creation_timestamp=created,
+        ),
+        spec=NodeClaimSpec(
+            taints=template.taints,
+            node_class_ref=template.node_class_ref,
+            expire_after=template.expire_after,
+            termination_grace_period=template.termination_grace_period,
+        ),
+        status=NodeClaimStatus(
+            capacity=node.status.capacity,
+            allocatable=node.status.allocatable,
+            provider_id=node.spec.provider_id,
+        ),
+    )
+    return initialized(claim, node.metadata.name, now)
+
+
+def initialized(claim: NodeClaim, node_name: str, now: Instant) -> NodeClaim:
+    """The NodeClaim once its Node is there and ready for pods."""
+    for kind in (LAUNCHED, REGISTERED_CONDITION, INITIALIZED_CONDITION):
+        claim = with_condition(claim, kind, kind, now)
+    return replace(claim, status=replace(claim.status, node_name=node_name))

@@ -1,0 +1,84 @@
+"""Termination: drains the nodes of NodeClaims that are being deleted, then removes them.
+
+Pods are evicted, ordinary ones before critical ones, within their budgets. Pods with do-not-disrupt
+are waited for, unless the NodeClaim has a termination grace period: then every pod is deleted early
+enough to end when the period does. Pods of DaemonSets go with the node.
+
+upstream: pkg/controllers/node/termination/{controller,terminator/terminator}.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_daemon_pod, is_terminal, is_terminating
+from fairlead.api.timestamp import parse_duration, parse_timestamp
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
+from fairlead.engine.autoscaling.karpenter.pod import (
+    has_do_not_disrupt,
+    is_mirror,
+    tolerates_disruption,
+)
+from fairlead.engine.core.command import Command, DeleteObject, EvictPod, ObjectRef
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+
+RETRY_NS: Final[DurationNs] = seconds(5)
+_CRITICAL: Final = ("system-cluster-critical", "system-node-critical")
+_DEFAULT_GRACE_S: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class DrainStep:
+    """What to do now; the drain is over if nothing `remains`."""
+
+    commands: tuple[Command, ...]
+    remains: bool
+
+
+def drain_step(claim: NodeClaim, pods: tuple[Pod, ...], now: Instant) -> DrainStep:
+    """Evict the next group of pods of a node that is going away."""
+    leaving = [pod for pod in pods if _must_leave(pod)]
+    if not leaving:
+        return DrainStep((), remains=False)
+    deadline = _deadline(claim)
+    staying = [pod for pod in leaving if not is_terminating(pod)]
+    overdue = [pod for pod in staying if deadline is not None and now >= deadline - _grace(pod)]
+    if overdue:
+        deleted = (DeleteObject(_ref(pod), why="termination grace period") for pod in overdue)
+        return DrainStep(tuple(deleted), remains=True)
+    ordinary = [pod for pod in leaving if not _is_critical(pod)]
+    evicted = (
+        EvictPod(_ref(pod), why="karpenter")
+        for pod in ordinary or leaving
+        if not is_terminating(pod) and not has_do_not_disrupt(pod, now)
+    )
+    return DrainStep(tuple(evicted), remains=True)
+
+
+def _must_leave(pod: Pod) -> bool:
+    return not (
+        is_terminal(pod) or is_mirror(pod) or is_daemon_pod(pod) or tolerates_disruption(pod)
+    )
+
+
+def _is_critical(pod: Pod) -> bool:
+    return pod.spec.priority_class_name in _CRITICAL
+
+
+def _deadline(claim: NodeClaim) -> Instant | None:
+    period = claim.spec.termination_grace_period
+    if period is None or not claim.metadata.deletion_timestamp:
+        return None
+    return parse_timestamp(claim.metadata.deletion_timestamp) + parse_duration(period)
+
+
+def _grace(pod: Pod) -> DurationNs:
+    grace = pod.spec.termination_grace_period_seconds
+    return seconds(_DEFAULT_GRACE_S if grace is None else grace)
+
+
+def _ref(pod: Pod) -> ObjectRef:
+    meta = pod.metadata
+    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)

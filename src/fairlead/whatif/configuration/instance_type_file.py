@@ -1,0 +1,309 @@
+"""Instance types and their prices from a file: CSV, or what providers' own tools print.
+
+    CSV                  name,cpu,memory[,pods,gpu,arch,os,zones,capacityType,price,spotPrice]
+    Karpenter's kwok     [{"name": …, "resources": {…}, "offerings": [{"Price": …}]}]
+    AWS                  aws ec2 describe-instance-types
+    Google Cloud         gcloud compute machine-types list --format json
+    Azure                az vm list-skus
+
+A type without zones is sold in the zones of the cluster's nodes, one without a price at an estimate
+from its cores and memory.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import ResourceList
+from fairlead.api.quantity import QuantityError
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
+    InstanceType,
+    Offering,
+)
+from fairlead.engine.autoscaling.karpenter.labels import (
+    ARCH,
+    CAPACITY_TYPE,
+    INSTANCE_TYPE,
+    ON_DEMAND,
+    OS,
+    SPOT,
+    ZONE,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import combined
+from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
+from fairlead.whatif.input.error import InputError
+
+OPTION: Final = "--instance-types"
+_CORE_PRICE: Final = 0.03
+_GIB_PRICE: Final = 0.004
+_SPOT_SHARE: Final = 0.4
+_GIB: Final = 1 << 30
+_PODS: Final = 110
+_COLUMNS: Final = (
+    "name", "cpu", "memory", "pods", "gpu", "arch", "os", "zones", "capacityType", "price",
+    "spotPrice",
+)  # fmt: skip
+_ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "Arm64": "arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class StatedType:
+    """One instance type as a file states it; `prices` are per hour, by capacity type and zone."""
+
+    name: str
+    capacity: ResourceList
+    architectures: tuple[str, ...] = ("amd64",)
+    systems: tuple[str, ...] = ("linux",)
+    zones: tuple[str, ...] = ()
+    capacity_types: tuple[str, ...] = (ON_DEMAND,)
+    prices: Mapping[tuple[str, str], float] | None = None
+
+    @property
+    def has_price(self) -> bool:
+        """Whether the file states a price."""
+        return bool(self.prices)
+
+    def price(self, capacity_type: str, zone: str) -> float:
+        """The stated price, else an estimate from cores and memory."""
+        prices = self.prices or {}
+        for key in ((capacity_type, zone), (capacity_type, "")):
+            if key in prices:
+                return prices[key]
+        size = amounts(self.capacity)
+        memory = size.get("memory", 0) / _GIB
+        base = size.get("cpu", 0) / 1000 * _CORE_PRICE + memory * _GIB_PRICE
+        base = prices.get((ON_DEMAND, zone), prices.get((ON_DEMAND, ""), base))
+        return base * _SPOT_SHARE if capacity_type == SPOT else base
+
+
+def read_instance_types(path: str) -> list[StatedType]:
+    """The types in the file at `path`. Raises InputError."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as cause:
+        raise InputError(path, f"cannot be read: {cause.strerror or cause}") from None
+    except UnicodeDecodeError:
+        raise InputError(path, "is not UTF-8 text") from None
+    found = _of_json(path, text) if text.lstrip()[:1] in ("[", "{") else _of_csv(path, text)
+    if not found:
+        raise InputError(path, "contains no instance type")
+    names: set[str] = set()
+    for one in found:
+        if one.name in names:
+            raise InputError(path, "appears twice", object_name=f"instance type {one.name}")
+        names.add(one.name)
+        _require_amounts(path, one)
+    return found
+
+
+def _require_amounts(path: str, one: StatedType) -> None:
+    try:
+        size = amounts(one.capacity)
+    except QuantityError as cause:
+        raise InputError(path, str(cause), object_name=f"instance type {one.name}") from None
+    if size.get("cpu", 0) <= 0 or size.get("memory", 0) <= 0:
+        problem = "cpu and memory must be more than 0"
+        raise InputError(path, problem, object_name=f"instance type {one.name}")
+
+
+def instance_types(stated: Sequence[StatedType], zones: Sequence[str]) -> tuple[InstanceType, ...]:
+    """The types for a cluster whose nodes are in `zones`."""
+    return tuple(_instance_type(one, one.zones or tuple(zones)) for one in stated)
+
+
+def _instance_type(stated: StatedType, zones: Sequence[str]) -> InstanceType:
+    capacity = amounts({"pods": str(_PODS), **stated.capacity})
+    requirements = [
+        requirement(INSTANCE_TYPE, "In", (stated.name,)),
+        requirement(ARCH, "In", stated.architectures),
+        requirement(OS, "In", stated.systems),
+        requirement(CAPACITY_TYPE, "In", stated.capacity_types),
+    ]
+    if zones:
+        requirements.append(requirement(ZONE, "In", tuple(zones)))
+    offerings = tuple(
+        _offering(stated, capacity_type, zone)
+        for zone in zones or ("",)
+        for capacity_type in stated.capacity_types
+    )
+    return InstanceType(stated.name, combined(requirements), capacity, {}, offerings)
+
+
+def _offering(stated: StatedType, capacity_type: str, zone: str) -> Offering:
+    requirements = [requirement(CAPACITY_TYPE, "In", (capacity_type,))]
+    if zone:
+        requirements.append(requirement(ZONE, "In", (zone,)))
+    return Offering(combined(requirements), stated.price(capacity_type, zone))
+
+
+# --- CSV ----------------------------------------------------------------------------------------
+
+
+def _of_csv(path: str, text: str) -> list[StatedType]:
+    rows = csv.DictReader(io.StringIO(text))
+    header = tuple(rows.fieldnames or ())
+    unknown = [name for name in header if name not in _COLUMNS]
+    if unknown:
+        known = ", ".join(_COLUMNS)
+        raise InputError(path, f"has an unknown column {unknown[0]!r}; known: {known}")
+    missing = [name for name in _COLUMNS[:3] if name not in header]
+    if missing:
+        raise InputError(path, f"has no column {missing[0]!r}")
+    return [_of_row(path, number, row) for number, row in enumerate(rows, 2)]
+
+
+def _of_row(path: str, number: int, row: Mapping[str, str | None]) -> StatedType:
+    cells = {key: (value or "").strip() for key, value in row.items() if key is not None}
+    if not cells["name"]:
+        raise InputError(path, f"line {number}: has no name")
+    resources = (("cpu", "cpu"), ("memory", "memory"), ("pods", "pods"), ("gpu", "nvidia.com/gpu"))
+    capacity: ResourceList = {to: cells[of] for of, to in resources if cells.get(of)}
+    prices = {
+        (kind, ""): _number(path, number, column, cells[column])
+        for column, kind in (("price", ON_DEMAND), ("spotPrice", SPOT))
+        if cells.get(column)
+    }
+    kinds = _list(cells.get("capacityType", "")) or (
+        (ON_DEMAND, SPOT) if cells.get("spotPrice") else (ON_DEMAND,)
+    )
+    return StatedType(
+        cells["name"],
+        capacity,
+        _list(cells.get("arch", "")) or ("amd64",),
+        _list(cells.get("os", "")) or ("linux",),
+        _list(cells.get("zones", "")),
+        kinds,
+        prices,
+    )
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.replace(";", " ").split() if part.strip())
+
+
+def _number(path: str, line: int, column: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(path, f"line {line}: {column}: {text!r} is no number") from None
+
+
+# --- JSON ---------------------------------------------------------------------------------------
+
+
+def _of_json(path: str, text: str) -> list[StatedType]:
+    try:
+        value = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as cause:
+        raise InputError(path, f"is not JSON: {cause}") from None
+    rows = value.get("InstanceTypes") if isinstance(value, dict) else value
+    if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
+        raise InputError(path, "is no list of instance types")
+    try:
+        return _merged([one for row in rows for one in _of_object(row)])
+    except (KeyError, TypeError, ValueError, AttributeError) as cause:
+        problem = f"has a form that is not known: {type(cause).__name__} {cause}"
+        raise InputError(path, problem) from None
+
+
+def _of_object(row: Json) -> Iterator[StatedType]:
+    """The type that one entry of a listing is about, by the fields that it has."""
+    if "InstanceType" in row:
+        yield _of_aws(row)
+    elif "guestCpus" in row:
+        yield _of_gcloud(row)
+    elif "capabilities" in row:
+        if row.get("resourceType", "virtualMachines") == "virtualMachines":
+            yield _of_azure(row)
+    else:
+        yield _of_kwok(row)
+
+
+def _merged(found: Sequence[StatedType]) -> list[StatedType]:
+    """One type per name: gcloud and az list a type once for each zone or region."""
+    by_name: dict[str, StatedType] = {}
+    for one in found:
+        first = by_name.get(one.name)
+        zones = dict.fromkeys((*(first.zones if first else ()), *one.zones))
+        base = first or one
+        by_name[one.name] = StatedType(
+            base.name,
+            base.capacity,
+            base.architectures,
+            base.systems,
+            tuple(zones),
+            base.capacity_types,
+            base.prices,
+        )
+    return list(by_name.values())
+
+
+def _of_kwok(row: Json) -> StatedType:
+    """A type of Karpenter's kwok provider, whose offerings have prices."""
+    offerings: list[tuple[str, str, float]] = []
+    for one in row["offerings"]:
+        stated = one.get("Requirements") or one.get("requirements") or ()
+        labels = {entry["key"]: entry["values"][0] for entry in stated}
+        price = one.get("Price", one.get("price"))
+        kind = labels.get(CAPACITY_TYPE, ON_DEMAND)
+        offerings.append((kind, labels.get(ZONE, ""), float(price)))
+    return StatedType(
+        row["name"],
+        {name: str(amount) for name, amount in row["resources"].items()},
+        (row.get("architecture", "amd64"),),
+        tuple(row.get("operatingSystems") or ("linux",)),
+        tuple(dict.fromkeys(zone for _, zone, _ in offerings if zone)),
+        tuple(dict.fromkeys(kind for kind, _, _ in offerings)),
+        {(kind, zone): price for kind, zone, price in offerings},
+    )
+
+
+def _of_aws(row: Json) -> StatedType:
+    gpus = sum(one.get("Count", 0) for one in row.get("GpuInfo", {}).get("Gpus", ()))
+    capacity: ResourceList = {
+        "cpu": str(row["VCpuInfo"]["DefaultVCpus"]),
+        "memory": f"{row['MemoryInfo']['SizeInMiB']}Mi",
+    }
+    if gpus:
+        capacity["nvidia.com/gpu"] = str(gpus)
+    listed = row.get("ProcessorInfo", {}).get("SupportedArchitectures") or ("x86_64",)
+    kinds = [kind for kind in row.get("SupportedUsageClasses", ()) if kind in (ON_DEMAND, SPOT)]
+    return StatedType(
+        row["InstanceType"],
+        capacity,
+        tuple(_ARCHITECTURES.get(one, one) for one in listed if one != "i386"),
+        capacity_types=tuple(kinds) or (ON_DEMAND,),
+    )
+
+
+def _of_gcloud(row: Json) -> StatedType:
+    zone = str(row.get("zone", "")).rpartition("/")[2]
+    arch = _ARCHITECTURES.get(str(row.get("architecture", "X86_64")), "arm64").lower()
+    capacity: ResourceList = {"cpu": str(row["guestCpus"]), "memory": f"{row['memoryMb']}Mi"}
+    return StatedType(
+        row["name"], capacity, (arch,), ("linux",), (zone,) if zone else (), (ON_DEMAND, SPOT)
+    )
+
+
+def _of_azure(row: Json) -> StatedType:
+    has: dict[str, Any] = {one["name"]: one["value"] for one in row["capabilities"]}
+    zones = [
+        f"{place['location']}-{zone}"
+        for place in row.get("locationInfo") or ()
+        for zone in place.get("zones") or ()
+    ]
+    capacity: ResourceList = {"cpu": str(has["vCPUs"]), "memory": f"{has['MemoryGB']}Gi"}
+    if int(has.get("GPUs", 0)):
+        capacity["nvidia.com/gpu"] = str(has["GPUs"])
+    arch = _ARCHITECTURES.get(str(has.get("CpuArchitectureType", "x64")), "amd64")
+    spot = has.get("LowPriorityCapable") == "True"
+    kinds = (ON_DEMAND, SPOT) if spot else (ON_DEMAND,)
+    return StatedType(row["name"], capacity, (arch,), ("linux",), tuple(zones), kinds)

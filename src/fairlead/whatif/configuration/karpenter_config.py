@@ -1,0 +1,165 @@
+"""KarpenterConfig from a snapshot: its NodePools, NodeClaims and NodeOverlays, and a file of types.
+
+Without a file, the types are those of the snapshot's nodes. What was assumed is said in notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import msgspec
+
+from fairlead.api.codec import DecodeError, decode_as, without_nulls
+from fairlead.api.json import Json
+from fairlead.api.objects import Node, ResourceList
+from fairlead.api.timestamp import parse_duration
+from fairlead.apiserver.kind import NODE
+from fairlead.engine.autoscaling.karpenter.apis import (
+    NEVER,
+    NodeClaim,
+    NodeOverlay,
+    NodePool,
+)
+from fairlead.engine.autoscaling.karpenter.config import PROVISION_TIME, KarpenterConfig
+from fairlead.engine.autoscaling.karpenter.labels import (
+    ARCH,
+    CAPACITY_TYPE,
+    INSTANCE_TYPE,
+    ON_DEMAND,
+    ZONE,
+)
+from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.configuration.instance_type_file import (
+    StatedType,
+    instance_types,
+    read_instance_types,
+)
+from fairlead.whatif.input.document import read
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+_GROUP: Final = "karpenter.sh"
+
+View = TypeVar("View", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KarpenterInput:
+    """Files that complete a snapshot; None where the snapshot alone is asked."""
+
+    instance_types: str | None = None
+    node_pools: str | None = None
+    provision_time: DurationNs | None = None
+
+
+def karpenter_config(
+    snapshot: Snapshot, files: KarpenterInput
+) -> tuple[KarpenterConfig, list[str]]:
+    """The configuration, and notes about what was assumed. Raises InputError."""
+    stated = list(_karpenter_objects(snapshot.manifests))
+    if files.node_pools is not None:
+        stated += [(one.source, one.value) for one in read(files.node_pools)]
+    pools = _of_kind(stated, "NodePool", NodePool)
+    for pool in pools:
+        _check_pool(files.node_pools or snapshot.source, pool)
+    if not pools:
+        problem = "contains no NodePool, which Karpenter needs; give some with --node-pools"
+        raise InputError(files.node_pools or snapshot.source, problem)
+    nodes = [_node(manifest) for manifest in snapshot.manifests if manifest.kind is NODE]
+    zones = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
+    notes: list[str] = []
+    if files.instance_types is None:
+        types = _types_of(nodes)
+        if not types:
+            problem = "no node has an instance type; give some with --instance-types"
+            raise InputError(snapshot.source, problem)
+        names = ", ".join(one.name for one in types)
+        notes.append(f"Karpenter can create the instance types of the snapshot's nodes: {names}.")
+    else:
+        types = read_instance_types(files.instance_types)
+    if not all(one.has_price for one in types):
+        notes.append("Prices that are not given are estimated from cores and memory.")
+    overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
+    config = KarpenterConfig(
+        pools=tuple(pools),
+        types=instance_types(types, zones),
+        claims=tuple(_of_kind(stated, "NodeClaim", NodeClaim)),
+        overlays=tuple(overlays),
+        options=KarpenterOptions(node_overlay=bool(overlays)),
+        provision_time=files.provision_time or PROVISION_TIME,
+    )
+    return config, notes
+
+
+def has_node_pools(snapshot: Snapshot) -> bool:
+    """Whether the cluster has NodePools."""
+    return any(
+        one.kind.group == _GROUP and one.ref.kind.startswith("NodePool")
+        for one in snapshot.manifests
+    )
+
+
+def _karpenter_objects(found: Iterable[Manifest]) -> Iterator[tuple[str, Json]]:
+    for manifest in found:
+        if manifest.kind.group == _GROUP:
+            yield manifest.source, manifest.value
+
+
+def _of_kind(stated: Iterable[tuple[str, Json]], kind: str, view: type[View]) -> list[View]:
+    found: list[View] = []
+    for source, value in stated:
+        for one in value["items"] if value.get("kind") == "List" else (value,):
+            if one.get("kind") == kind:
+                try:
+                    found.append(decode_as(view, without_nulls(one)))
+                except DecodeError as cause:
+                    raise InputError.of_decode(source, cause) from None
+    return found
+
+
+def _check_pool(source: str, pool: NodePool) -> None:
+    """Raise InputError for durations that cannot be read."""
+    spec = pool.spec.template.spec
+    stated = (
+        ("spec.disruption.consolidateAfter", pool.spec.disruption.consolidate_after),
+        ("spec.template.spec.expireAfter", spec.expire_after),
+        ("spec.template.spec.terminationGracePeriod", spec.termination_grace_period or NEVER),
+    )
+    for field, text in stated:
+        try:
+            parse_duration("0s" if text == NEVER else text)
+        except ValueError as cause:
+            name = f"NodePool {pool.name}"
+            raise InputError(source, str(cause), object_name=name, field=field) from None
+
+
+def _node(manifest: Manifest) -> Node:
+    view = manifest.view
+    return view if isinstance(view, Node) else decode_as(Node, without_nulls(manifest.value))
+
+
+def _types_of(nodes: Iterable[Node]) -> list[StatedType]:
+    """The instance types of nodes, as large as the first node of each."""
+    seen: dict[str, list[Node]] = {}
+    for node in nodes:
+        name = node.metadata.labels.get(INSTANCE_TYPE, "")
+        if name:
+            seen.setdefault(name, []).append(node)
+    return [_type_of(name, seen[name]) for name in sorted(seen)]
+
+
+def _type_of(name: str, nodes: list[Node]) -> StatedType:
+    first = nodes[0]
+    capacity: ResourceList = dict(first.status.allocatable or first.status.capacity)
+    labels = [node.metadata.labels for node in nodes]
+    kinds = sorted({one.get(CAPACITY_TYPE, ON_DEMAND) for one in labels})
+    return StatedType(
+        name,
+        capacity,
+        (first.metadata.labels.get(ARCH, "amd64"),),
+        capacity_types=tuple(kinds),
+    )

@@ -1,0 +1,151 @@
+"""Instance types from files: CSV, and what providers' tools print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.whatif.configuration.instance_type_file import (
+    StatedType,
+    instance_types,
+    read_instance_types,
+)
+from fairlead.whatif.input.error import InputError
+
+AWS = {
+    "InstanceTypes": [
+        {
+            "InstanceType": "m5.large",
+            "VCpuInfo": {"DefaultVCpus": 2},
+            "MemoryInfo": {"SizeInMiB": 8192},
+            "ProcessorInfo": {"SupportedArchitectures": ["x86_64"]},
+            "SupportedUsageClasses": ["on-demand", "spot"],
+        }
+    ]
+}
+GCLOUD = [
+    {"name": "n2-standard-2", "guestCpus": 2, "memoryMb": 8192, "zone": "europe-west1-b"},
+    {"name": "n2-standard-2", "guestCpus": 2, "memoryMb": 8192, "zone": "europe-west1-c"},
+]
+AZURE = [
+    {
+        "name": "Standard_D2s_v5",
+        "resourceType": "virtualMachines",
+        "capabilities": [
+            {"name": "vCPUs", "value": "2"},
+            {"name": "MemoryGB", "value": "8"},
+            {"name": "LowPriorityCapable", "value": "True"},
+        ],
+        "locationInfo": [{"location": "westeurope", "zones": ["1", "2"]}],
+    },
+    {"name": "Premium_LRS", "resourceType": "disks", "capabilities": []},
+]
+KWOK = [
+    {
+        "name": "c-2x-amd64-linux",
+        "architecture": "amd64",
+        "operatingSystems": ["linux"],
+        "resources": {"cpu": "2", "memory": "4Gi", "pods": "32"},
+        "offerings": [
+            {
+                "Price": 0.05,
+                "Available": True,
+                "Requirements": [
+                    {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]},
+                    {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z-a"]},
+                ],
+            }
+        ],
+    }
+]
+
+
+def read(tmp_path: Path, content: object) -> list[StatedType]:
+    """The types in a file with that content."""
+    path = tmp_path / "types"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return read_instance_types(str(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "zones", "kinds"),
+    [
+        pytest.param(AWS, "m5.large", (), ("on-demand", "spot"), id="aws"),
+        pytest.param(
+            GCLOUD,
+            "n2-standard-2",
+            ("europe-west1-b", "europe-west1-c"),
+            ("on-demand", "spot"),
+            id="gcloud lists a type for every zone",
+        ),
+        pytest.param(
+            AZURE,
+            "Standard_D2s_v5",
+            ("westeurope-1", "westeurope-2"),
+            ("on-demand", "spot"),
+            id="az lists disks, too",
+        ),
+        pytest.param(KWOK, "c-2x-amd64-linux", ("z-a",), ("spot",), id="kwok"),
+    ],
+)
+def test_listings_of_providers(
+    tmp_path: Path, content: Any, name: str, zones: tuple[str, ...], kinds: tuple[str, ...]
+) -> None:
+    """One type of two cores each."""
+    (found,) = read(tmp_path, content)
+    assert (found.name, found.zones, found.capacity_types) == (name, zones, kinds)
+    (made,) = instance_types([found], ["z-a"])
+    assert made.capacity["cpu"] == 2000
+
+
+def test_prices_of_a_csv(tmp_path: Path) -> None:
+    """One price each for on-demand and spot, in all zones."""
+    (found,) = read(tmp_path, "name,cpu,memory,zones,price,spotPrice\nm,2,8Gi,z-a;z-b,0.1,0.04\n")
+    (made,) = instance_types([found], [])
+    prices = {(one.zone, one.capacity_type): one.price for one in made.offerings}
+    assert prices == {
+        ("z-a", "on-demand"): 0.1,
+        ("z-a", "spot"): 0.04,
+        ("z-b", "on-demand"): 0.1,
+        ("z-b", "spot"): 0.04,
+    }
+
+
+def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
+    """So that larger types cost more."""
+    small, large = read(tmp_path, "name,cpu,memory\na,2,8Gi\nb,4,16Gi\n")
+    assert not small.has_price
+    assert 0 < small.price("on-demand", "") < large.price("on-demand", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param("", "has no column 'name'", id="an empty file"),
+        pytest.param("name,cpu,memory\n", "contains no instance type", id="a header alone"),
+        pytest.param("name,cpu\nm,2\n", "has no column 'memory'", id="a column is missing"),
+        pytest.param("name,cpu,memory,size\nm,2,8Gi,x\n", "unknown column 'size'", id="unknown"),
+        pytest.param(
+            "name,cpu,memory,price\nm,2,8Gi,cheap\n",
+            "line 2: price: 'cheap' is no number",
+            id="a price is no number",
+        ),
+        pytest.param("name,cpu,memory\nm,2x,8Gi\n", "instance type m: '2x'", id="no quantity"),
+        pytest.param("name,cpu,memory\nm,0,8Gi\n", "must be more than 0", id="no cores"),
+        pytest.param(
+            "name,cpu,memory\nm,2,8Gi\nm,4,8Gi\n", "instance type m: appears twice", id="twice"
+        ),
+        pytest.param('{"a": 1}', "is no list of instance types", id="another object"),
+        pytest.param('[{"a": 1}]', "has a form that is not known", id="another list"),
+        pytest.param("[", "is not JSON", id="broken JSON"),
+    ],
+)
+def test_bad_files_are_refused_in_one_line(tmp_path: Path, content: str, problem: str) -> None:
+    """With the file, and what is wrong in it."""
+    with pytest.raises(InputError) as refused:
+        read(tmp_path, content)
+    assert problem in str(refused.value)
+    assert "\n" not in str(refused.value)

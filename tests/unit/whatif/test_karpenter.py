@@ -1,0 +1,146 @@
+"""whatif with Karpenter: nodes come and go in both runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.karpenter_config import KarpenterInput
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.question import KARPENTER_IDLE, Conditions, WhatIfAnswer, what_if
+from fairlead.whatif.snapshot.snapshot import parse_snapshot
+
+Json = dict[str, Any]
+TYPES = "name,cpu,memory,zones,price\nsmall,2,8Gi,z-a;z-b,0.1\nlarge,8,32Gi,z-a;z-b,0.4\n"
+
+
+def node(name: str) -> Json:
+    """A small node of the pool."""
+    size = {"cpu": "2", "memory": "8Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "topology.kubernetes.io/zone": "z-a",
+                "node.kubernetes.io/instance-type": "small",
+                "karpenter.sh/capacity-type": "on-demand",
+                "karpenter.sh/nodepool": "default",
+                "karpenter.sh/registered": "true",
+                "karpenter.sh/initialized": "true",
+            },
+        },
+        "status": {
+            "capacity": size,
+            "allocatable": size,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def pool(**spec: Any) -> Json:
+    """The NodePool `default`, which removes nodes after half a minute."""
+    disruption = {"consolidateAfter": "30s", "budgets": [{"nodes": "100%"}]}
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "default"},
+        "spec": {"template": {"spec": {"requirements": []}}, "disruption": disruption, **spec},
+    }
+
+
+def web(replicas: int) -> Json:
+    """A Deployment whose pods need a core each."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default", "uid": "d1"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [container]},
+            },
+        },
+    }
+
+
+def ask(tmp_path: Path, objects: list[Json], change: ClusterChange) -> WhatIfAnswer:
+    """The answer with Karpenter and two types."""
+    types = tmp_path / "types.csv"
+    types.write_text(TYPES)
+    listing = {"apiVersion": "v1", "kind": "List", "items": objects}
+    snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
+    karpenter = KarpenterInput(instance_types=str(types), provision_time=seconds(60))
+    return what_if(snapshot, change, Conditions(karpenter=karpenter))
+
+
+def test_pending_pods_get_a_node(tmp_path: Path) -> None:
+    """The cheapest one for all six of them, about a minute later."""
+    objects = [pool(), node("n1"), web(2)]
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=8",)))
+    assert len([one for one in answer.changed.pods.values() if one.is_placed]) == 8
+    assert any("Karpenter added" in note for note in answer.changed.notes)
+    assert answer.changed.settled
+
+
+def test_an_empty_node_goes(tmp_path: Path) -> None:
+    """After consolidateAfter, without a change."""
+    objects = [pool(), node("n1"), node("n2"), web(2)]
+    answer = ask(tmp_path, objects, ClusterChange())
+    assert len(answer.without.nodes) == 1
+    removed = "Karpenter removed 1 node: 1 × small on-demand in z-a for default"
+    assert any(note.startswith(removed) for note in answer.without.notes)
+
+
+def test_limits_keep_nodes_away(tmp_path: Path) -> None:
+    """The answer says why a pod triggers nothing, in upstream's words."""
+    objects = [pool(limits={"cpu": "2"}), node("n1"), web(2)]
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=3",)))
+    text = "all available instance types exceed limits for nodepool (NodePool=default)"
+    assert any(text in note for note in answer.changed.notes)
+
+
+def test_a_budget_keeps_pods_and_their_node(tmp_path: Path) -> None:
+    """No drain past a PodDisruptionBudget."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    objects = [pool(), node("n1"), node("n2"), node("n3"), web(4)]
+    assert len(ask(tmp_path, objects, ClusterChange()).without.nodes) == 2
+    answer = ask(tmp_path, [*objects, budget], ClusterChange())
+    assert answer.without.evicted == ()
+    assert len(answer.without.nodes) == 3
+
+
+def test_a_snapshot_without_node_pools_is_refused(tmp_path: Path) -> None:
+    """Karpenter would have nothing to do."""
+    with pytest.raises(InputError, match="contains no NodePool"):
+        ask(tmp_path, [node("n1"), web(1)], ClusterChange())
+
+
+def test_a_bad_duration_is_refused(tmp_path: Path) -> None:
+    """With pool and field."""
+    bad = pool(disruption={"consolidateAfter": "soon"})
+    with pytest.raises(InputError, match=r"NodePool default: spec\.disruption\.consolidateAfter"):
+        ask(tmp_path, [bad, node("n1")], ClusterChange())
+
+
+def test_karpenter_is_off_unless_asked_for() -> None:
+    """The answer says so when the dump shows it."""
+    listing = {"apiVersion": "v1", "kind": "List", "items": [pool(), node("n1")]}
+    snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
+    assert KARPENTER_IDLE in what_if(snapshot, ClusterChange()).without.notes
