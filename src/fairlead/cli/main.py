@@ -72,8 +72,7 @@ _COMMANDS: Final = (
         "whatif",
         "fairlead.cli.commands.whatif.command:whatif",
         "Simulate a cluster with and without a change.",
-        "Exit codes: 0 no difference; 1 difference; 2 bad input; 3 a pod that matches --fail-on "
-        "was displaced, or with --fail-on loop pods were displaced repeatedly.",
+        "Exit codes: 0 no difference; 1 difference; 2 bad input; 3 a condition of --fail-on holds.",
     ),
     _Command(
         "explain",

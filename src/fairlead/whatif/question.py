@@ -20,9 +20,11 @@ from fairlead.whatif.configuration.karpenter_config import (
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
-from fairlead.whatif.outcome.difference import Difference, difference
+from fairlead.whatif.outcome.difference import Difference
+from fairlead.whatif.outcome.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.verdict import Verdict, verdict_of
 from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
 from fairlead.whatif.run.experiment_run import CommandLog
 from fairlead.whatif.run.progress import NoProgress, Progress
@@ -63,7 +65,7 @@ PODS_STAY: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfAnswer:
-    """Both runs of a what-if and the difference between them.
+    """Both runs of a what-if, the effect of the change, and the verdict on it.
 
     `source` is the snapshot as the user named it; `releases` are the versions of both runs.
     """
@@ -72,9 +74,23 @@ class WhatIfAnswer:
     change: ClusterChange
     seed: int
     releases: Releases = CURRENT_RELEASES
-    without: RunOutcome
-    changed: RunOutcome
-    difference: Difference
+    effect: Effect
+    verdict: Verdict
+
+    @property
+    def without(self) -> RunOutcome:
+        """The run without the change."""
+        return self.effect.without
+
+    @property
+    def changed(self) -> RunOutcome:
+        """The run with the change."""
+        return self.effect.changed
+
+    @property
+    def difference(self) -> Difference:
+        """What differs between the pods of both runs."""
+        return self.effect.difference
 
     @property
     def outage(self) -> OutageOutcome | None:
@@ -140,15 +156,16 @@ def what_if(
     new = replace(batch, source=change.new_batch_config or batch.source)
     changed = with_batch(changed, new, changed.steps)
     before, after = run_pair(without, changed, progress, command_log, logging)
-    found = difference(before, after)
-    if found.is_empty and change.changes_scheduler and not change.reschedule and after.placed():
-        after = replace(after, notes=(*after.notes, PODS_STAY))
+    effect = effect_of(before, after)
+    stays = effect.difference.is_empty and not change.reschedule and bool(after.placed())
+    if stays and change.changes_scheduler:
+        changed_run = replace(after, notes=(*after.notes, PODS_STAY))
+        effect = replace(effect, changed=changed_run)
     return WhatIfAnswer(
         source=snapshot.source,
         change=change,
         seed=conditions.seed,
         releases=conditions.releases,
-        without=before,
-        changed=after,
-        difference=found,
+        effect=effect,
+        verdict=verdict_of(effect),
     )

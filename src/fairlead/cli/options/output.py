@@ -12,6 +12,26 @@ from fairlead.cli.options.parameter import named
 
 Format = Literal["text", "json"]
 Output = Annotated[Format, Parameter(name=["--output", "-o"], help="text or json.")]
+AnswerFormat = Literal["text", "json", "markdown"]
+AnswerOutput = Annotated[
+    AnswerFormat, Parameter(name=["--output", "-o"], help="text, json or markdown.")
+]
+
+
+Report = Annotated[
+    Path | None,
+    named("FILE.html", "Where to write the HTML report (default: only with text output)."),
+]
+NoReport = Annotated[bool, Parameter(help="Do not write an HTML report.", negative=())]
+Commands = Annotated[
+    Path | None, named("FILE", "Write every command of the run to FILE, as JSON lines.")
+]
+
+
+def _report_path(report: Path | None, default: str, *, is_text: bool, off: bool) -> Path | None:
+    if off:
+        return None
+    return Path(default) if report is None and is_text else report
 
 
 @Parameter(name="*")
@@ -20,22 +40,35 @@ class OutputOptions:
     """Where results go."""
 
     output: Output = "text"
-    report: Annotated[
-        Path | None,
-        named("FILE.html", "Where to write the HTML report (default: only with text output)."),
-    ] = None
-    no_report: Annotated[bool, Parameter(help="Do not write an HTML report.", negative=())] = False
-    commands: Annotated[
-        Path | None, named("FILE", "Write every command of the run to FILE, as JSON lines.")
-    ] = None
+    report: Report = None
+    no_report: NoReport = False
+    commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
         """Where the report goes; `default` if text is printed, None for no report."""
-        if self.no_report:
-            return None
-        if self.report is None and self.output == "text":
-            return Path(default)
-        return self.report
+        return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
 
 
 DEFAULT_OUTPUTS: Final = OutputOptions()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class AnswerOutputOptions:
+    """Where the answer of a what-if goes."""
+
+    output: AnswerOutput = "text"
+    report: Report = None
+    no_report: NoReport = False
+    junit: Annotated[
+        Path | None,
+        named("FILE.xml", "Write the conditions of --fail-on to FILE.xml as JUnit test cases."),
+    ] = None
+    commands: Commands = None
+
+    def report_path(self, default: str) -> Path | None:
+        """Where the report goes; `default` if text is printed, None for no report."""
+        return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
+
+
+DEFAULT_ANSWER_OUTPUTS: Final = AnswerOutputOptions()

@@ -9,7 +9,6 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from fairlead.cli.output.scheduling_message import short_reason
 from fairlead.cli.output.sparkline import WIDTH, StepFunction, axis, sparkline
 from fairlead.cli.output.terminal import print_line, print_table
 from fairlead.engine.core.instant import Instant
@@ -26,6 +25,7 @@ from fairlead.whatif.outcome.outage import (
 )
 from fairlead.whatif.outcome.rate_line import rate_lines
 from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.scheduling_message import short_reason
 
 ROWS_MAX: Final = 6
 NAMES_MAX: Final = 2

@@ -8,11 +8,10 @@ from typing import Final
 from rich.console import Console
 
 from fairlead.cli.output.amount import amount_text, percent_text
-from fairlead.cli.output.scheduling_message import short_reason
 from fairlead.cli.output.terminal import print_table
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.difference import Move, PodUpdate
+from fairlead.whatif.outcome.difference import Move
 from fairlead.whatif.outcome.run_outcome import (
     Complaint,
     Evicted,
@@ -23,6 +22,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Skipped,
     Undrained,
 )
+from fairlead.whatif.outcome.scheduling_message import short_reason
 
 ROWS_MAX: Final = 6
 NAMES_MAX: Final = 2
@@ -91,24 +91,6 @@ def print_pending(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
         (f"{len(by_reason[reason]):,}", reason, names_of(by_reason[reason])) for reason in reasons
     ]
     _table(console, f"{title} ({len(rows):,})", ("pods", "why", "which"), cells, ("pods",))
-
-
-def print_placed(console: Console, rows: Sequence[PodEnd]) -> None:
-    """Print the pods that have a node only with the change."""
-    cells = [(pod.key, pod.node) for pod in rows]
-    _table(console, f"newly placed ({len(rows):,})", ("pod", "on node"), cells)
-
-
-def print_updated(console: Console, rows: Sequence[PodUpdate]) -> None:
-    """Print the pods of a new revision, and those whose place they take."""
-    cells = [(one.pod.key, one.pod.node, one.before.key) for one in rows]
-    _table(console, f"updated ({len(rows):,})", ("pod", "on node", "instead of"), cells)
-
-
-def print_removed(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
-    """Print the pods that do not exist any more."""
-    cells = [(pod.key, pod.node) for pod in rows]
-    _table(console, f"{title} ({len(rows):,})", ("pod", "would be on node"), cells)
 
 
 def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) -> None:

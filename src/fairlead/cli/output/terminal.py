@@ -31,9 +31,9 @@ def discard_stdout() -> None:
 
 
 def stdout_console() -> Console:
-    """A console for stdout; wide enough for tables if it is not a terminal."""
+    """A console for stdout; if it is not a terminal, as wide as COLUMNS says, or wide enough."""
     console = _PipeConsole(highlight=False, emoji=False, markup=False)
-    if not console.is_terminal:
+    if not console.is_terminal and not os.environ.get("COLUMNS"):
         console.width = WIDTH_WITHOUT_TERMINAL
     return console
 

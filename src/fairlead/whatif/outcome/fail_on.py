@@ -1,8 +1,12 @@
-"""FailOn: the condition of `--fail-on 'priority>=1000'` on pods that must not be displaced.
+"""The conditions of `--fail-on`, any of which makes a what-if exit with status 3.
 
-    condition  = field operator value | loop
+    condition  = pods | count | workload-below=SHARE | undrained | pdb-breached | loop
+    pods       = field operator value           displaced pods that match, such as priority>=1000
     field      = priority | namespace | name | labels.KEY
-    operator   = == | = | != | >= | <= | > | <        (the last four for priority only)
+    count      = list operator number           such as pending>0
+    list       = pending | gone | down | preempted | evicted | moved | displaced
+    operator   = == | = | != | >= | <= | > | <  (of namespace, name and labels: the first three)
+    SHARE      = 80% of the wanted pods, or a number of pods: fewer were ready at some time
 
 Texts must match completely; `*` stands for any characters and `?` for one character. A missing
 label equals nothing and differs from everything. `loop` holds if any pods are displaced repeatedly.
@@ -19,9 +23,21 @@ from typing import Final, Protocol
 
 from fairlead.api.text.integer import parse_int64
 from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.outcome.budget import BudgetResult
+from fairlead.whatif.outcome.effect import Effect
+from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 
 SOURCE: Final = "--fail-on"
 LOOP: Final = "loop"
+
+
+def _undrained(effect: Effect) -> list[str]:
+    """Pods that could not be evicted, and nodes whose rolling drain is not finished."""
+    pods = [f"{one.pod.key} on {one.pod.node}" for one in effect.changed.undrained]
+    named = {one.pod.node for one in effect.changed.undrained}
+    drains = [one.node for one in effect.changed.drains if one.back_at is None]
+    return [*pods, *(f"node {node}" for node in drains if node not in named)]
+
 
 _CONDITION: Final = re.compile(r"\s*([A-Za-z0-9_./-]+)\s*(==|!=|>=|<=|=|>|<)\s*(.*?)\s*")
 _ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
@@ -35,6 +51,54 @@ _ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
 }
 _TEXT_FIELDS: Final = ("namespace", "name")
 _LABEL: Final = "labels."
+_BELOW: Final = "workload-below"
+_LISTS: Final[dict[str, Callable[[Effect], list[str]]]] = {
+    "pending": lambda effect: [pod.key for pod in effect.difference.pending],
+    "gone": lambda effect: [pod.key for pod in effect.difference.gone],
+    "down": lambda effect: [one.pod for one in effect.lost],
+    "preempted": lambda effect: [one.pod.key for one in effect.difference.preempted],
+    "evicted": lambda effect: [one.pod.key for one in effect.difference.evicted],
+    "moved": lambda effect: [one.pod.key for one in effect.difference.moved],
+    "displaced": lambda effect: [pod.key for pod in effect.difference.displaced],
+}
+_FLAGS: Final[dict[str, Callable[[Effect], list[str]]]] = {
+    "undrained": _undrained,
+    "pdb-breached": lambda effect: [
+        one.pdb for one in effect.budgets if one.state is BudgetResult.BREACHED
+    ],
+    LOOP: lambda effect: [one.message for one in effect.loops],
+}
+
+
+class FailCondition(Protocol):
+    """One condition."""
+
+    @property
+    def text(self) -> str:
+        """The condition as the user wrote it."""
+        ...
+
+    def evidence(self, effect: Effect) -> list[str]:
+        """What makes the condition hold for `effect`; empty if it does not hold."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionResult:
+    """A condition, and the `evidence` that makes it hold; empty if it does not hold."""
+
+    text: str
+    evidence: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the condition holds, so that the what-if fails."""
+        return bool(self.evidence)
+
+
+def check(condition: FailCondition, effect: Effect) -> ConditionResult:
+    """Whether `condition` holds for `effect`."""
+    return ConditionResult(condition.text, tuple(condition.evidence(effect)))
 
 
 class _PodFields(Protocol):
@@ -52,22 +116,19 @@ class _PodFields(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FailOn:
-    """One condition `field operator value`; of `loop` the operator and the value are ""."""
+    """One condition `field operator value` on displaced pods."""
 
     text: str
     field: str
     operator: str
     value: str
 
-    @property
-    def is_loop(self) -> bool:
-        """Whether it holds for repeated displacements instead of pods."""
-        return self.field == LOOP
+    def evidence(self, effect: Effect) -> list[str]:
+        """The displaced pods that match."""
+        return [pod.key for pod in effect.difference.displaced if self.matches(pod)]
 
     def matches(self, pod: _PodFields) -> bool:
         """Whether `pod` must not be displaced."""
-        if self.is_loop:
-            return False
         if self.field == "priority":
             return _ORDERS[self.operator](pod.priority, int(self.value))
         equal = self._equals(pod)
@@ -80,18 +141,107 @@ class FailOn:
         return fnmatchcase(pod.namespace if self.field == "namespace" else pod.name, self.value)
 
 
-def parse_fail_on(text: str) -> FailOn:
+@dataclass(frozen=True, slots=True)
+class FailOnCount:
+    """The condition that so many pods are in the list `name`."""
+
+    text: str
+    name: str
+    operator: str
+    number: int
+
+    def evidence(self, effect: Effect) -> list[str]:
+        """The pods of the list, or a sentence if it is empty and the condition holds."""
+        pods = _LISTS[self.name](effect)
+        if not _ORDERS[self.operator](len(pods), self.number):
+            return []
+        return pods or [f"no pods are {self.name}"]
+
+
+@dataclass(frozen=True, slots=True)
+class FailOnFlag:
+    """A condition that consists of its name."""
+
+    text: str
+
+    def evidence(self, effect: Effect) -> list[str]:
+        """The pods, nodes, budgets or loops that make it hold."""
+        return _FLAGS[self.text](effect)
+
+
+@dataclass(frozen=True, slots=True)
+class FailOnWorkload:
+    """The condition that a workload had fewer ready pods than `amount`.
+
+    `amount` is percent of the wanted pods if `is_percent`, else a number of pods. Workloads that
+    had fewer already before the change, or want fewer, do not count.
+    """
+
+    text: str
+    amount: int
+    is_percent: bool
+
+    def evidence(self, effect: Effect) -> list[str]:
+        """The workloads, with their lowest number of ready pods."""
+        return [
+            f"{one.workload} ({one.readiness.lowest:,} of {one.readiness.wanted:,} ready)"
+            for one in effect.workloads
+            if self._is_below(one)
+        ]
+
+    def _is_below(self, one: WorkloadEffect) -> bool:
+        ready = one.readiness
+        needed = self.amount * ready.wanted if self.is_percent else 100 * self.amount
+        had_enough = 100 * min(ready.before, ready.wanted) >= needed
+        is_worse = ready.lowest < ready.before or ready.at_end < ready.wanted
+        return 100 * ready.lowest < needed and (had_enough or ready.before == 0) and is_worse
+
+
+def parse_fail_on(text: str) -> FailCondition:
     """The condition in `text`. Raises InputError."""
-    if text.strip() == LOOP:
-        return FailOn(text, LOOP, "", "")
+    if text.strip() in _FLAGS:
+        return FailOnFlag(text.strip())
     matched = _CONDITION.fullmatch(text)
     if matched is None:
-        problem = f"{text!r} is not FIELD OPERATOR VALUE, such as priority>=1000, and not {LOOP}"
+        problem = (
+            f"{text!r} is not FIELD OPERATOR VALUE, such as priority>=1000 or pending>0, "
+            f"nor one of {', '.join(_FLAGS)}"
+        )
         raise InputError(SOURCE, problem)
     name, sign, value = matched.groups()
+    if name in _LISTS:
+        number = parse_int64(value)
+        if number is None:
+            raise InputError(SOURCE, f"{value!r} is not an integer", field=name)
+        return FailOnCount(text, name, sign, number)
+    if name == _BELOW:
+        return _below(text, sign, value)
     condition = FailOn(text, name, sign, value.strip("'\""))
     _refuse(condition)
     return condition
+
+
+def parse_simulation_fail_on(text: str) -> FailOn | None:
+    """The condition in `text` for a single run: on displaced pods, or None for `loop`.
+
+    Raises InputError for conditions that compare two runs.
+    """
+    condition = parse_fail_on(text)
+    if condition.text == LOOP:
+        return None
+    if not isinstance(condition, FailOn):
+        raise InputError(SOURCE, f"{text} needs a what-if; a simulation takes {LOOP} and pods")
+    return condition
+
+
+def _below(text: str, sign: str, value: str) -> FailOnWorkload:
+    amount = parse_int64(value.removesuffix("%"))
+    is_percent = value.endswith("%")
+    if sign not in ("=", "=="):
+        raise InputError(SOURCE, f"{sign} is not =, as in {_BELOW}=80%", field=_BELOW)
+    if amount is None or amount < 0 or (is_percent and amount > 100):
+        raise InputError(SOURCE, f"{value!r} is not a percentage or a number of pods", field=_BELOW)
+    return FailOnWorkload(text, amount, is_percent)
 
 
 def _refuse(condition: FailOn) -> None:
@@ -102,7 +252,8 @@ def _refuse(condition: FailOn) -> None:
             raise InputError(SOURCE, f"{value!r} is not an integer", field=name)
         return
     if name not in _TEXT_FIELDS and not (name.startswith(_LABEL) and name != _LABEL):
-        known = known_names(name, ("priority", *_TEXT_FIELDS, "labels.KEY"))
+        fields = ("priority", *_TEXT_FIELDS, "labels.KEY", *_LISTS, *_FLAGS, _BELOW)
+        known = known_names(name, fields)
         raise InputError(SOURCE, f"unknown field {name!r}; {known}")
     if condition.operator not in ("=", "==", "!="):
         raise InputError(SOURCE, f"{condition.operator} compares numbers; use = or !=", field=name)

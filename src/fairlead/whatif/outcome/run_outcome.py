@@ -114,11 +114,30 @@ class PdbBreach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetHistory:
+    """A budget during a run, with the keys of the pods that it covers.
+
+    `allowed` disruptions were possible at the start. `needed` pods had to be healthy, and
+    `lowest_healthy` were at the worst moment. `displaced` pods were preempted or evicted; evictions
+    of `refused` pods were refused at least once.
+    """
+
+    pdb: str
+    rule: str
+    allowed: int
+    needed: int
+    lowest_healthy: int
+    displaced: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEnd:
     """A node at the end, with the pods on it."""
 
     name: str
     zone: str
+    labels: Mapping[str, str] = field(default_factory=dict)
     unschedulable: bool
     allocatable: Mapping[str, int]
     requested: Mapping[str, int]
@@ -200,7 +219,8 @@ class RunOutcome:
     """The whole outcome: pods by key, everything else in order of time, then name.
 
     `started_at` is the instant of the change, from which everything is counted. `outage` is None if
-    no node failed; `drains` are the rolling ones. `workloads` are those whose pods changed.
+    no node failed; `drains` are the rolling ones. `workloads` are those whose pods changed, of
+    `workloads_total`. `budgets` are those that cover displaced pods, or pods that were not evicted.
     `touched` has the keys of all pods that changed since the cluster was loaded; None if unknown.
     `notes` say, each in a sentence, which rules did not act and how the input was completed.
     """
@@ -226,6 +246,8 @@ class RunOutcome:
     drains: tuple[DrainProgress, ...] = ()
     notes: tuple[str, ...] = ()
     workloads: Mapping[WorkloadRef, WorkloadReadiness] = field(default_factory=dict)
+    workloads_total: int = 0
+    budgets: tuple[BudgetHistory, ...] = ()
     touched: frozenset[str] | None = None
     rest: Rest = AT_REST
 

@@ -11,12 +11,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NotRequired, Required, TypedDict
+from typing import Final, Literal, NotRequired, Required, TypedDict
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outcome.difference import Difference, Move, moves_within
-from fairlead.whatif.outcome.run_outcome import PodCountSample, RunOutcome, unit_of
+from fairlead.whatif.outcome.fail_on import ConditionResult
+from fairlead.whatif.outcome.run_outcome import (
+    Evicted,
+    PdbBreach,
+    PodCountSample,
+    PodEnd,
+    Preempted,
+    RunOutcome,
+    unit_of,
+)
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.report.outage_section import (
     DrainRow,
@@ -30,6 +40,7 @@ from fairlead.whatif.report.queue_section import (
     queue_section,
     waiting_group_rows,
 )
+from fairlead.whatif.result.result_json import whatif_result
 
 PodRow = tuple[str, int, Mapping[str, int]]
 """A pod on a node: name, priority, requests by resource."""
@@ -147,7 +158,8 @@ class ReportData(TypedDict, total=False):
     `summary_before` holds the key figures of the run without the change (what-if only);
     `started_at` is the instant of virtual second 0, as text; `all_running_after_s` is when the
     last displaced pod ran again, absent or None while one still waits. `outage` is absent or None
-    if no node failed; `drains` are the rolling ones.
+    if no node failed; `drains` are the rolling ones. `verdict` and what follows it are as in the
+    JSON of the result (docs/results.md); `rest_after_s` is when the cluster was at rest.
     """
 
     kind: Required[Literal["simulate", "whatif"]]
@@ -173,7 +185,31 @@ class ReportData(TypedDict, total=False):
     waiting_groups: Sequence[WaitingGroupRow]
     outage: OutageSection | None
     drains: Sequence[DrainRow]
+    verdict: Sequence[Json]
+    rest_after_s: float | None
+    untouched_workloads: int
+    group_by: str
+    under_way: Sequence[Json]
+    workloads: Sequence[Json]
+    node_pools: Sequence[Json]
+    budgets: Sequence[Json]
+    fail_on: Sequence[Json]
+    undrained: Sequence[Json]
+    gone: Sequence[Json]
+    placed: Sequence[Json]
+    updated: Sequence[Json]
+    removed: Sequence[Json]
+    skipped: Sequence[Json]
+    complaints: Sequence[Json]
+    recurrences: Sequence[Json]
+    notes: Sequence[str]
 
+
+LISTS: Final = (
+    "workloads", "node_pools", "budgets", "fail_on", "undrained", "gone", "placed", "updated",
+    "removed", "skipped", "complaints", "recurrences", "notes",
+)  # fmt: skip
+"""The lists of the JSON that the report takes as they are."""
 
 # --- building -----------------------------------------------------------------------------------
 
@@ -201,16 +237,36 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
     }
 
 
-def whatif_report(heading: Heading, answer: WhatIfAnswer) -> ReportData:
-    """The report of a what-if: the run with the change, beside figures of the one without."""
+def whatif_report(
+    heading: Heading,
+    answer: WhatIfAnswer,
+    conditions: Sequence[ConditionResult] = (),
+    group_by: str = "",
+) -> ReportData:
+    """The report of a what-if: the verdict, and the lists of its JSON.
+
+    `conditions` are those of --fail-on, `group_by` is the label of the node pools.
+    """
+    result = whatif_result(answer, conditions, group_by)
+    found, changed = answer.difference, answer.changed
     return {
-        **_common(heading, answer.changed),
+        **_common(heading, changed),
         "kind": "whatif",
         "summary_before": _summary(answer.without),
-        "all_running_after_s": _recovered_after_s(answer.difference),
-        "resources": _resources(answer.changed, answer.without),
-        "moved": _moved(answer.difference.moved),
-        "outage": outage_section(answer.outage, answer.changed.started_at),
+        "all_running_after_s": _recovered_after_s(found),
+        "resources": _resources(changed, answer.without),
+        "preemptions": _preemptions(changed, found.preempted),
+        "evictions": _evictions(changed, found.evicted),
+        "pending": _pending(changed, found.pending),
+        "moved": _moved(found.moved),
+        "pdb_breaches": _breaches(changed, found.pdb_breaches),
+        "outage": outage_section(answer.outage, changed.started_at),
+        "verdict": result["verdict"]["findings"],
+        "rest_after_s": result["rest"]["after_s"],
+        "untouched_workloads": result["untouched_workloads"],
+        "group_by": result["group_by"],
+        "under_way": result["rest"]["under_way"],
+        **{name: result[name] for name in LISTS},  # type: ignore[typeddict-item]
     }
 
 
@@ -239,37 +295,52 @@ def _common(heading: Heading, outcome: RunOutcome) -> ReportData:
         "nodes": [_node(outcome, number) for number in range(len(outcome.nodes))],
         "queues": queue_section(outcome),
         "waiting_groups": waiting_group_rows(outcome.jobs, outcome.started_at),
-        "preemptions": [
-            {
-                "t_s": _t_s(outcome, one.at),
-                "victim": one.pod.key,
-                "victim_priority": one.pod.priority,
-                "node": one.node,
-                "by": one.by,
-                "by_priority": one.by_priority,
-                "rule": one.rule,
-                "candidates": one.candidates,
-            }
-            for one in outcome.preempted
-        ],
-        "evictions": [
-            {"t_s": _t_s(outcome, one.at), "pod": one.pod.key, "node": one.node, "why": one.reason}
-            for one in outcome.evicted
-        ],
-        "pending": [
-            {
-                "pod": pod.key,
-                "priority": pod.priority,
-                "since_s": _t_s(outcome, pod.since),
-                "reason": pod.reason,
-            }
-            for pod in outcome.pending()
-        ],
-        "pdb_breaches": [
-            {"pdb": one.pdb, "t_s": _t_s(outcome, one.at), "pod": one.pod, "by": one.by}
-            for one in outcome.pdb_breaches
-        ],
+        "preemptions": _preemptions(outcome, outcome.preempted),
+        "evictions": _evictions(outcome, outcome.evicted),
+        "pending": _pending(outcome, outcome.pending()),
+        "pdb_breaches": _breaches(outcome, outcome.pdb_breaches),
     }
+
+
+def _preemptions(outcome: RunOutcome, rows: Iterable[Preempted]) -> list[PreemptionRow]:
+    return [
+        {
+            "t_s": _t_s(outcome, one.at),
+            "victim": one.pod.key,
+            "victim_priority": one.pod.priority,
+            "node": one.node,
+            "by": one.by,
+            "by_priority": one.by_priority,
+            "rule": one.rule,
+            "candidates": one.candidates,
+        }
+        for one in rows
+    ]
+
+
+def _evictions(outcome: RunOutcome, rows: Iterable[Evicted]) -> list[EvictionRow]:
+    return [
+        {"t_s": _t_s(outcome, one.at), "pod": one.pod.key, "node": one.node, "why": one.reason}
+        for one in rows
+    ]
+
+
+def _pending(outcome: RunOutcome, rows: Iterable[PodEnd]) -> list[PendingRow]:
+    return [
+        {
+            "pod": pod.key,
+            "priority": pod.priority,
+            "since_s": _t_s(outcome, pod.since),
+            "reason": pod.reason,
+        }
+        for pod in rows
+    ]
+
+
+def _breaches(outcome: RunOutcome, rows: Iterable[PdbBreach]) -> list[PdbBreachRow]:
+    return [
+        {"pdb": one.pdb, "t_s": _t_s(outcome, one.at), "pod": one.pod, "by": one.by} for one in rows
+    ]
 
 
 def _t_s(outcome: RunOutcome, instant: Instant) -> float:

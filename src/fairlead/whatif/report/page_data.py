@@ -14,7 +14,7 @@ from fairlead.whatif.report.sampling import UNTHINNED_MAX, sampled, slices
 
 SCALARS = (
     "kind", "title", "subtitle", "started_at", "virtual_seconds", "wall_seconds",
-    "all_running_after_s",
+    "all_running_after_s", "rest_after_s", "untouched_workloads", "group_by",
 )  # fmt: skip
 
 TABLES = {
@@ -27,6 +27,20 @@ TABLES = {
     "pdb_breaches": ("t_s", "pdb", "pod", "by"),
     "waiting_groups": ("group", "queue", "ready", "why", "starts_s"),
     "drains": ("node", "begun_s", "empty_s", "back_s", "held_up_by"),
+    "workloads": (
+        "workload", "wanted", "lowest", "lowest_for", "ready_before", "at_end", "budget", "what",
+        "harmed",
+    ),
+    "budgets": ("pdb", "rule", "allowed", "lowest_healthy", "needed", "what", "state"),
+    "undrained": ("pod", "node", "why"),
+    "gone": ("pod", "node"),
+    "placed": ("pod", "node"),
+    "updated": ("pod", "node", "instead_of"),
+    "removed": ("pod", "node"),
+    "skipped": ("event", "at_s", "why"),
+    "complaints": ("object", "missing", "message"),
+    "recurrences": ("kind", "message", "at_s"),
+    "under_way": ("workload", "what"),
 }  # fmt: skip
 
 
@@ -44,6 +58,8 @@ def packed(data: ReportData) -> Json:
     page["nodes"] = packed_nodes(source.get("nodes", ()))
     for name, fields in TABLES.items():
         page[name] = table(source.get(name, ()), fields)
+    for name in ("verdict", "fail_on", "node_pools", "notes"):
+        page[name] = list(source.get(name, ()))
     page["outage"] = packed_outage(source.get("outage"))
     page["queues"] = packed_queues(source.get("queues"))
     return page

@@ -15,9 +15,11 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outcome.difference import Move, PodUpdate, moves_within
+from fairlead.whatif.outcome.fail_on import ConditionResult
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Preempted, RunOutcome
 from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.result.effect_json import effect_json
 from fairlead.whatif.result.jobs_json import gangs, queues, queues_of_both, waiting_groups
 from fairlead.whatif.result.outage_json import drains_json, outage_json
 from fairlead.whatif.run.experiment import Experiment
@@ -27,14 +29,21 @@ WHAT_IF: Final = "WhatIfResult"
 SIMULATION: Final = "SimulationResult"
 
 
-def whatif_result(answer: WhatIfAnswer) -> Json:
-    """The result of a what-if: the difference to the run without the change."""
+def whatif_result(
+    answer: WhatIfAnswer, conditions: Iterable[ConditionResult] = (), group_by: str = ""
+) -> Json:
+    """The result of a what-if: the difference to the run without the change.
+
+    `conditions` are those of --fail-on; `group_by` is the label of the node pools, "" for that of a
+    known provider.
+    """
     without, changed, found = answer.without, answer.changed, answer.difference
     start, recovered = changed.started_at, found.recovered_after
     return {
         **_head(WHAT_IF, answer.source, answer.seed, changed),
         **answer.releases.as_json(),
         "changes": answer.change.words,
+        **effect_json(answer, conditions, group_by),
         "difference": not found.is_empty,
         "recovered_after_s": None if recovered is None else _rounded(to_seconds(recovered)),
         "choices_among_equals": changed.choices_among_equals,

@@ -102,6 +102,7 @@ def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:
     return NodeEnd(
         name=node.metadata.name,
         zone=node.metadata.labels.get(ZONE, ""),
+        labels=node.metadata.labels,
         unschedulable=node.spec.unschedulable,
         allocatable={
             name: milli_value(amount) if name == "cpu" else whole_value(amount)

@@ -64,6 +64,7 @@ from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.recorder import Recorder
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import wanted_pods
+from fairlead.whatif.run.workload_recorder import count_workloads
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.perform import perform
@@ -388,6 +389,8 @@ class ExperimentRun:
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(*self._experiment.notes, *self._notes()),
             workloads=self._readiness(since, until),
+            workloads_total=count_workloads(recorder.existing_pods()),
+            budgets=tuple(recorder.budgets.histories(since)),
             touched=frozenset(recorder.touched),
             rest=rest,
         )

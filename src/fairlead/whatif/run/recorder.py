@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
 from fairlead.api.pods.facts import is_terminal, is_terminating, pod_priority
 from fairlead.api.pods.requests import pod_requests
-from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
@@ -51,6 +50,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Undrained,
 )
 from fairlead.whatif.outcome.workload import revision_of, workload_of
+from fairlead.whatif.run.budget_recorder import BudgetRecorder
 from fairlead.whatif.run.drain_recorder import DrainRecorder
 from fairlead.whatif.run.outage_recorder import OutageRecorder
 from fairlead.whatif.run.workload_recorder import WorkloadRecorder
@@ -112,7 +112,7 @@ class Recorder:
     _known: dict[str, _Track] = field(default_factory=dict)  # all pods of the run by uid
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     _counts: dict[int, Counts] = field(default_factory=dict)
-    _budgets: dict[str, PodDisruptionBudget] = field(default_factory=dict)
+    budgets: BudgetRecorder = field(default_factory=BudgetRecorder)
 
     # --- reports ------------------------------------------------------------------
 
@@ -168,26 +168,28 @@ class Recorder:
                     candidates=record.candidates,
                 )
             )
+            self._leave_budgets(ref)
             self._counts_of(victim.priority).preempted += 1
             self._sample(victim.priority)
         if record.pdb_violations:
             self._record_breaches(victims, by.key, record.at)
 
+    def _leave_budgets(self, ref: ObjectRef) -> None:
+        if track := self._known.get(ref.uid):
+            self.budgets.displaced(track.pod, _original_key(track.pod), self.now)
+
     def _record_breaches(self, victims: Iterable[ObjectRef], by: str, at: Instant) -> None:
         """Record the budgets that the victims, taken in order, exceed."""
         # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
-        allowed = {key: pdb.status.disruptions_allowed for key, pdb in self._budgets.items()}
+        allowed: dict[str, int] = {}
         for ref in victims:
             track = self._known.get(ref.uid)
-            if track is None:
-                continue
-            for key, pdb in self._budgets.items():
-                if not _covers(pdb, track.pod):
-                    continue
-                allowed[key] -= 1
-                if allowed[key] < 0:
+            for pdb in () if track is None else self.budgets.covering(track.pod):
+                left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1
+                allowed[pdb.key] = left
+                if left < 0:
                     pod = self._end(ref).key
-                    self.breaches.append(PdbBreach(pdb=key, pod=pod, by=by, at=at))
+                    self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=by, at=at))
 
     def _on_evicted(self, record: PodEvicted, tolerated_s: int | None) -> None:
         """Record an eviction. A pod that has completed loses nothing and is not counted."""
@@ -207,6 +209,7 @@ class Recorder:
         )
         if record.why != DRAINED:
             self._record_ignored_budgets(record)
+        self._leave_budgets(record.pod)
         self._counts_of(pod.priority).evicted += 1
         self._sample(pod.priority)
 
@@ -215,10 +218,10 @@ class Recorder:
         track = self._known.get(record.pod.uid)
         if track is None:
             return
-        for key, pdb in self._budgets.items():
-            if pdb.status.disruptions_allowed <= 0 and _covers(pdb, track.pod):
+        for pdb in self.budgets.covering(track.pod):
+            if pdb.status.disruptions_allowed <= 0:
                 pod = self._end(record.pod).key
-                self.breaches.append(PdbBreach(pdb=key, pod=pod, by=record.why, at=record.at))
+                self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=record.why, at=record.at))
 
     def observe_commands(self, commands: Iterable[Command]) -> None:
         """Record the failures that controllers report as events."""
@@ -247,6 +250,7 @@ class Recorder:
             case CommandFailed(EvictPod(pod=ref), _, message):
                 if track := self._known.get(ref.uid):
                     track.refusal = message
+                    self.budgets.refused(track.pod, _original_key(track.pod), now)
 
     def _observe_outage(self, stimulus: Stimulus, now: Instant) -> None:
         """Record the outage, and the pods of a node that starts or stops to work."""
@@ -287,7 +291,7 @@ class Recorder:
             case Node():
                 self.drains.observe(changed, self.now)
             case PodDisruptionBudget():
-                self._budgets[changed.key] = changed
+                self.budgets.observe(changed, self.now)
             case PriorityClass():
                 self.priority_names.setdefault(changed.value, changed.metadata.name)
 
@@ -296,7 +300,7 @@ class Recorder:
             case Pod():
                 self._forget_pod(gone)
             case PodDisruptionBudget():
-                self._budgets.pop(gone.key, None)
+                self.budgets.forget(gone)
 
     def _record_pod(self, pod: Pod) -> None:
         known = self._tracks.get(pod.key)
@@ -352,7 +356,7 @@ class Recorder:
         """The API server's refusal; the names of the budgets, which it leaves out, are added."""
         if not track.refusal.endswith("disruption budget."):
             return track.refusal
-        names = ", ".join(key for key, pdb in self._budgets.items() if _covers(pdb, track.pod))
+        names = ", ".join(pdb.key for pdb in self.budgets.covering(track.pod))
         return f"{track.refusal} ({names})" if names else track.refusal
 
     # --- bookkeeping -----------------------------------------------------------------------
@@ -441,13 +445,4 @@ def _new_end(track: _Track, requests: Mapping[str, int]) -> PodEnd:
         is_terminating=is_terminating(pod),
         owner=workload_of(pod),
         revision=revision_of(pod),
-    )
-
-
-def _covers(pdb: PodDisruptionBudget, pod: Pod) -> bool:
-    """Whether `pdb` selects `pod` and does not count it as disrupted already."""
-    return (
-        pdb.metadata.namespace == pod.metadata.namespace
-        and selector_matches(pdb.spec.selector, pod.metadata.labels)
-        and pod.metadata.name not in pdb.status.disrupted_pods
     )

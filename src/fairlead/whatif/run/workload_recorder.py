@@ -142,7 +142,7 @@ def _readiness(
         wanted=wanted,
         before=before,
         lowest=lowest,
-        lowest_for=None if at_end == lowest and lowest < max(before, wanted) else lasted,
+        lowest_for=None if at_end == lowest < wanted else lasted,
         at_end=at_end,
     )
 
@@ -157,3 +157,16 @@ def _ready(pod: Pod) -> bool:
         return False
     found = condition(pod, "Ready")
     return found is None or found.status == "True"
+
+
+def count_workloads(pods: Iterable[Pod]) -> int:
+    """The number of workloads of `pods`; each controller is looked at once."""
+    by_owner: dict[str, Pod] = {}
+    alone = 0
+    for pod in pods:
+        owners = pod.metadata.owner_references
+        if owners:
+            by_owner.setdefault(owners[0].uid or owners[0].name, pod)
+        else:
+            alone += 1
+    return alone + len({workload_of(pod) for pod in by_owner.values()})

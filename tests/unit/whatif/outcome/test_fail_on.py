@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.fail_on import parse_fail_on
+from fairlead.whatif.outcome.fail_on import (
+    FailOn,
+    FailOnFlag,
+    parse_fail_on,
+    parse_simulation_fail_on,
+)
 from fairlead.whatif.outcome.run_outcome import PodEnd
 
 POD = PodEnd(
@@ -64,7 +69,8 @@ def test_what_is_no_condition_is_refused(text, problem):
 
 def test_loop_is_a_condition_on_the_run_and_not_on_pods():
     """`--fail-on loop` matches no pod, whatever it is called."""
-    condition = parse_fail_on("loop")
-    assert condition.is_loop
-    assert not condition.matches(PodEnd(namespace="ns", name="loop"))
-    assert not parse_fail_on("name=loop").is_loop
+    assert isinstance(parse_fail_on("loop"), FailOnFlag)
+    assert isinstance(parse_fail_on("name=loop"), FailOn)
+    assert parse_simulation_fail_on("loop") is None
+    with pytest.raises(InputError, match="needs a what-if"):
+        parse_simulation_fail_on("pending>0")

@@ -61,6 +61,7 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
     schema.validate(result)
     empty = [name for name, value in result.items() if value == []]
     assert empty == [
+        "fail_on",
         "updated",
         "gone",
         "undrained",

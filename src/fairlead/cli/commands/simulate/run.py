@@ -25,7 +25,7 @@ from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.whatif.configuration.batch_config import BatchOptions
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.fail_on import FailOn, parse_fail_on
+from fairlead.whatif.outcome.fail_on import FailOn, parse_simulation_fail_on
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.report import write_report
 from fairlead.whatif.report.data import Heading, simulation_report
@@ -58,7 +58,7 @@ class SimulationRequest:
 def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
     """Run the scenario, output the result and return the exit code. Raises InputError."""
     started = perf_counter()
-    conditions = [parse_fail_on(text) for text in request.fail_on]
+    conditions = [parse_simulation_fail_on(text) for text in request.fail_on]
     path, scenario = request.path, read_scenario(request.path)
     if not request.overwrite:
         _refuse_foreign_files(path, scenario.outputs)
@@ -109,14 +109,18 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
         heading = Heading(experiment.title, path, experiment.seed, seconds)
         write_report(files.report, simulation_report(heading, finished.outcome))
         say_written("report", files.report)
-    return exit_code.DISPLACED if _is_forbidden(finished.outcome, conditions) else exit_code.SUCCESS
+    return (
+        exit_code.CONDITION_HOLDS
+        if _is_forbidden(finished.outcome, conditions)
+        else exit_code.SUCCESS
+    )
 
 
-def _is_forbidden(outcome: RunOutcome, conditions: list[FailOn]) -> bool:
-    """Whether a displaced pod or a repeated displacement matches one of `conditions`."""
+def _is_forbidden(outcome: RunOutcome, conditions: list[FailOn | None]) -> bool:
+    """Whether a displaced pod matches one of `conditions`; None is a repeated displacement."""
     displaced = [one.pod for one in (*outcome.preempted, *outcome.evicted)]
     return any(
-        bool(outcome.recurrences) if one.is_loop else any(map(one.matches, displaced))
+        bool(outcome.recurrences) if one is None else any(map(one.matches, displaced))
         for one in conditions
     )
 

@@ -6,17 +6,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairlead.cli.commands.whatif.options import (
-    DEFAULT_RUN,
-    NO_CHANGES,
-    ChangeOptions,
-    RunOptions,
-)
+from fairlead.cli.commands.whatif.options import DEFAULT_RUN, NO_CHANGES, ChangeOptions, RunOptions
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
-from fairlead.cli.options.output import DEFAULT_OUTPUTS, OutputOptions
+from fairlead.cli.options.output import DEFAULT_ANSWER_OUTPUTS, AnswerOutputOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
@@ -29,7 +24,7 @@ def whatif(
     connection: ConnectionOptions = NO_CONNECTION,
     change: ChangeOptions = NO_CHANGES,
     running: RunOptions = DEFAULT_RUN,
-    outputs: OutputOptions = DEFAULT_OUTPUTS,
+    outputs: AnswerOutputOptions = DEFAULT_ANSWER_OUTPUTS,
     failures: FailureOptions = NO_FAILURES,
     controllers: ControllerOptions = NO_FLAGS,
     release: ReleaseOptions = NO_RELEASE,

@@ -7,8 +7,14 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import FAIL_ON, Names, integer, named, repeatable
+from fairlead.cli.options.parameter import Names, integer, named, repeatable
 from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, NewBatchConfig
+
+CONDITIONS: Final = """\
+Exit with 3 if a condition holds: pending>0, undrained, pdb-breached, loop, workload-below=80% (of \
+the wanted pods were ready), or a displaced pod matches priority>=1000, namespace=store, \
+name=web-*, labels.app=web.
+"""
 
 
 @Parameter(name="*")
@@ -89,7 +95,15 @@ class RunOptions:
     horizon: Annotated[
         str, Parameter(help="Virtual time after which to stop if the cluster has not settled.")
     ] = "1h"
-    fail_on: Annotated[Names, repeatable("CONDITION", FAIL_ON)] = ()
+    fail_on: Annotated[Names, repeatable("CONDITION", CONDITIONS)] = ()
+    group_by: Annotated[
+        str,
+        named(
+            "LABEL",
+            "Node label that names the node pools of the answer (default: that of Karpenter, EKS, "
+            "GKE or AKS).",
+        ),
+    ] = ""
     batch_config: BatchConfig = None
     batch_plugin: BatchPlugins = ()
     autoscale: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -12,9 +13,12 @@ from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
-from fairlead.cli.options.output import OutputOptions
+from fairlead.cli.options.output import AnswerOutputOptions
 from fairlead.cli.options.release import ReleaseOptions
-from fairlead.cli.output.atomic_file import require_writable
+from fairlead.cli.output.answer import print_answer
+from fairlead.cli.output.atomic_file import require_writable, write_atomically
+from fairlead.cli.output.junit import junit_report
+from fairlead.cli.output.markdown import markdown_answer
 from fairlead.cli.output.progress_bar import ProgressBar
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
@@ -24,8 +28,7 @@ from fairlead.whatif.configuration.karpenter_config import KarpenterInput
 from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import field_duration
-from fairlead.whatif.outcome.fail_on import FailOn, parse_fail_on
-from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.fail_on import ConditionResult, check, parse_fail_on
 from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
 from fairlead.whatif.report import write_report
 from fairlead.whatif.report.data import Heading, whatif_report
@@ -46,7 +49,7 @@ class WhatIfRequest:
     log: DecisionLogOptions
 
 
-def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOptions) -> int:
+def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutputOptions) -> int:
     """Simulate with and without the change, output the difference and return the exit code.
 
     Raises InputError.
@@ -57,6 +60,7 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOpti
     report = outputs.report_path(DEFAULT_REPORT)
     require_writable("--report", report)
     require_writable("--commands", outputs.commands)
+    require_writable("--junit", outputs.junit)
     logging = request.log.logging
     change, release = request.change, read_release(request.release.choice)
     lifecycle = node_lifecycle(request.controllers, release=release)
@@ -79,21 +83,22 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: OutputOpti
             command_log=log,
             logging=logging,
         )
-    forbidden = _forbidden(answer, conditions)
-    if outputs.output == "json":
-        print_bytes(encode_result(whatif_result(answer)))
-    else:
-        # Imported only for text: tables are slow to import.
-        from fairlead.cli.output.summary import print_answer
-
-        print_answer(answer, forbidden)
+    results = [check(condition, answer.effect) for condition in conditions]
+    match outputs.output:
+        case "json":
+            print_bytes(encode_result(whatif_result(answer, results, options.group_by)))
+        case "markdown":
+            print_bytes(markdown_answer(answer, results, options.group_by).encode())
+        case _:
+            print_answer(answer, results, options.group_by)
+    if outputs.junit is not None:
+        write_atomically(outputs.junit, junit_report(answer, results))
     if report is not None:
         seconds = perf_counter() - started
         heading = Heading(answer.change.title, answer.source, answer.seed, seconds)
-        write_report(report, whatif_report(heading, answer))
+        write_report(report, whatif_report(heading, answer, results, options.group_by))
         say_written("report", report)
-    is_loop = any(one.is_loop for one in conditions) and bool(answer.changed.recurrences)
-    return exit_code.DISPLACED if is_loop else _exit_code(answer, forbidden)
+    return _exit_code(answer, results)
 
 
 def _karpenter(options: RunOptions) -> KarpenterInput | None:
@@ -116,13 +121,7 @@ def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange
     return ClusterChange(**vars(options), failures=Failures(**vars(failures)))
 
 
-def _forbidden(answer: WhatIfAnswer, conditions: list[FailOn]) -> list[PodEnd]:
-    """The displaced pods that match --fail-on."""
-    displaced = answer.difference.displaced
-    return [pod for pod in displaced if any(each.matches(pod) for each in conditions)]
-
-
-def _exit_code(answer: WhatIfAnswer, forbidden: list[PodEnd]) -> int:
-    if forbidden:
-        return exit_code.DISPLACED
+def _exit_code(answer: WhatIfAnswer, results: Iterable[ConditionResult]) -> int:
+    if any(one.holds for one in results):
+        return exit_code.CONDITION_HOLDS
     return exit_code.SUCCESS if answer.difference.is_empty else exit_code.DIFFERENCE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.cli.output.scheduling_message import short_reason
+from fairlead.whatif.outcome.scheduling_message import short_reason
 
 NONE = "0/5 nodes are available: "
 NEVER = "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."

@@ -1,0 +1,367 @@
+"""Prints the answer of a what-if: the verdict, then workloads, node pools, budgets and pods.
+
+Everything that decides stands on the first screen. Colours show only on a terminal.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+from rich.console import Console
+from rich.text import Text
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.cli.output.amount import amount_text
+from fairlead.cli.output.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.jobs_summary import print_queues, print_waiting_groups
+from fairlead.cli.output.outage_summary import print_outage, print_rolling_drains
+from fairlead.cli.output.terminal import print_line, stdout_console
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
+from fairlead.whatif.outcome.difference import Difference
+from fairlead.whatif.outcome.fail_on import ConditionResult
+from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools, pool_label
+from fairlead.whatif.outcome.rest import Rest
+from fairlead.whatif.outcome.run_outcome import Undrained
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.verdict import Severity
+from fairlead.whatif.outcome.workload_effect import WorkloadEffect
+from fairlead.whatif.question import WhatIfAnswer
+
+Row = TypeVar("Row")
+
+ROWS_MAX: Final = 6
+WORKLOADS_MAX: Final = 14
+HARMED_MAX: Final = 60
+NAMES_MAX: Final = 2
+PODS: Final = "pods"
+_POOL_RESOURCES: Final = ("cpu", "memory")
+_STYLES: Final = {Severity.BAD: "bold red", Severity.WARNING: "bold yellow"}
+_GOOD: Final = "bold green"
+
+
+def print_answer(
+    answer: WhatIfAnswer,
+    conditions: Sequence[ConditionResult] = (),
+    group_by: str = "",
+    console: Console | None = None,
+) -> None:
+    """Print the answer; `conditions` are those of --fail-on, `group_by` the label of node pools."""
+    console = console or stdout_console()
+    effect, changed, found = answer.effect, answer.changed, answer.difference
+    start = changed.started_at
+    _print_head(console, answer)
+    _print_conditions(console, conditions)
+    _print_workloads(console, effect.workloads, changed.workloads_total)
+    _print_pools(console, answer, group_by)
+    _print_budgets(console, effect.budgets)
+    if answer.outage is not None:
+        print_outage(console, changed)
+    print_rolling_drains(console, changed.drains, start)
+    _print_undrained(console, changed.undrained)
+    _print_pending(console, found)
+    _print_displaced(console, found, start)
+    _print_other_pods(console, found)
+    _print_notes(console, answer)
+    print_waiting_groups(console, changed.jobs, start)
+    print_queues(console, changed.jobs, answer.without.jobs)
+
+
+# --- head --------------------------------------------------------------------------------------
+
+
+def _print_head(console: Console, answer: WhatIfAnswer) -> None:
+    changed = answer.changed
+    print_line(console, answer.change.title, "dim")
+    for number, finding in enumerate(answer.verdict.findings):
+        style = _STYLES.get(finding.severity, _GOOD)
+        _print_words(console, finding.sentence, style if number == 0 else style.split()[1])
+    span = for_readers(changed.after_start(changed.ended_at))
+    facts = [
+        answer.source,
+        f"{len(changed.nodes):,} nodes",
+        f"{len(changed.pods):,} pods",
+        f"{span} from {format_timestamp(changed.started_at)}",
+        f"seed {answer.seed}",
+        f"{changed.choices_among_equals:,} choices among equals",
+    ]
+    _print_words(console, " · ".join(facts), "dim")
+    if answer.releases.words:
+        print_line(console, answer.releases.words)
+    _print_rest(console, answer.without.rest)
+
+
+def _print_words(console: Console, text: str, style: str = "") -> None:
+    """Print a sentence, wrapped between words."""
+    console.print(Text(text, style=style), soft_wrap=False)
+
+
+def _print_rest(console: Console, rest: Rest) -> None:
+    """Say what was under way when the dump was taken."""
+    if not rest.activities:
+        return
+    shown = [f"{one.workload}: {one.words}" for one in rest.activities[:NAMES_MAX]]
+    more = len(rest.activities) - len(shown)
+    what = "; ".join([*shown, *([f"{more:,} more workloads"] if more > 0 else [])])
+    when = (
+        "The cluster does not come to rest, so the change is made at once."
+        if rest.after is None
+        else f"The change is made {for_readers(rest.after)} later, when the cluster is at rest."
+    )
+    _print_words(console, f"Under way when the dump was taken: {what}. {when}", "yellow")
+
+
+def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -> None:
+    for one in conditions:
+        if one.holds:
+            evidence = ", ".join(one.evidence[:NAMES_MAX])
+            more = len(one.evidence) - NAMES_MAX
+            rest = f" and {more:,} more" if more > 0 else ""
+            _print_words(console, f"--fail-on {one.text}: {evidence}{rest}", "bold red")
+
+
+# --- workloads, pools, budgets -----------------------------------------------------------------
+
+
+def _print_workloads(console: Console, rows: Sequence[WorkloadEffect], total: int) -> None:
+    """Print the workloads; those that are harmed are never left out."""
+    harmed = sum(one.is_harmed for one in rows)
+    shown = _shown(rows, max(WORKLOADS_MAX, min(harmed, HARMED_MAX)))
+    columns = (
+        TableColumn("WORKLOAD", is_name=True),
+        TableColumn("WANTED", is_number=True),
+        TableColumn("LOWEST READY", is_number=True),
+        TableColumn("AT END", is_number=True),
+        TableColumn("BUDGET", rank=1),
+        TableColumn("WHAT HAPPENED"),
+    )
+    cells = [_workload_cells(one) for one in shown]
+    styles = ["red" if one.is_harmed else "" for one in shown]
+    FittedTable(columns, cells, styles).print(console)
+    if rest := len(rows) - len(shown):
+        print_line(console, f"... and {rest:,} more, all back as wanted", "dim")
+    if untouched := max(total - len(rows), 0):
+        verb = "workload is" if untouched == 1 else "workloads are"
+        print_line(console, f"{untouched:,} {'other ' if rows else ''}{verb} untouched.", "dim")
+
+
+def _shown(rows: Sequence[Row], rows_max: int) -> Sequence[Row]:
+    """The first rows; one more than `rows_max` rather than a line that says so."""
+    return rows if len(rows) <= rows_max + 1 else rows[:rows_max]
+
+
+def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
+    ready = one.readiness
+    lowest = f"{ready.lowest:,}"
+    if ready.lowest < min(ready.before, ready.wanted):
+        lowest += (
+            " to the end" if ready.lowest_for is None else f" for {for_readers(ready.lowest_for)}"
+        )
+    return (
+        str(one.workload),
+        f"{ready.wanted:,}",
+        lowest,
+        f"{ready.at_end:,}",
+        "" if one.budget is None else one.budget.value,
+        one.words,
+    )
+
+
+def _print_pools(console: Console, answer: WhatIfAnswer, group_by: str) -> None:
+    """Print the pools whose nodes, pods or requests differ; all of them if nothing does."""
+    pools = node_pools(answer.without, answer.changed, group_by)
+    differing = [one for one in pools if one.differs]
+    label = group_by or pool_label(answer.changed.nodes)
+    more = [
+        name
+        for name in dict.fromkeys(name for pool in pools for name in pool.requested)
+        if name not in (*_POOL_RESOURCES, PODS) and any(pool.requested.get(name) for pool in pools)
+    ]
+    resources = [*_POOL_RESOURCES, *more]
+    columns = (
+        TableColumn("NODE POOL" if label else "NODES", is_name=True),
+        TableColumn("NODES", is_number=True),
+        TableColumn("CORDONED", is_number=True),
+        TableColumn("PODS", is_number=True),
+        *(TableColumn(name.upper(), rank=n, is_number=True) for n, name in enumerate(resources)),
+    )
+    shown = _shown(differing or pools, ROWS_MAX)
+    FittedTable(columns, [_pool_cells(one, resources) for one in shown]).print(console)
+    if rest := len(differing or pools) - len(shown):
+        print_line(console, f"... and {rest:,} more", "dim")
+    if label and differing and (same := len(pools) - len(differing)):
+        print_line(console, f"{same:,} other {'pool is' if same == 1 else 'pools are'} as before.",
+                   "dim")  # fmt: skip
+
+
+def _pool_cells(pool: NodePoolOutcome, resources: Iterable[str]) -> tuple[str, ...]:
+    pods, before = pool.requested.get(PODS, 0), pool.requested_without.get(PODS, 0)
+    return (
+        pool.name,
+        _changed(f"{pool.nodes_without:,}", f"{pool.nodes:,}"),
+        f"{pool.cordoned:,}" if pool.cordoned else "",
+        _changed(f"{before:,}", f"{pods:,}"),
+        *(_usage(pool, name) for name in resources),
+    )
+
+
+def _changed(before: str, after: str) -> str:
+    return after if before == after else f"{before} → {after}"
+
+
+def _usage(pool: NodePoolOutcome, resource: str) -> str:
+    """The share of what is allocatable, with and without the change."""
+    allocatable = pool.allocatable.get(resource, 0)
+    after, before = pool.requested.get(resource, 0), pool.requested_without.get(resource, 0)
+    if not allocatable:
+        return "" if not after else amount_text(resource, after)
+    return _changed(_percent(before, pool.allocatable_without.get(resource, 0)),
+                    _percent(after, allocatable))  # fmt: skip
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}%" if whole else "-"
+
+
+def _print_budgets(console: Console, rows: Sequence[BudgetOutcome]) -> None:
+    columns = (
+        TableColumn("BUDGET", is_name=True),
+        TableColumn("RULE", rank=2),
+        TableColumn("ALLOWED", rank=1, is_number=True),
+        TableColumn("LOWEST HEALTHY", is_number=True),
+        TableColumn("NEEDED", is_number=True),
+        TableColumn("RESULT"),
+    )
+    bad = (BudgetResult.BREACHED, BudgetResult.BLOCKS)
+    worst = sum(one.state in bad for one in rows)
+    shown = _shown(rows, max(ROWS_MAX, min(worst, HARMED_MAX)))
+    cells = [
+        (one.pdb, one.rule, f"{one.allowed:,}", f"{one.lowest_healthy:,}", f"{one.needed:,}",
+         one.words)
+        for one in shown
+    ]  # fmt: skip
+    FittedTable(columns, cells, ["red" if one.state in bad else "" for one in shown]).print(console)
+    if rest := len(rows) - len(shown):
+        print_line(console, f"... and {rest:,} more, which held", "dim")
+
+
+# --- pods --------------------------------------------------------------------------------------
+
+
+def _print_undrained(console: Console, rows: Sequence[Undrained]) -> None:
+    by_reason: dict[str, list[Undrained]] = defaultdict(list)
+    for one in rows:
+        by_reason[one.why].append(one)
+    cells = [
+        (f"{len(pods):,}", _names([f"{one.pod.key} on {one.pod.node}" for one in pods]), why)
+        for why, pods in by_reason.items()
+    ]
+    title = f"NOT DRAINED ({len(rows):,})"
+    pods, names = TableColumn("PODS", is_number=True), TableColumn(title, is_name=True)
+    FittedTable((pods, names, TableColumn("WHY")), cells).print(console)
+
+
+def _print_pending(console: Console, found: Difference) -> None:
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for pod in found.pending:
+        by_reason[short_reason(pod.reason)].append(pod.key)
+    reasons = sorted(by_reason, key=lambda why: (-len(by_reason[why]), why))
+    cells = [(f"{len(by_reason[why]):,}", _names(by_reason[why]), why) for why in reasons]
+    title = f"PENDING ({len(found.pending):,})"
+    pods, names = TableColumn("PODS", is_number=True), TableColumn(title, is_name=True)
+    FittedTable((pods, names, TableColumn("WHY")), cells).print(console)
+
+
+def _print_displaced(console: Console, found: Difference, start: Instant) -> None:
+    """Print one row per displacement, and one per pod that moved without being displaced."""
+    targets = {move.pod.key: move.target for move in found.moved}
+    rows = [
+        (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
+         f"preempted by {one.by} ({one.rule})")
+        for one in found.preempted
+    ]  # fmt: skip
+    rows += [
+        (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
+         one.reason)
+        for one in found.evicted
+    ]  # fmt: skip
+    listed = {row[0] for row in rows}
+    rows += [
+        (one.pod.key, one.origin, one.target, "", "placed elsewhere")
+        for one in found.moved
+        if one.pod.key not in listed
+    ]
+    counts = {
+        "PREEMPTED": len(found.preempted),
+        "EVICTED": len(found.evicted),
+        "MOVED": len(found.moved),
+    }
+    title = ", ".join(f"{name} ({count:,})" for name, count in counts.items() if count)
+    columns = (
+        TableColumn(title, is_name=True),
+        TableColumn("FROM", is_name=True),
+        TableColumn("TO", is_name=True),
+        TableColumn("AFTER", rank=1, is_number=True),
+        TableColumn("WHY"),
+    )
+    _print_first(console, columns, rows)
+
+
+def _print_other_pods(console: Console, found: Difference) -> None:
+    node = TableColumn("NODE", is_name=True)
+    for title, rows in (
+        ("GONE FOR GOOD", [(one.key, one.node) for one in found.gone]),
+        ("NEWLY PLACED", [(one.key, one.node) for one in found.placed]),
+        ("REMOVED", [(one.key, one.node) for one in found.removed]),
+    ):
+        named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
+        _print_first(console, (named, node), rows)
+    updated = [(one.pod.key, one.pod.node, one.before.key) for one in found.updated]
+    named = TableColumn(f"UPDATED ({len(updated):,})", is_name=True)
+    _print_first(console, (named, node, TableColumn("INSTEAD OF", rank=1, is_name=True)), updated)
+    breaches = [(one.pod, one.pdb, one.by) for one in found.pdb_breaches]
+    named = TableColumn(f"BUDGET BREACHED FOR ({len(breaches):,})", is_name=True)
+    _print_first(console, (named, TableColumn("BUDGET", is_name=True), TableColumn("BY")), breaches)
+
+
+def _print_notes(console: Console, answer: WhatIfAnswer) -> None:
+    """Print what went wrong apart from pods."""
+    changed, start = answer.changed, answer.changed.started_at
+    skipped = [(one.what, for_readers(one.at - start), one.why) for one in changed.skipped]
+    errors = [
+        (one.subject, f"{one.missing:,}" if one.missing else "", one.message)
+        for one in changed.complaints
+    ]
+    loops = [(one.kind, for_readers(one.at - start), one.message) for one in changed.recurrences]
+    after = TableColumn("AFTER", is_number=True)
+    for title, columns, rows in (
+        ("EVENTS WITHOUT EFFECT", (after, TableColumn("WHY")), skipped),
+        ("ERRORS", (TableColumn("PODS MISSING", is_number=True), TableColumn("MESSAGE")), errors),
+        ("REPEATEDLY DISPLACED", (after, TableColumn("WHAT")), loops),
+    ):
+        named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
+        _print_first(console, (named, *columns), rows)
+    for note in changed.notes:
+        _print_words(console, f"Note: {note}", "yellow")
+    if not changed.settled:
+        text = "The cluster had not settled when the run ended (--horizon); changes continue."
+        _print_words(console, text, "yellow")
+
+
+def _print_first(
+    console: Console, columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]
+) -> None:
+    """Print the first rows, and how many more there are."""
+    shown = _shown(rows, ROWS_MAX)
+    FittedTable(columns, shown).print(console)
+    if rest := len(rows) - len(shown):
+        print_line(console, f"... and {rest:,} more (all in the report and with -o json)", "dim")
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES_MAX])
+    rest = len(names) - NAMES_MAX
+    return f"{shown} and {rest:,} more" if rest > 0 else shown

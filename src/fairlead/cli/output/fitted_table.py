@@ -1,0 +1,145 @@
+"""FittedTable: a table that fits the terminal without breaking a name.
+
+If the rows are too wide, columns are dropped, least important first; then names are elided in the
+middle, where they differ least. The last column holds words and is wrapped between them.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from fairlead.whatif.input.error import one_line
+
+GAP: Final = 2
+NAME_MIN: Final = 16  # a name that is elided keeps at least this many characters
+WORDS_MIN: Final = 24
+_ELLIPSIS: Final = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column with its heading.
+
+    Columns with the highest `rank` are dropped first; those of rank 0 stay. `is_number` aligns to
+    the right, `is_name` allows eliding.
+    """
+
+    heading: str
+    rank: int = 0
+    is_number: bool = False
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FittedTable:
+    """Columns and rows; `styles` has rich's style of each row, "" or missing for plain ones.
+
+    A column without any text is not shown.
+    """
+
+    columns: Sequence[TableColumn]
+    rows: Sequence[Sequence[str]]
+    styles: Sequence[str] = field(default=())
+
+    def print(self, console: Console) -> None:
+        """Print heading and rows; nothing without rows."""
+        if not self.rows:
+            return
+        console.print(Text(""))
+        for number, (line, is_heading) in enumerate(self._lines(console.width)):
+            del number
+            style = "bold" if is_heading else line[1]
+            console.print(Text(line[0].rstrip(), style=style), no_wrap=True, crop=False)
+
+    def _lines(self, width: int) -> Iterator[tuple[tuple[str, str], bool]]:
+        cells = [[one_line(cell) for cell in row] for row in self.rows]
+        shown = [n for n in range(len(self.columns)) if n == 0 or any(row[n] for row in cells)]
+        shown = self._fit_columns(shown, cells, width)
+        widths = self._fit_names(shown, cells, width)
+        headings = [self.columns[n].heading for n in shown]
+        for text in self._row(shown, headings, widths):
+            yield (text, ""), True
+        for number, row in enumerate(cells):
+            style = self.styles[number] if number < len(self.styles) else ""
+            for text in self._row(shown, [row[n] for n in shown], widths):
+                yield (text, style), False
+
+    def _fit_columns(
+        self, shown: list[int], cells: Sequence[Sequence[str]], width: int
+    ) -> list[int]:
+        """The columns that stay: those that fit with all names in full, and those of rank 0."""
+        while True:
+            droppable = [n for n in shown if self.columns[n].rank]
+            if not droppable or sum(self._widths(shown, cells)) + GAP * (len(shown) - 1) <= width:
+                return shown
+            worst = max(droppable, key=lambda n: self.columns[n].rank)
+            shown = [n for n in shown if n != worst]
+
+    def _widths(self, shown: Sequence[int], cells: Sequence[Sequence[str]]) -> list[int]:
+        """The width that each column needs; the words of the last one can be wrapped."""
+        widths = [
+            max(cell_len(self.columns[n].heading), *(cell_len(row[n]) for row in cells))
+            for n in shown
+        ]
+        if self._has_words(shown):
+            widths[-1] = min(widths[-1], WORDS_MIN)
+        return widths
+
+    def _has_words(self, shown: Sequence[int]) -> bool:
+        last = self.columns[shown[-1]]
+        return not last.is_name and not last.is_number
+
+    def _fit_names(
+        self, shown: Sequence[int], cells: Sequence[Sequence[str]], width: int
+    ) -> list[int]:
+        widths = self._widths(shown, cells)
+        excess = sum(widths) + GAP * (len(shown) - 1) - width
+        while excess > 0:
+            names = [
+                at for at, n in enumerate(shown)
+                if self.columns[n].is_name and widths[at] > NAME_MIN
+            ]  # fmt: skip
+            if not names:
+                break
+            widest = max(names, key=widths.__getitem__)
+            widths[widest] -= 1
+            excess -= 1
+        if excess < 0 and self._has_words(shown):
+            widths[-1] -= excess
+        return widths
+
+    def _row(
+        self, shown: Sequence[int], cells: Sequence[str], widths: Sequence[int]
+    ) -> Iterator[str]:
+        """The lines of one row; only the words of the last column take more than one."""
+        words = self._has_words(shown)
+        last = textwrap.wrap(cells[-1], widths[-1], break_long_words=False) if words else []
+        first = [*cells[:-1], last[0] if last else ""] if words else list(cells)
+        parts = []
+        for at, (n, cell) in enumerate(zip(shown, first, strict=True)):
+            fitted = cell if words and at == len(shown) - 1 else elided(cell, widths[at])
+            space = " " * (widths[at] - cell_len(fitted))
+            parts.append(space + fitted if self.columns[n].is_number else fitted + space)
+        yield (" " * GAP).join(parts)
+        indent = sum(widths[:-1]) + GAP * (len(shown) - 1)
+        for line in last[1:]:
+            yield " " * indent + line
+
+
+def elided(text: str, width: int) -> str:
+    """`text`, with an ellipsis in its middle if it is wider than `width`.
+
+    Example: deploy/payments/checkout-api in 16 columns is deploy/…kout-api.
+    """
+    if cell_len(text) <= width:
+        return text
+    kept = max(width - 1, 2)
+    head = kept // 2
+    return f"{text[:head]}{_ELLIPSIS}{text[len(text) - (kept - head) :]}"

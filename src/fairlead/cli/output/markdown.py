@@ -1,0 +1,83 @@
+"""The answer of a what-if as Markdown for a comment on a pull request: details are folded.
+
+Names come from users' dumps: characters with a meaning in Markdown or HTML are escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.whatif.input.error import one_line
+from fairlead.whatif.outcome.fail_on import ConditionResult
+from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.result.result_json import whatif_result
+from fairlead.whatif.result.table import TABLES, AnswerTable, cell_text
+
+ROWS_MAX: Final = 100  # a comment has a limit of 65,536 characters
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
+
+
+def markdown_answer(
+    answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
+) -> str:
+    """The verdict, the table of workloads, and each other table folded."""
+    result = whatif_result(answer, conditions, group_by)
+    return "\n".join([*_head(result), *_tables(result)]) + "\n"
+
+
+def _head(result: Json) -> Iterator[str]:
+    first, *others = result["verdict"]["findings"]
+    yield f"### {_escaped(first['sentence'])}"
+    yield ""
+    yield from (f"- {_escaped(one['sentence'])}" for one in others)
+    yield from (
+        f"- :x: `--fail-on {one['condition']}`: {_escaped(', '.join(one['evidence'][:3]))}"
+        for one in result["fail_on"]
+        if one["holds"]
+    )
+    rest = result["rest"]
+    if rest["under_way"]:
+        when = "never within the horizon" if rest["after_s"] is None else f"{rest['after_s']:g} s"
+        yield f"- The cluster was not at rest when the dump was taken; it was after {when}."
+    yield ""
+    changes = " ".join(result["changes"]) or "no change"
+    source = f"`{_code(result['source'])}` as of {result['started_at']}"
+    yield f"`{_code(changes)}` on {source}, seed {result['seed']}"
+
+
+def _tables(result: Json) -> Iterator[str]:
+    for table in TABLES:
+        rows = table.rows(result)
+        if not rows:
+            continue
+        yield ""
+        if table.name == "workloads":
+            yield from _table(table, rows)
+            continue
+        yield f"<details><summary>{_escaped(table.title)} ({len(rows):,})</summary>"
+        yield ""
+        yield from _table(table, rows)
+        yield ""
+        yield "</details>"
+
+
+def _table(table: AnswerTable, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield f"| {' | '.join(heading for _, heading in table.columns)} |"
+    yield f"|{' --- |' * len(table.columns)}"
+    for row in rows[:ROWS_MAX]:
+        cells = (_escaped(cell_text(row.get(field))) for field, _ in table.columns)
+        yield f"| {' | '.join(cells)} |"
+    if len(rows) > ROWS_MAX:
+        yield ""
+        yield f"... and {len(rows) - ROWS_MAX:,} more"
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", one_line(text))
+
+
+def _code(text: str) -> str:
+    return one_line(text).replace("`", "'")

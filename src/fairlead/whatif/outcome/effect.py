@@ -1,0 +1,54 @@
+"""Effect: the effect of a change at every level of an answer: pods, budgets and workloads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
+from fairlead.whatif.outcome.difference import Difference, difference
+from fairlead.whatif.outcome.outage import LostPod
+from fairlead.whatif.outcome.run_outcome import Complaint, Recurrence, RunOutcome
+from fairlead.whatif.outcome.workload_effect import WorkloadEffect, workload_effects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """Two runs and everything that differs between them.
+
+    `lost` pods are not back on or from failed nodes, `loops` are repeated displacements and
+    `errors` failures of controllers, each only with the change.
+    """
+
+    without: RunOutcome
+    changed: RunOutcome
+    difference: Difference
+    workloads: tuple[WorkloadEffect, ...]
+    budgets: tuple[BudgetOutcome, ...]
+    lost: tuple[LostPod, ...]
+    loops: tuple[Recurrence, ...]
+    errors: tuple[Complaint, ...]
+
+
+def effect_of(without: RunOutcome, changed: RunOutcome) -> Effect:
+    """The effect that `changed` has in comparison with `without`."""
+    found = difference(without, changed)
+    budgets = budget_outcomes(without, changed, found.pdb_breaches)
+    lost = _lost(without, changed)
+    loops = {(one.kind, one.message) for one in without.recurrences}
+    return Effect(
+        without=without,
+        changed=changed,
+        difference=found,
+        workloads=tuple(workload_effects(without, changed, found, lost, budgets)),
+        budgets=tuple(budgets),
+        lost=lost,
+        loops=tuple(one for one in changed.recurrences if (one.kind, one.message) not in loops),
+        errors=tuple(one for one in changed.complaints if one not in without.complaints),
+    )
+
+
+def _lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
+    if changed.outage is None:
+        return ()
+    known = {one.pod for one in without.outage.lost} if without.outage else set()
+    return tuple(one for one in changed.outage.lost if one.pod not in known)

@@ -1,0 +1,346 @@
+"""Verdict: the answer in one sentence, from an ordered table of outcomes.
+
+The first row of the table that applies is the verdict; further rows that apply are its findings.
+Rows are ordered by what an operator would regret most: what never ends, what does not complete,
+what stays broken at the end, what was broken for a while, and what merely happened.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.budget import BudgetResult
+from fairlead.whatif.outcome.effect import Effect
+from fairlead.whatif.outcome.outage import LossCause
+from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.workload import POD
+
+NAMES_MAX: Final = 2
+
+
+class OutcomeKind(StrEnum):
+    """The rows of the table, in order."""
+
+    LOOP = "loop"
+    UNDRAINED = "undrained"
+    PENDING = "pending"
+    ERROR = "error"
+    GONE = "gone"
+    DOWN = "down"
+    UNFINISHED = "unfinished"
+    BREACHED = "breached"
+    UNAVAILABLE = "unavailable"
+    DISPLACED = "displaced"
+    UPDATED = "updated"
+    STARTED = "started"
+    REMOVED = "removed"
+    RESIZED = "resized"
+    INTERRUPTED = "interrupted"
+    UNCHANGED = "unchanged"
+
+
+class Severity(StrEnum):
+    """How bad an outcome is."""
+
+    BAD = "bad"
+    WARNING = "warning"
+    GOOD = "good"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row of the table that applies, as a sentence."""
+
+    kind: OutcomeKind
+    sentence: str
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        rank = list(OutcomeKind).index(self.kind)
+        if rank <= list(OutcomeKind).index(OutcomeKind.UNFINISHED):
+            return Severity.BAD
+        is_warning = self.kind in (OutcomeKind.BREACHED, OutcomeKind.UNAVAILABLE)
+        return Severity.WARNING if is_warning else Severity.GOOD
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All rows that apply, in the order of the table; there is always one."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        """The verdict itself."""
+        return self.findings[0]
+
+
+def verdict_of(effect: Effect) -> Verdict:
+    """The verdict on `effect`."""
+    found = [
+        Finding(kind, sentence) for kind, row in _TABLE if (sentence := row(effect)) is not None
+    ]
+    return Verdict(tuple(found or [Finding(OutcomeKind.UNCHANGED, "Nothing changes for any pod.")]))
+
+
+# --- the rows ----------------------------------------------------------------------------------
+
+
+def _loop(effect: Effect) -> str | None:
+    if not effect.loops:
+        return None
+    return f"Pods displace one another again and again: {effect.loops[0].message}."
+
+
+def _undrained(effect: Effect) -> str | None:
+    undrained, drains = effect.changed.undrained, effect.changed.drains
+    if not undrained:
+        return None
+    nodes = {one.pod.node for one in undrained}
+    blocking = [one.pdb for one in effect.budgets if one.state is BudgetResult.BLOCKS]
+    why = f" because of {_plural(len(blocking), 'budget')} {_names(blocking)}" if blocking else ""
+    if not drains:
+        pods, where = _pods(len(undrained)), _counted(len(nodes), "node")
+        return f"The drain does not complete: {pods} on {where} cannot be evicted{why}."
+    back = sum(one.back_at is not None for one in drains)
+    waiting = sum(bool(one.held_up_by) for one in drains)
+    rest = sum(one.back_at is None and not one.held_up_by for one in drains)
+    more = f", {rest:,} {'is' if rest == 1 else 'are'} not back" if rest else ""
+    return (
+        f"The rolling drain does not complete: {back:,} of {_counted(len(drains), 'node')} "
+        f"{'is' if back == 1 else 'are'} back, {waiting:,} cannot be drained{why}{more}."
+    )
+
+
+def _pending(effect: Effect) -> str | None:
+    pods = effect.difference.pending
+    if not pods:
+        return None
+    reasons = Counter(short_reason(pod.reason) for pod in pods)
+    [(reason, _)] = reasons.most_common(1)
+    stay = "stays" if len(pods) == 1 else "stay"
+    return f"{_pods_of(pods)} {stay} pending: {reason}."
+
+
+def _error(effect: Effect) -> str | None:
+    if not effect.errors:
+        return None
+    first = effect.errors[0]
+    return f"{_counted(len(effect.errors), 'error')}: {first.subject}: {first.message}"
+
+
+def _gone(effect: Effect) -> str | None:
+    pods = effect.difference.gone
+    if not pods:
+        return None
+    verb = "is" if len(pods) == 1 else "are"
+    return f"{_pods(len(pods))} {verb} gone for good, nothing replaces {_names(_keys(pods))}."
+
+
+def _down(effect: Effect) -> str | None:
+    pending = {pod.key for pod in effect.difference.pending}
+    gone = {pod.key for pod in effect.difference.gone}
+    lost = [one for one in effect.lost if one.pod not in pending | gone]
+    unfinished = (LossCause.STARTING, LossCause.NOT_YET)
+    if not any(one.cause not in unfinished for one in lost):
+        return None
+    causes = Counter(one.cause.words for one in lost).most_common()
+    words = ", ".join(f"{count:,} {cause}" for cause, count in causes)
+    verb = "is" if len(lost) == 1 else "are"
+    return f"{_pods(len(lost))} of failed nodes {verb} not back: {words}."
+
+
+def _unfinished(effect: Effect) -> str | None:
+    changed, drains = effect.changed, effect.changed.drains
+    after = for_readers(seconds(changed.virtual_seconds))
+    if not effect.changed.undrained and any(one.back_at is None for one in drains):
+        back = sum(one.back_at is not None for one in drains)
+        return (
+            f"The rolling drain is not finished after {after}: {back:,} of "
+            f"{_counted(len(drains), 'node')} {'is' if back == 1 else 'are'} back."
+        )
+    starting = [one for one in effect.lost if one.cause in (LossCause.STARTING, LossCause.NOT_YET)]
+    waiting = len(starting) or _not_running(effect)
+    if changed.settled or not waiting:
+        return None
+    verb = "does" if waiting == 1 else "do"
+    return f"{_pods(waiting)} {verb} not run again yet after {after}, when the simulation ends."
+
+
+def _breached(effect: Effect) -> str | None:
+    breached = [one for one in effect.budgets if one.state is BudgetResult.BREACHED]
+    if not breached:
+        return None
+    pods = sum(one.breaches for one in breached)
+    names = _names([one.pdb for one in breached])
+    verb = "is" if len(breached) == 1 else "are"
+    return f"{_plural(len(breached), 'Budget')} {names} {verb} breached by {_pods(pods)}."
+
+
+def _unavailable(effect: Effect) -> str | None:
+    rows = [
+        one
+        for one in effect.workloads
+        if one.readiness.lowest == 0 < one.readiness.before and one.readiness.wanted > 0
+    ]
+    if not rows:
+        return None
+    longest = max((one.readiness.lowest_for or 0 for one in rows), default=0)
+    endless = any(one.readiness.lowest_for is None for one in rows)
+    how_long = "to the end" if endless else f"for up to {for_readers(longest)}"
+    verb = "has" if len(rows) == 1 else "have"
+    return f"{_names([str(one.workload) for one in rows])} {verb} no ready pod {how_long}."
+
+
+def _displaced(effect: Effect) -> str | None:
+    back = _recovered(effect)
+    if not back:
+        return None
+    changed = effect.changed
+    after = max(changed.after_start(pod.started_at or 0) for pod in back)
+    all_of_them = len(back) == len(effect.difference.displaced)
+    run = "runs again" if len(back) == 1 else "all run again" if all_of_them else "run again"
+    preempted = len({one.pod.key for one in effect.difference.preempted})
+    how = f", {preempted:,} by preemption," if preempted and all_of_them else ""
+    displaced = "is displaced" if len(back) == 1 else "are displaced"
+    return f"{_pods_of(back)} {displaced}{how} and {run} after {_time(after)}."
+
+
+def _updated(effect: Effect) -> str | None:
+    pods = [one.pod for one in effect.difference.updated]
+    if not pods:
+        return None
+    running = [pod.started_at for pod in pods if pod.started_at is not None]
+    took = effect.changed.after_start(max(running)) if len(running) == len(pods) else None
+    verb = "is" if len(pods) == 1 else "are"
+    within = "" if took is None else f" within {_time(took)}"
+    return f"{_pods_of(pods)} {verb} replaced or resized{within}."
+
+
+def _started(effect: Effect) -> str | None:
+    pods = effect.difference.placed
+    if not pods:
+        return None
+    found = effect.difference
+    running = [pod.started_at for pod in pods if pod.started_at is not None]
+    took = effect.changed.after_start(max(running)) if len(running) == len(pods) else None
+    after = "" if took is None else f" after {_time(took)}"
+    alone = "" if found.displaced else ", and none is displaced"
+    verb = "runs" if len(pods) == 1 else "run"
+    return f"{_pods_of(pods, 'more pod')} {verb}{after}{alone}."
+
+
+def _removed(effect: Effect) -> str | None:
+    pods = effect.difference.removed
+    if not pods:
+        return None
+    verb = "is" if len(pods) == 1 else "are"
+    return f"{_pods_of(pods)} {verb} removed."
+
+
+def _resized(effect: Effect) -> str | None:
+    found = effect.difference
+    known = (found.placed, found.removed, found.displaced, found.pending, found.updated)
+    if not found.reallocated or any(known):
+        return None
+    return f"The pods request other amounts of {', '.join(found.reallocated)}."
+
+
+def _interrupted(effect: Effect) -> str | None:
+    outage = effect.changed.outage
+    if outage is None or not effect.difference.quiet or not outage.back_with_node:
+        return None
+    pods = outage.back_with_node
+    come = "comes" if pods == 1 else "come"
+    return f"{_pods(pods)} {come} back with {'its' if pods == 1 else 'their'} nodes."
+
+
+Row = Callable[[Effect], str | None]
+
+_TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
+    # What never ends.
+    (OutcomeKind.LOOP, _loop),
+    # What was asked for and does not complete.
+    (OutcomeKind.UNDRAINED, _undrained),
+    # What stays broken: pods that wait, are not even created, are lost, or are down.
+    (OutcomeKind.PENDING, _pending),
+    (OutcomeKind.ERROR, _error),
+    (OutcomeKind.GONE, _gone),
+    (OutcomeKind.DOWN, _down),
+    # What may still become good after the end of the run.
+    (OutcomeKind.UNFINISHED, _unfinished),
+    # What was broken for a while.
+    (OutcomeKind.BREACHED, _breached),
+    (OutcomeKind.UNAVAILABLE, _unavailable),
+    # What merely happened.
+    (OutcomeKind.DISPLACED, _displaced),
+    (OutcomeKind.UPDATED, _updated),
+    (OutcomeKind.STARTED, _started),
+    (OutcomeKind.REMOVED, _removed),
+    (OutcomeKind.INTERRUPTED, _interrupted),
+    (OutcomeKind.RESIZED, _resized),
+)
+
+
+# --- words -------------------------------------------------------------------------------------
+
+
+def _recovered(effect: Effect) -> list[PodEnd]:
+    """The displaced pods that run at the end, as they are then."""
+    lost = {one.pod for one in effect.lost}
+    ends = [effect.changed.pods.get(pod.key) for pod in effect.difference.displaced]
+    return [
+        pod
+        for pod in ends
+        if pod is not None and pod.started_at is not None and pod.key not in lost
+    ]
+
+
+def _not_running(effect: Effect) -> int:
+    """The number of displaced or new pods that have a node but do not run at the end."""
+    keys = [*_keys(effect.difference.displaced), *_keys(effect.difference.placed)]
+    ends = [effect.changed.pods.get(key) for key in dict.fromkeys(keys)]
+    return sum(pod is not None and pod.is_placed and pod.started_at is None for pod in ends)
+
+
+def _keys(pods: Iterable[PodEnd]) -> list[str]:
+    return [pod.key for pod in pods]
+
+
+def _pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
+    """`3 pods of deploy/store/web`, `5 pods of 2 workloads`, or the name of the only pod."""
+    refs = list(dict.fromkeys(pod.workload for pod in pods))
+    if len(refs) == 1 and refs[0].kind == POD:
+        return str(refs[0])
+    whose = str(refs[0]) if len(refs) == 1 else f"{len(refs):,} workloads"
+    return f"{_counted(len(pods), what)} of {whose}"
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES_MAX])
+    rest = len(names) - NAMES_MAX
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def _pods(count: int) -> str:
+    return _counted(count, "pod")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {_plural(count, what)}"
+
+
+def _plural(count: int, what: str) -> str:
+    return what if count == 1 else f"{what}s"
+
+
+def _time(duration: DurationNs) -> str:
+    return for_readers(max(duration, 0))

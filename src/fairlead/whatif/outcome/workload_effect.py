@@ -1,0 +1,198 @@
+"""WorkloadEffect: what a change does to one workload; the first table of an answer.
+
+Each list of a difference contributes to the workloads of its pods. A workload that is in no list
+and has as many ready pods throughout as before is untouched and has no row.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
+from fairlead.whatif.outcome.difference import Difference
+from fairlead.whatif.outcome.outage import LostPod
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadEffect:
+    """What a change does to one workload; counts are pods.
+
+    `readiness` is that of the run with the change. `reasons` say why `pending` pods wait, most
+    frequent first. `by` are the workloads that preempted pods, and the causes of evictions.
+    `down` pods are not back on or from failed nodes, `undrained` ones could not be evicted.
+    `budgets` are those that cover its displaced or refused pods, with what happened to them.
+    """
+
+    workload: WorkloadRef
+    readiness: WorkloadReadiness
+    preempted: int = 0
+    evicted: int = 0
+    moved: int = 0
+    updated: int = 0
+    placed: int = 0
+    pending: int = 0
+    gone: int = 0
+    removed: int = 0
+    down: int = 0
+    undrained: int = 0
+    reasons: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    budgets: tuple[tuple[str, BudgetResult], ...] = ()
+
+    @property
+    def is_harmed(self) -> bool:
+        """Whether pods are missing at the end, none was ready at some time, or a budget broke."""
+        ready = self.readiness
+        is_down = ready.lowest == 0 < ready.before and ready.wanted > 0
+        left_over = self.pending + self.gone + self.undrained + self.down
+        return bool(left_over or self._missing or is_down or self.budget is BudgetResult.BREACHED)
+
+    @property
+    def budget(self) -> BudgetResult | None:
+        """The worst state of its budgets; None without a budget."""
+        return max((state for _, state in self.budgets), key=list(BudgetResult).index, default=None)
+
+    @property
+    def _missing(self) -> int:
+        return max(self.readiness.wanted - self.readiness.at_end, 0)
+
+    @property
+    def severity(self) -> tuple[int, ...]:
+        """A sort key: workloads that lose most come first."""
+        return (
+            -(self.pending + self.gone + self.undrained + self.down),
+            -self._missing,
+            -self.is_harmed,
+            -self.preempted,
+            -self.evicted,
+            -self.moved,
+        )
+
+    @property
+    def words(self) -> str:
+        """What happened, in one line: `3 evicted (drain), 2 moved, 1 pending: Insufficient cpu`."""
+        why = f": {', '.join(self.reasons)}" if self.reasons else ""
+        preemptors = ", ".join(name for name in self.by if "/" in name and " " not in name)
+        causes = ", ".join(_cause(name) for name in self.by if "/" not in name or " " in name)
+        parts = (
+            (self.undrained, "cannot be evicted"),
+            (self.pending, f"pending{why}"),
+            (self.gone, "gone for good"),
+            (self.down, f"down{why if not self.pending else ''}"),
+            (self.preempted, f"preempted by {preemptors}" if preemptors else "preempted"),
+            (self.evicted, f"evicted ({causes})" if causes else "evicted"),
+            (self.moved, "moved"),
+            (self.updated, "updated"),
+            (self.placed, "new"),
+            (self.removed, "removed"),
+        )
+        words = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+        return words or "pods not ready for a time"
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Counts for one workload, by name of the field of WorkloadEffect."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    by: dict[str, None] = field(default_factory=dict)
+    budgets: dict[str, BudgetResult] = field(default_factory=dict)
+
+
+def workload_effects(
+    without: RunOutcome,
+    changed: RunOutcome,
+    found: Difference,
+    lost: Sequence[LostPod],
+    budgets: Sequence[BudgetOutcome],
+) -> list[WorkloadEffect]:
+    """A row for each workload that the change touches; those that lose most come first.
+
+    `lost` are the pods of failed nodes that only the change loses.
+    """
+    tallies = _tallies(without, changed, found, lost)
+    _add_budgets(tallies, changed, found, budgets)
+    for ref, readiness in changed.workloads.items():
+        if readiness.lowest < readiness.before or readiness.at_end != readiness.before:
+            tallies.setdefault(ref, _Tally())
+    effects = [_effect(ref, tally, changed) for ref, tally in tallies.items()]
+    return sorted(effects, key=lambda one: (one.severity, one.workload))
+
+
+def _tallies(
+    without: RunOutcome, changed: RunOutcome, found: Difference, lost: Iterable[LostPod]
+) -> dict[WorkloadRef, _Tally]:
+    tallies: dict[WorkloadRef, _Tally] = defaultdict(_Tally)
+    for name, pods in _lists(changed, found):
+        for pod in pods:
+            tallies[pod.workload].counts[name] += 1
+    for victim in found.preempted:
+        by = changed.pods.get(victim.by)
+        tallies[victim.pod.workload].by[str(by.workload) if by else victim.by] = None
+    for evicted in found.evicted:
+        tallies[evicted.pod.workload].by[evicted.why] = None
+    for pod in found.pending:
+        tallies[pod.workload].reasons[short_reason(pod.reason)] += 1
+    for one in lost:
+        pod_lost = changed.pods.get(one.pod) or without.pods.get(one.pod)
+        if pod_lost is not None:
+            tally = tallies[pod_lost.workload]
+            tally.counts["down"] += one.pod not in {pod.key for pod in found.pending}
+            tally.reasons[one.cause.words] += 1
+    return tallies
+
+
+def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[PodEnd]]]:
+    yield "preempted", [one.pod for one in found.preempted]
+    yield "evicted", [one.pod for one in found.evicted]
+    yield "moved", [one.pod for one in found.moved]
+    yield "updated", [one.pod for one in found.updated]
+    yield "placed", list(found.placed)
+    yield "pending", list(found.pending)
+    yield "gone", list(found.gone)
+    yield "removed", list(found.removed)
+    yield "undrained", [one.pod for one in changed.undrained]
+
+
+def _add_budgets(
+    tallies: dict[WorkloadRef, _Tally],
+    changed: RunOutcome,
+    found: Difference,
+    budgets: Iterable[BudgetOutcome],
+) -> None:
+    states = {one.pdb: one.state for one in budgets}
+    owners = {pod.key: pod.workload for _, pods in _lists(changed, found) for pod in pods}
+    for history in changed.budgets:
+        for key in (*history.displaced, *history.refused):
+            if history.pdb in states and key in owners:
+                tallies[owners[key]].budgets[history.pdb] = states[history.pdb]
+
+
+def _effect(ref: WorkloadRef, tally: _Tally, changed: RunOutcome) -> WorkloadEffect:
+    return WorkloadEffect(
+        workload=ref,
+        readiness=changed.workloads.get(ref) or _unchanged(tally),
+        **tally.counts,
+        reasons=tuple(reason for reason, _ in tally.reasons.most_common()),
+        by=tuple(tally.by),
+        budgets=tuple(tally.budgets.items()),
+    )
+
+
+def _unchanged(tally: _Tally) -> WorkloadReadiness:
+    """The readiness of a workload none of whose pods changed: those that cannot be drained."""
+    ready = tally.counts["undrained"]
+    return WorkloadReadiness(
+        wanted=ready, before=ready, lowest=ready, lowest_for=None, at_end=ready
+    )
+
+
+def _cause(why: str) -> str:
+    """`taint node.kubernetes.io/unreachable:NoExecute` becomes `taint unreachable`."""
+    return why.replace("node.kubernetes.io/", "").removesuffix(":NoExecute")

@@ -1,0 +1,118 @@
+"""The head of a what-if's JSON: verdict, workloads, node pools, budgets and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.api.json import Json
+from fairlead.engine.core.instant import to_seconds
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.budget import BudgetOutcome
+from fairlead.whatif.outcome.fail_on import ConditionResult
+from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools, pool_label
+from fairlead.whatif.outcome.verdict import Verdict
+from fairlead.whatif.outcome.workload_effect import WorkloadEffect
+from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.run.allocation import PODS
+
+
+def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], group_by: str) -> Json:
+    """The fields, worst rows first."""
+    effect = answer.effect
+    total = max(effect.changed.workloads_total, len(effect.workloads))
+    return {
+        "verdict": _verdict(answer.verdict),
+        "fail_on": [
+            {"condition": one.text, "holds": one.holds, "evidence": list(one.evidence)}
+            for one in conditions
+        ],
+        "workloads": [_workload(one) for one in effect.workloads],
+        "untouched_workloads": total - len(effect.workloads),
+        "group_by": group_by or pool_label(effect.changed.nodes),
+        "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, group_by)],
+        "budgets": [_budget(one) for one in effect.budgets],
+    }
+
+
+def _verdict(verdict: Verdict) -> Json:
+    return {
+        "outcome": verdict.first.kind.value,
+        "severity": verdict.first.severity.value,
+        "sentence": verdict.first.sentence,
+        "findings": [
+            {"outcome": one.kind.value, "severity": one.severity.value, "sentence": one.sentence}
+            for one in verdict.findings
+        ],
+    }
+
+
+def _workload(one: WorkloadEffect) -> Json:
+    ready = one.readiness
+    lasted = ready.lowest_for
+    return {
+        "workload": str(one.workload),
+        "kind": one.workload.kind,
+        "namespace": one.workload.namespace,
+        "name": one.workload.name,
+        "wanted": ready.wanted,
+        "ready_before": ready.before,
+        "lowest": ready.lowest,
+        "lowest_for_s": None if lasted is None else round(to_seconds(lasted), 3),
+        "lowest_for": "to the end" if lasted is None else for_readers(lasted),
+        "at_end": ready.at_end,
+        "preempted": one.preempted,
+        "evicted": one.evicted,
+        "moved": one.moved,
+        "updated": one.updated,
+        "placed": one.placed,
+        "pending": one.pending,
+        "gone": one.gone,
+        "removed": one.removed,
+        "down": one.down,
+        "undrained": one.undrained,
+        "reasons": list(one.reasons),
+        "by": list(one.by),
+        "budget": None if one.budget is None else one.budget.value,
+        "budgets": [{"pdb": pdb, "state": state.value} for pdb, state in one.budgets],
+        "harmed": one.is_harmed,
+        "what": one.words,
+    }
+
+
+def _pool(pool: NodePoolOutcome) -> Json:
+    resources = dict.fromkeys([*pool.allocatable, *pool.requested, *pool.requested_without])
+    return {
+        "pool": pool.name,
+        "nodes": pool.nodes,
+        "nodes_without": pool.nodes_without,
+        "cordoned": pool.cordoned,
+        "pods": pool.requested.get(PODS, 0),
+        "pods_without": pool.requested_without.get(PODS, 0),
+        "resources": [
+            {
+                "resource": name,
+                "allocatable": pool.allocatable.get(name, 0),
+                "allocatable_without": pool.allocatable_without.get(name, 0),
+                "requested": pool.requested.get(name, 0),
+                "requested_without": pool.requested_without.get(name, 0),
+            }
+            for name in resources
+            if name != PODS
+        ],
+    }
+
+
+def _budget(one: BudgetOutcome) -> Json:
+    return {
+        "pdb": one.pdb,
+        "rule": one.rule,
+        "allowed": one.allowed,
+        "lowest_healthy": one.lowest_healthy,
+        "needed": one.needed,
+        "displaced": one.displaced,
+        "delayed": one.delayed,
+        "blocked": one.blocked,
+        "breaches": one.breaches,
+        "state": one.state.value,
+        "what": one.words,
+    }

@@ -1,0 +1,103 @@
+"""The tables of an answer: every list of its JSON, with a title and the headings of its columns.
+
+Outputs made from the JSON, such as Markdown, go through TABLES, so that none of them can leave out
+a list that another one shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTable:
+    """The list `name` of a result (`outage.lost` is one within another), as a table.
+
+    `columns` are pairs of a field and its heading.
+    """
+
+    name: str
+    title: str
+    columns: tuple[tuple[str, str], ...]
+
+    def rows(self, result: Json) -> Sequence[Mapping[str, Any]]:
+        """The entries of the list in `result`."""
+        found: Any = result
+        for part in self.name.split("."):
+            found = (found or {}).get(part)
+        return [one if isinstance(one, dict) else {"note": one} for one in found or ()]
+
+
+def _table(name: str, title: str, **columns: str) -> AnswerTable:
+    renamed = {"from_": "from"}
+    return AnswerTable(
+        name, title, tuple((renamed.get(field, field), text) for field, text in columns.items())
+    )
+
+
+TABLES: Final = (
+    _table("workloads", "Workloads", workload="workload", wanted="wanted", lowest="lowest ready",
+           lowest_for="for", at_end="at end", budget="budget", what="what happened"),
+    _table("node_pools", "Node pools", pool="pool", nodes_without="nodes before", nodes="nodes",
+           cordoned="cordoned", pods_without="pods before", pods="pods"),
+    _table("budgets", "Disruption budgets", pdb="budget", rule="rule", allowed="allowed",
+           lowest_healthy="lowest healthy", needed="needed", what="result"),
+    _table("undrained", "Not drained", pod="pod", node="node", why="why"),
+    _table("pending", "Pending", pod="pod", priority="priority", reason="why"),
+    _table("gone", "Gone for good", pod="pod", node="node"),
+    _table("preempted", "Preempted", pod="pod", node="node", by="by", rule="decided by",
+           at_s="after (s)"),
+    _table("evicted", "Evicted", pod="pod", node="node", why="why", at_s="after (s)"),
+    _table("moved", "Moved", pod="pod", from_="from", to="to"),
+    _table("updated", "Updated", pod="pod", node="node", instead_of="instead of"),
+    _table("placed", "Newly placed", pod="pod", node="node"),
+    _table("removed", "Removed", pod="pod", node="node"),
+    _table("pdb_breaches", "Disruption budgets breached", pdb="budget", pod="pod", by="by",
+           at_s="after (s)"),
+    _table("outage.nodes", "Failed nodes", node="node", zone="zone", unready_s="not ready (s)",
+           tainted_s="tainted (s)", back_s="back (s)", pods="pods", evicted="evicted"),
+    _table("outage.lost", "Pods not back from failed nodes", pod="pod", node="node", why="why"),
+    _table("outage.preempted", "Preempted for pods of failed nodes", pod="pod", node="node",
+           by="by"),
+    _table("outage.zones", "Zones of failed nodes", zone="zone", at_s="after (s)", state="state",
+           unready="not ready", size="nodes"),
+    _table("outage.beliefs", "Misconceptions", belief="belief", fact="fact"),
+    _table("drains", "Rolling drain", node="node", begun_s="begun (s)", empty_s="empty (s)",
+           back_s="back (s)", held_up_by="held up by"),
+    _table("skipped", "Events without effect", event="event", at_s="after (s)", why="why"),
+    _table("complaints", "Errors", object="object", missing="pods missing", message="message"),
+    _table("notes", "Notes", note="note"),
+    _table("recurrences", "Repeatedly displaced", kind="kind", message="what", at_s="after (s)"),
+    _table("waiting_groups", "Waiting groups", group="group", queue="queue", ready="ready",
+           min_member="needed", why="why"),
+    _table("queues", "Queues", queue="queue", weight="weight", deserved="deserved",
+           allocated="allocated", share="share"),
+    _table("allocation", "Requested and allocatable", resource="resource",
+           allocatable="allocatable", requested_without="requested before", requested="requested"),
+    _table("rest.under_way", "Under way when the dump was taken", workload="workload", what="what"),
+    _table("fail_on", "Conditions of --fail-on", condition="condition", holds="holds",
+           evidence="evidence"),
+)  # fmt: skip
+
+
+def cell_text(value: Any) -> str:
+    """`value` of a result as the text of a cell; "" for null."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.6g}"
+        case list():
+            return "; ".join(map(cell_text, value))
+        case dict():
+            return ", ".join(f"{name} {cell_text(item)}" for name, item in value.items())
+        case _:
+            return str(value)

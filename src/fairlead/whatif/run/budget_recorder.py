@@ -1,0 +1,94 @@
+"""BudgetRecorder: follows disruption budgets, and the pods they cover that were displaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from fairlead.api.objects import Pod, PodDisruptionBudget
+from fairlead.api.selector import selector_matches
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.outcome.run_outcome import BudgetHistory
+
+
+@dataclass(slots=True)
+class _Record:
+    """What happened to one budget; statuses are (at, healthy pods, healthy pods needed, allowed).
+
+    `displaced` and `refused` are pod keys with an instant, in order of time.
+    """
+
+    rule: str
+    statuses: list[tuple[Instant, int, int, int]] = field(default_factory=list)
+    displaced: list[tuple[Instant, str]] = field(default_factory=list)
+    refused: dict[str, Instant] = field(default_factory=dict)  # the last refusal
+
+
+@dataclass(slots=True)
+class BudgetRecorder:
+    """Observes every version of every budget; a displaced pod is reported with `displaced`."""
+
+    _budgets: dict[str, dict[str, PodDisruptionBudget]] = field(default_factory=dict)
+    _records: dict[str, _Record] = field(default_factory=dict)
+
+    def observe(self, pdb: PodDisruptionBudget, now: Instant) -> None:
+        """Record the status of `pdb`."""
+        self._budgets.setdefault(pdb.metadata.namespace, {})[pdb.key] = pdb
+        record = self._records.setdefault(pdb.key, _Record(""))
+        record.rule = _rule(pdb)
+        status = pdb.status
+        found = (status.current_healthy, status.desired_healthy, status.disruptions_allowed)
+        if not record.statuses or record.statuses[-1][1:] != found:
+            record.statuses.append((now, *found))
+
+    def forget(self, pdb: PodDisruptionBudget) -> None:
+        """Record the deletion of `pdb`."""
+        self._budgets.get(pdb.metadata.namespace, {}).pop(pdb.key, None)
+
+    def covering(self, pod: Pod) -> list[PodDisruptionBudget]:
+        """The budgets that select `pod` and do not count it as disrupted already."""
+        budgets = self._budgets.get(pod.metadata.namespace, {}).values()
+        return [pdb for pdb in budgets if _covers(pdb, pod)]
+
+    def displaced(self, pod: Pod, key: str, now: Instant) -> None:
+        """Record that `pod`, known as `key`, was preempted or evicted."""
+        for pdb in self.covering(pod):
+            self._records[pdb.key].displaced.append((now, key))
+
+    def refused(self, pod: Pod, key: str, now: Instant) -> None:
+        """Record that an eviction of `pod`, known as `key`, was refused."""
+        for pdb in self.covering(pod):
+            self._records[pdb.key].refused[key] = now
+
+    def histories(self, since: Instant) -> Iterator[BudgetHistory]:
+        """The budgets that covered a displaced or refused pod at or after `since`, by name."""
+        for key in sorted(self._records):
+            record = self._records[key]
+            displaced = tuple(dict.fromkeys(pod for at, pod in record.displaced if at >= since))
+            refused = tuple(pod for pod, at in record.refused.items() if at >= since)
+            if not (displaced or refused):
+                continue
+            before = [status for status in record.statuses if status[0] <= since]
+            statuses = [*before[-1:], *(one for one in record.statuses if one[0] > since)]
+            yield BudgetHistory(
+                pdb=key,
+                rule=record.rule,
+                allowed=statuses[0][3],
+                needed=max(status[2] for status in statuses),
+                lowest_healthy=min(status[1] for status in statuses),
+                displaced=displaced,
+                refused=refused,
+            )
+
+
+def _rule(pdb: PodDisruptionBudget) -> str:
+    if pdb.spec.max_unavailable is not None:
+        return f"maxUnavailable {pdb.spec.max_unavailable}"
+    return "" if pdb.spec.min_available is None else f"minAvailable {pdb.spec.min_available}"
+
+
+def _covers(pdb: PodDisruptionBudget, pod: Pod) -> bool:
+    return (
+        selector_matches(pdb.spec.selector, pod.metadata.labels)
+        and pod.metadata.name not in pdb.status.disrupted_pods
+    )
