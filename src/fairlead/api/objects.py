@@ -1178,7 +1178,7 @@ class SchedulingPolicy(_View, frozen=True):
 
 
 class PodGroupSpec(_View, frozen=True):
-    """spec of a PodGroup in any of its API groups; `engine.batch.group` distinguishes them."""
+    """spec of a PodGroup in any of its API groups; `engine.batch.info.group` distinguishes them."""
 
     min_member: int = 0
     min_resources: ResourceList | None = None

@@ -23,7 +23,7 @@ from fairlead.engine.core.reporter import (
     EvictionCancelled,
     EvictionTimed,
     NodeEmptied,
-    NodeSilenced,
+    NodeMarkedUnknown,
     NodeTainted,
     NominationsWasted,
     PluginFailed,
@@ -174,11 +174,11 @@ def _node_lines(record: Record) -> Iterator[_Line]:
     """Lines of the node controllers."""
     pairs: Pairs
     match record:
-        case NodeSilenced(node=node, zone=zone, heard_at=heard_at, at=at):
+        case NodeMarkedUnknown(node=node, zone=zone, heartbeat_at=heartbeat_at, at=at):
             pairs = {
                 "node": node,
                 "zone": _shown(zone),
-                "silentFor": f"{to_seconds(at - heard_at):g}s",
+                "silentFor": f"{to_seconds(at - heartbeat_at):g}s",
             }
             yield _Line(2, _NODES, "Node has not posted its status in time", pairs)
         case ZoneAssessed():

@@ -89,7 +89,7 @@ def perform(
 ) -> WebhookCalls[Outcome]:
     """Perform `command` on `store` and return its outcome. Events are not stored here.
 
-    `quotas` counts usage for `UpdateQuotaStatus`; without it, every such command counts anew.
+    `quotas` counts usage for `UpdateQuotaStatus`; without it, each such command counts everything.
     """
     try:
         match command:

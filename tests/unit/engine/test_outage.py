@@ -12,7 +12,7 @@ from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import (
-    NodeSilenced,
+    NodeMarkedUnknown,
     NodeTainted,
     PodEvicted,
     SilentReporter,
@@ -141,7 +141,7 @@ def test_pods_of_a_dark_node_are_made_anew_elsewhere():
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.steer(100, "a1", "stopped")
     cluster.run(600)
-    ((silenced, _),) = cluster.told(NodeSilenced)
+    ((silenced, _),) = cluster.told(NodeMarkedUnknown)
     ((tainted, _),) = cluster.told(NodeTainted)
     ((evicted, _),) = cluster.told(PodEvicted)
     assert 140 < silenced < 156
@@ -173,7 +173,7 @@ def test_a_kubelet_that_is_slow_enough_flutters():
     """Silent once the grace period is over, ready when it renews."""
     cluster = Cluster(node_json("a1"), node_json("b1"))
     cluster.steer(100, "a1", "slow 70s")
-    silenced = [at for at, _ in cluster.run(1_000).told(NodeSilenced)]
+    silenced = [at for at, _ in cluster.run(1_000).told(NodeMarkedUnknown)]
     assert len(silenced) == 13
     assert {round(b - a) for a, b in pairwise(silenced)} == {70}
 
@@ -254,7 +254,7 @@ def test_the_older_mode_deletes_pods_after_a_timeout():
     )
     cluster.steer(100, "a1", "stopped")
     cluster.run(600)
-    ((silenced, _),) = cluster.told(NodeSilenced)
+    ((silenced, _),) = cluster.told(NodeMarkedUnknown)
     ((evicted, _),) = cluster.told(PodEvicted)
     assert 130 < silenced < 146
     assert 90 + 120 < evicted < 106 + 126

@@ -1,6 +1,6 @@
 """Evaluates loops over lists and maps: what `all`, `exists`, `map` and the other macros become.
 
-In upstream's tree a loop has an accumulator, which each round makes anew. Only macros make loops,
+In upstream's tree a loop has an accumulator, which each round replaces. Only macros make loops,
 and these have few shapes, which are recognised and evaluated without one, at the same cost:
 
     accumulator && test, || test                      `_quantified`: ends at the first answer

@@ -81,13 +81,13 @@ class Batch:
                 # a deleted pod gets its own stimulus
                 if reason is not FailureReason.NOT_FOUND:
                     target = delete.target
-                    self._news(heard=self.jobs.eviction_failed(target.uid or target.key))
+                    self._note(is_news=self.jobs.eviction_failed(target.uid or target.key))
             case CommandSucceeded() | CommandFailed():
                 sent = self._preparations.answer(stimulus, now)
                 return [] if sent is None else self._send(sent)
             case _:
                 self.jobs.apply(stimulus)
-                self._news(heard=bool(self._cluster.changes) or _is_ours(stimulus))
+                self._note(is_news=bool(self._cluster.changes) or _is_ours(stimulus))
                 if isinstance(stimulus, ObjectDeleted) and isinstance(stimulus.object, Pod):
                     pod = stimulus.object
                     return self._send(self._preparations.left(pod.metadata.uid or pod.key))
@@ -100,10 +100,10 @@ class Batch:
 
     def _take_back(self, pod_id: str) -> None:
         self._preparations.release(pod_id)
-        self._news(heard=self.jobs.bind_failed(pod_id))
+        self._note(is_news=self.jobs.bind_failed(pod_id))
 
-    def _news(self, *, heard: bool) -> None:
-        self._has_news = self._has_news or heard
+    def _note(self, *, is_news: bool) -> None:
+        self._has_news = self._has_news or is_news
 
     # --- sessions --------------------------------------------------------------------------
 

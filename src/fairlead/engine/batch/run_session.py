@@ -16,7 +16,7 @@ from fairlead.engine.batch.info.task import TaskStatus
 from fairlead.engine.batch.queue_usage import QueueUsage, queue_usages
 from fairlead.engine.batch.session.close_session import JobReport, closing_commands, report_on
 from fairlead.engine.batch.session.reservation import reserve
-from fairlead.engine.batch.session.session import NOBODY, Observer, Session
+from fairlead.engine.batch.session.session import NO_OBSERVER, Observer, Session
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodEvicted, Reporter, SilentReporter
@@ -60,7 +60,7 @@ def run_session(
     """
     session = Session(cluster, composition.jobs, composition.policy, tie_break, now)
     session.reporter = reporter or SilentReporter()
-    session.observer = observer or NOBODY
+    session.observer = observer or NO_OBSERVER
     session.open()
     reserve(session)
     session.observer.opened(session)

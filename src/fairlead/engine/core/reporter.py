@@ -86,16 +86,16 @@ class PodEvicted(Struct, frozen=True):
     at: Instant
 
 
-class NodeSilenced(Struct, frozen=True):
-    """A node was last heard of in the pass at `heard_at`, too long ago: Ready becomes Unknown.
+class NodeMarkedUnknown(Struct, frozen=True):
+    """A node is marked Unknown: its last heartbeat, in the pass at `heartbeat_at`, is too old.
 
-    It was `ready` before, "" when it was never posted.
+    It was `ready` before, "" if it was never posted.
     """
 
     node: str
     zone: str
     ready: str
-    heard_at: Instant
+    heartbeat_at: Instant
     at: Instant
 
 
@@ -224,7 +224,7 @@ Record = (
     | PodUnschedulable
     | PodPreempting
     | PodEvicted
-    | NodeSilenced
+    | NodeMarkedUnknown
     | ZoneAssessed
     | NodeTainted
     | NodeEmptied

@@ -115,7 +115,7 @@ class QueueingHint(Protocol):
         ...
 
 
-def hears(plugin: object, kind: EventKind) -> bool:
+def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return True if events of `kind` matter to `plugin`.
 
     A plugin that receives node additions but not taint changes receives every taint change too,
@@ -134,7 +134,7 @@ def _events_of(plugin: object) -> frozenset[EventKind] | None:
 
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
     """Return True if `plugin` considers `pod` worth another attempt after `event`."""
-    if not hears(plugin, event.kind):
+    if not is_registered_for(plugin, event.kind):
         return False
     events = _events_of(plugin)
     listens = events is None or event.kind in events

@@ -21,7 +21,7 @@ from typing import assert_never
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.reporter import NodeSilenced, Reporter
+from fairlead.engine.core.reporter import NodeMarkedUnknown, Reporter
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.eviction.mode import EvictionMode, Observation
 from fairlead.engine.nodelifecycle.health.examination_queue import ExaminationQueue
@@ -174,7 +174,7 @@ class Monitor:
         if found.health_if_unknown is None:
             return []
         name, last_probe = node.metadata.name, found.health.probe
-        self._reporter.report(NodeSilenced(name, zone, found.observed or "", last_probe, now))
+        self._reporter.report(NodeMarkedUnknown(name, zone, found.observed or "", last_probe, now))
         edit = MarkUnknown(found.unknown_conditions, ready_condition(node), found.health_if_unknown)
         return self._shared.writer.submit(name, (edit,), now)
 

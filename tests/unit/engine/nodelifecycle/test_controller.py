@@ -14,7 +14,7 @@ from fairlead.engine.core.command import PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import (
     EvictionTimed,
-    NodeSilenced,
+    NodeMarkedUnknown,
     NodeTainted,
     PodEvicted,
     ZoneAssessed,
@@ -208,7 +208,7 @@ def test_after_that_all_get_a_new_grace_period_and_the_first_token_takes_its_tim
     station.run(3_600)
     # The pass at 205 s resumes with empty buckets; that at 210 s takes b1's old lease for news.
     assert tainted_at(station, given.START)["a1"] == 215.05
-    assert station.reported(NodeSilenced)[-1].at == given.at(255)
+    assert station.reported(NodeMarkedUnknown)[-1].at == given.at(255)
 
 
 def test_what_changes_about_zones_is_told_once(cluster, given):
@@ -230,8 +230,8 @@ def test_what_changes_about_zones_is_told_once(cluster, given):
 def test_who_was_silenced_is_told(cluster, given):
     station = dark(cluster, given, "a1", "a2", quiet=["a1"])
     station.run(60)
-    assert station.reported(NodeSilenced) == [
-        NodeSilenced("a1", ":\x00:a", "True", given.at(5), given.at(50))
+    assert station.reported(NodeMarkedUnknown) == [
+        NodeMarkedUnknown("a1", ":\x00:a", "True", given.at(5), given.at(50))
     ]
 
 
@@ -243,7 +243,7 @@ def test_passes_that_cost_something_notice_sooner(cluster, given):
     station = dark(cluster, given, "a1", "a2", quiet=["a1"], pass_cost=1_000)
     station.run(46)
     assert station.ready("a1") == "Unknown"
-    assert station.reported(NodeSilenced)[0].at == given.at(45) + 10_000
+    assert station.reported(NodeMarkedUnknown)[0].at == given.at(45) + 10_000
 
 
 class Counting:

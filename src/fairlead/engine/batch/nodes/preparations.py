@@ -3,7 +3,7 @@
     reserve ──▶ (dispatched) ──▶ pre-bind ──▶ (preparing) ──▶ Bind sent ──▶ bound
        └──────────────┴─────────────┴── refused ─┴───────────────┘  release
 
-The scheduler's own Reserve and PreBind plugins do the work (`engine.framework.preparing`). A task's
+The scheduler's own Reserve and PreBind plugins do the work (`engine.framework.pre_bind`). A task's
 volumes and devices are reserved as soon as a session gives it a node, so that the next member of
 its gang sees them as taken.
 

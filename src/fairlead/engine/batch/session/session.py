@@ -80,7 +80,7 @@ class NoObserver:
         """Ignore it."""
 
 
-NOBODY: Final = NoObserver()
+NO_OBSERVER: Final = NoObserver()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Session:
         self.failures: dict[str, str] = {}
         self.changed: dict[str, None] = {}
         self.commands: list[Command] = []
-        self.observer: Observer = NOBODY
+        self.observer: Observer = NO_OBSERVER
         self.reporter: Reporter = SilentReporter()
         self._placed: dict[str, TaskInfo] = {}
         self._listeners = [p for p in policy.tiers.plugins if isinstance(p, Listens)]
@@ -245,7 +245,7 @@ class Session:
 
     def note(self, verb: str, task: TaskInfo | None, detail: str) -> None:
         """Report a step to the observer."""
-        if self.observer is not NOBODY:
+        if self.observer is not NO_OBSERVER:
             self.observer.note(SessionStep(verb, task, detail))
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:

@@ -6,7 +6,7 @@
     overused              one is enough
     valid                 the first objection counts
     may …                 all must agree
-    victims               each plugin can veto (`engine.batch.session.victim_vote`)
+    victims               each plugin can veto (`engine.batch.actions.eviction_search`)
 
 upstream: pkg/scheduler/framework/session_plugins.go
 """

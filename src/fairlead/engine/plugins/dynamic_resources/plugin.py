@@ -137,8 +137,8 @@ class DynamicResources:
         self._binder = ClaimBinder(handle.cluster)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """See `engine.plugins.dynamic_resources.queueing_hint`."""
-        return is_woken_by(pod, event, self._related)
+        """Return True if `event` may make the pod schedulable."""
+        return is_schedulable_after(pod, event, self._related)
 
     # --- Filter ----------------------------------------------------------------------------
 
@@ -319,7 +319,7 @@ def _is_below(field: str, given: str | None, least: int) -> bool:
         raise ValueError(f"{field}: {invalid(given, str(cause))}") from None
 
 
-def is_woken_by(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
+def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
     """Return True for changes of the pod's own claims, and of claims that release devices."""
     match event.old, event.new:
         case old, ResourceClaim() as claim:

@@ -158,7 +158,7 @@ class InterPodAffinity:
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return True if `event` may make the pod schedulable."""
-        return is_worth_a_try(pod, self._pod_index, event)
+        return is_schedulable_after(pod, self._pod_index, event)
 
     # --- Score -----------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ def _scoring(hard_weight: int) -> tuple[Callable[[AffinityTerm], int], tuple[Ter
     return (lambda term: term.weight or hard_weight), kinds
 
 
-def is_worth_a_try(pod: PodInfo, pod_index: PodIndex, event: ClusterEvent) -> bool:
+def is_schedulable_after(pod: PodInfo, pod_index: PodIndex, event: ClusterEvent) -> bool:
     """Return True if `event`, one of EVENTS, may change the verdict for `pod`."""
     near = _terms(pod_index, pod, TermKind.REQUIRED_AFFINITY)
     apart = _terms(pod_index, pod, TermKind.REQUIRED_ANTI_AFFINITY)

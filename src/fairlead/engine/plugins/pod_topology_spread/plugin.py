@@ -171,7 +171,7 @@ class PodTopologySpread:
         """Return True if `event` may make the pod schedulable."""
         live = self._counts(pod, DO_NOT_SCHEDULE)
         constraints = [one.constraint for one in live.constraints] if live is not None else []
-        return is_worth_a_try(pod, constraints, event)
+        return is_schedulable_after(pod, constraints, event)
 
     # --- Score -----------------------------------------------------------------------------
 
@@ -205,7 +205,9 @@ class PodTopologySpread:
         return state.read(SpreadScoreState).normalize(scores)
 
 
-def is_worth_a_try(pod: PodInfo, constraints: Sequence[Constraint], event: ClusterEvent) -> bool:
+def is_schedulable_after(
+    pod: PodInfo, constraints: Sequence[Constraint], event: ClusterEvent
+) -> bool:
     """Return True if `event`, one of EVENTS, may change the verdict for `pod`."""
     match event:
         case ClusterEvent(kind=EventKind.POD_TOLERATION):

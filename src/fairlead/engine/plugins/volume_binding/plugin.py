@@ -132,8 +132,8 @@ class VolumeBinding:
         return shape.has_volumes
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """See `engine.plugins.volume_binding.queueing_hint`."""
-        return is_woken_by(pod, event)
+        """Return True if `event` may make the pod schedulable."""
+        return is_schedulable_after(pod, event)
 
     # --- Filter ----------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ class VolumeBinding:
         return None
 
 
-def is_woken_by(pod: PodInfo, event: ClusterEvent) -> bool:
+def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return True for any volume, new node, class or capacity, and for the pod's own claims."""
     match event.old, event.new:
         case _, PersistentVolumeClaim() as claim:

@@ -26,7 +26,7 @@ from fairlead.engine.framework.cluster_event import (
     ClusterEvent,
     EventKind,
     assigned_pod_events,
-    hears,
+    is_registered_for,
     wakes,
 )
 from fairlead.engine.framework.runtime import Framework
@@ -217,7 +217,7 @@ class SchedulingQueue:
     def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
         """Whether any profile has a plugin among `plugins` that registered for `event`."""
         return any(
-            hears(framework.find(name), event.kind)
+            is_registered_for(framework.find(name), event.kind)
             for framework in self._frameworks.values()
             for name in plugins
         )

@@ -69,7 +69,7 @@ class NamespaceBudgets:
         return [self.states[one] for one in budgets if self.states[one].budget.remove(name)]
 
     def see_budget(self, view: PodDisruptionBudget) -> BudgetState:
-        """Store the newest version of a budget; if its spec changed, its counts start anew."""
+        """Store the newest version of a budget; if its spec changed, its counts start again."""
         name = view.metadata.name
         state = self.states.get(name)
         if state is None or _is_rewritten(state.budget.view, view):
@@ -120,7 +120,7 @@ class NamespaceBudgets:
 
 
 def _is_rewritten(before: PodDisruptionBudget, after: PodDisruptionBudget) -> bool:
-    """Return whether more than the status has changed, so that everything is counted anew."""
+    """Return whether more than the status has changed, so that everything is counted again."""
     return (
         before.spec != after.spec
         or before.metadata.generation != after.metadata.generation

@@ -46,8 +46,8 @@ def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Jso
         return status
     counted = {key: number for key, number in before.items() if key not in _OWN}
     own = {key: status[key] for key in _OWN if key in status}
-    silent = {key: 0 for key in ("replicas", "terminatingReplicas") if key in status}
-    return silent | counted | own
+    absent = {key: 0 for key in ("replicas", "terminatingReplicas") if key in status}
+    return absent | counted | own
 
 
 def _conditions(before: Json, refusal: str, now: Instant) -> list[Json]:
