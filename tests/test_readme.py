@@ -21,7 +21,6 @@ PAGES: Final = (
     ROOT / "README.md",
     ROOT / "docs" / "outages.md",
     ROOT / "docs" / "versions.md",
-    *sorted((ROOT / "docs" / "from-the-documents").glob("*.md")),
 )
 LEFT_OUT: Final = "[...]\n"
 BLOCK: Final = re.compile(r"(?<=^```console\n)\$ fairlead (.+)\n((?:.*\n)*?)(?=```$)", re.MULTILINE)
