@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from fairlead.api.text import yaml_documents
+from fairlead.api.text.yaml_listing import split_listing
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import Bytes, Listing, split
 
@@ -84,11 +85,20 @@ def _mapped(path: Path) -> Bytes:
 
 def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document]:
     listing = split(data)
+    if listing is None and not json_by_name:
+        listing = _yaml_listing(source, data)
     if listing is not None:
         yield Document(source, listing.head, listing, data)
     else:
         for document in _parse(source, bytes(data), json_by_name=json_by_name):
             yield _with_listing(document)
+
+
+def _yaml_listing(source: str, data: Bytes) -> Listing | None:
+    """The listing `data` in kubectl's layout of YAML; None if it is something else."""
+    text = decode_text(source, bytes(data))
+    found = None if text.lstrip().startswith(("{", "[")) else split_listing(text)
+    return None if found is None else Listing(found[0], [*map(msgspec.Raw, found[1])])
 
 
 def _with_listing(document: Document) -> Document:

@@ -1,0 +1,116 @@
+"""A listing in kubectl's layout is read as the general YAML parser reads it."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import msgspec
+import pytest
+import yaml
+from hypothesis import given
+
+from fairlead.api.text import yaml_documents
+from fairlead.api.text.yaml_listing import split_listing
+
+TEXTS = st.one_of(
+    st.sampled_from(
+        ["", "a", "true", "yes", "null", "~", "1", "-1", "1.5", "0x1f", "1e3", "a: b", "a #b",
+         "#", "- a", "-", "a:", ":", "a b", " a", "a ", "'", '"', "it's", 'say "x"', "a\nb",
+         "a\\n", "{}", "[]", "{a}", "*", "&a", "!a", "|", "%", "@x", "`", "1Gi",
+         "100m", "=", "<<", "?", "é", "..", "---", "a,b", "k:{x}", "0o7", "1_000", ".5", ".inf"]
+    ),
+    st.text(max_size=6),
+)  # fmt: skip
+KEYS = st.one_of(st.sampled_from(["a", "b", "f:spec", "app.io/name", "on", "1", "x y"]), TEXTS)
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**63 - 1), TEXTS),
+    lambda below: st.one_of(st.lists(below, max_size=3), st.dictionaries(KEYS, below, max_size=3)),
+    max_leaves=12,
+)
+ITEMS = st.lists(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), min_size=1, max_size=3)
+
+
+def general(text):
+    """What the general parser reads; None for what it refuses."""
+    try:
+        return list(yaml_documents.documents(text))
+    except yaml_documents.YamlError:
+        return None
+
+
+def scanned(text):
+    found = split_listing(text)
+    if found is None:
+        return None
+    head, items = found
+    return [{**head, "items": [msgspec.json.decode(item) for item in items]}]
+
+
+@given(items=ITEMS)
+def test_a_listing_is_what_the_general_parser_reads(items):
+    value = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {}}
+    text = yaml.safe_dump(value, default_flow_style=False, allow_unicode=True, width=10**9)
+    found = scanned(text)
+    assert found is None or found == general(text)
+
+
+@given(items=ITEMS, noise=st.text("-:{}[]'\"#|>&*! \nab", max_size=5), at=st.integers(0, 400))
+def test_a_damaged_listing_is_read_alike_or_not_at_all(items, noise, at):
+    value = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {}}
+    text = yaml.safe_dump(value, default_flow_style=False, allow_unicode=True, width=10**9)
+    damaged = text[:at] + noise + text[at:]
+    found = scanned(damaged)
+    assert found is None or found == general(damaged)
+
+
+POD = """\
+apiVersion: v1
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    labels: {}
+    name: web-0
+  spec:
+    containers:
+    - args:
+      - "8080"
+      - --verbose
+      image: web:1
+    - image: 'proxy:2'
+      command:
+      - sh
+    matrix:
+    - - 1
+      - 2
+    - - 3
+    empty:
+  status:
+    phase: Running
+- {}
+kind: List
+metadata:
+  resourceVersion: ""
+"""
+
+
+def test_the_layout_of_kubectl_is_split():
+    head, items = split_listing(POD)
+    assert head == {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""},
+                    "items": []}  # fmt: skip
+    assert [msgspec.json.decode(item) for item in items] == general(POD)[0]["items"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a: 1\n", id="no list"),
+        pytest.param(POD.replace("- apiVersion", "  - apiVersion"), id="indented items"),
+        pytest.param(POD + "---\na: 1\n", id="several documents"),
+        pytest.param(POD.replace("name: web-0", "name: a\n    name: b"), id="a repeated key"),
+        pytest.param(POD.replace("\n", "\r\n"), id="other line breaks"),
+        pytest.param(POD.replace("kind: List", "items: []\nkind: List"), id="items twice"),
+        pytest.param(POD.replace("phase: Running", "phase: *x"), id="an unknown alias"),
+    ],
+)
+def test_any_other_text_is_left_to_the_general_parser(text):
+    assert split_listing(text) is None
