@@ -31,7 +31,7 @@ time, change or break something, and see which pods move and why.
 
 Try:
 
-    kubectl get nodes,pods,deploy,rs,pdb,priorityclasses -A -o yaml > dump.yaml
+    kubectl get nodes,leases,pods,deploy,rs,pdb,priorityclasses -A -o yaml > dump.yaml
 
     fairlead whatif dump.yaml --drain topology.kubernetes.io/zone=eu-1a
 

@@ -29,6 +29,7 @@ from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_bat
 from fairlead.whatif.run.experiment_run import CommandLog
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
+from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -142,7 +143,11 @@ def what_if(
         releases=conditions.releases,
         steps_begin=None,
         karpenter=karpenter,
-        notes=(*unreadable_lines(snapshot.unreadable), *assumed),
+        notes=(
+            *unreadable_lines(snapshot.unreadable),
+            *dump_notes(snapshot.manifests),
+            *assumed,
+        ),
     )
     changed = replace(
         without,

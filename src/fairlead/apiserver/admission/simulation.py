@@ -166,11 +166,11 @@ def _any(kind: Kind, storage: Storage) -> bool:
 
 
 def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
-    """Whether a plugin looks up an object of `kind` to admit a new object."""
-    if kind is NAMESPACE:
-        return attributes.kind.namespaced
+    """Whether a plugin looks up an object of `kind` to admit a new pod."""
     if attributes.kind is not POD:
         return False
+    if kind is NAMESPACE:
+        return True
     spec = attributes.obj["spec"]
     if kind is SERVICE_ACCOUNT:  # every namespace has the default one
         return bool(spec.get("serviceAccountName", DEFAULT_ACCOUNT) != DEFAULT_ACCOUNT)

@@ -1,0 +1,166 @@
+"""What a reader of an answer must know about the dump: kinds that it lacks, and other versions.
+
+That a kind is missing is recognized by what refers to it: a pod by its owner, its claims, its
+PriorityClass, or the annotation that LimitRanger left on it. Every node has a Lease. Budgets and
+quotas leave no trace; they are mentioned if a dump lacks other kinds, too.
+
+The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
+
+upstream: pkg/features/kube_features.go, and CHANGELOG/CHANGELOG-1.32.md, 1.33 for the defaults
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.volumes import all_claims
+from fairlead.apiserver.kind import (
+    DAEMON_SET,
+    JOB,
+    LEASE,
+    LIMIT_RANGE,
+    NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_DISRUPTION_BUDGET,
+    PRIORITY_CLASS,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    RESOURCE_QUOTA,
+    STATEFUL_SET,
+    Kind,
+)
+from fairlead.whatif.snapshot.manifest import Manifest
+
+NEWEST: Final = (1, 36)
+# Rules that were different before a version, newest first.
+DIFFERENCES: Final[Sequence[tuple[tuple[int, int], str]]] = (
+    ((1, 33), "preemption deletes its victims within the scheduling cycle"),
+    ((1, 32), "a node is Unknown after 40 s without heartbeats (--node-monitor-grace-period 40s)"),
+    ((1, 32), "waiting pods are retried after more kinds of events, useful or not"),
+    ((1, 22), "older rules are described for 1.21, 1.19 and 1.16 (--behave-like)"),
+)
+_OWNERS: Final = {
+    kind.kind: kind for kind in (REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET, DAEMON_SET, JOB)
+}
+_LIMITED: Final = "kubernetes.io/limit-ranger"
+_EFFECTS: Final = {
+    LEASE: "an outage under way may seem to have begun earlier",
+    PRIORITY_CLASS: "new pods cannot name them",
+    LIMIT_RANGE: "new pods get no default requests",
+    PERSISTENT_VOLUME_CLAIM: "they are assumed to suit their pods",
+    POD_DISRUPTION_BUDGET: "nothing limits evictions",
+    RESOURCE_QUOTA: "nothing limits new pods",
+}
+_OWNER_EFFECT: Final = "their pods are replaced one for one"
+_VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
+
+
+def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """The notes about a dump of a server, each a sentence; none about hand-written objects."""
+    if any(one.ref.uid for one in manifests):
+        yield from _missing(manifests)
+        yield from _other_versions(manifests)
+
+
+def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
+    listed = {one.kind.resource for one in manifests}
+    referred = [one for one in (LEASE, *_referred(manifests)) if one.resource not in listed]
+    if referred:
+        untraceable = (POD_DISRUPTION_BUDGET, RESOURCE_QUOTA)
+        more = [one for one in untraceable if one.resource not in listed]
+        lacking = dict.fromkeys((*referred, *more))
+        words = (f"{kind.plural} ({_EFFECTS.get(kind, _OWNER_EFFECT)})" for kind in lacking)
+        yield f"The dump has no {', '.join(words)}."
+
+
+def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
+    """The kinds that pods refer to, repeatedly."""
+    for manifest in manifests:
+        pod = _pod(manifest)
+        if pod is None:
+            continue
+        owner = controller_of(pod.metadata)
+        if owner is not None and owner.kind in _OWNERS:
+            yield _OWNERS[owner.kind]
+        name = pod.spec.priority_class_name
+        if name and not name.startswith("system-"):
+            yield PRIORITY_CLASS
+        if _LIMITED in pod.metadata.annotations:
+            yield LIMIT_RANGE
+        if any(True for _ in all_claims(pod)):
+            yield PERSISTENT_VOLUME_CLAIM
+
+
+def _pod(manifest: Manifest) -> Pod | None:
+    """The view of a pod; None for others, and for a pod that is refused later."""
+    if manifest.kind is not POD:
+        return None
+    view = manifest.view
+    if isinstance(view, Pod):
+        return view
+    try:
+        return decode_as(Pod, manifest.value)
+    except DecodeError:
+        return None
+
+
+def _other_versions(manifests: Sequence[Manifest]) -> Iterator[str]:
+    kubelets = {
+        version
+        for one in manifests
+        if one.kind is NODE
+        and (version := _version(_at(one, "status", "nodeInfo").get("kubeletVersion")))
+    }
+    server = max(_control_plane(manifests), default=max(kubelets, default=NEWEST))
+    others = sorted(kubelets - {server})
+    if server == NEWEST and not others:
+        return
+    nodes = f", nodes {_listed(others)}" if others else ""
+    rules = [text for before, text in DIFFERENCES if server < before]
+    differing = f" There, {'; '.join(rules)}." if rules else ""
+    yield (
+        f"The cluster runs Kubernetes {_text(server)}{nodes}; answers follow {_text(NEWEST)}."
+        f"{differing}"
+    )
+
+
+def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:
+    """The versions of the static pods of kube-apiserver, by the tags of their images."""
+    for one in manifests:
+        if (
+            one.kind is POD
+            and one.ref.namespace == "kube-system"
+            and (one.ref.name.startswith("kube-apiserver-"))
+        ):
+            for container in _at(one, "spec").get("containers") or ():
+                version = _version(str(container.get("image", "")).rpartition(":")[2])
+                if version:
+                    yield version
+
+
+def _at(manifest: Manifest, *path: str) -> Json:
+    """The mapping at `path`; empty if there is none."""
+    found: Any = manifest.value
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _version(text: object) -> tuple[int, int] | None:
+    matched = _VERSION.match(text) if isinstance(text, str) else None
+    return None if matched is None else (int(matched[1]), int(matched[2]))
+
+
+def _text(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _listed(versions: Iterable[tuple[int, int]]) -> str:
+    return ", ".join(map(_text, versions))

@@ -1,0 +1,95 @@
+"""What an answer says about kinds that a dump lacks, and about versions other than 1.36."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.apiserver.kind import find_kind
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.question import what_if
+
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+}
+QUOTA = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "q", "namespace": "default"},
+    "spec": {"hard": {"pods": "5"}},
+}
+LEASE = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "a", "namespace": "kube-node-lease"},
+    "spec": {"holderIdentity": "a", "renewTime": "2026-01-01T00:00:00.000000Z"},
+}
+COMPLETE = (BUDGET, QUOTA, LEASE)
+
+
+@pytest.fixture
+def notes(make, snapshot):
+    """The notes of an answer about nodes with `kubelets`, and `objects`, as dumped."""
+
+    def run(*objects, kubelets=("v1.36.2",)):
+        nodes = [make.node(f"n{number}") for number in range(len(kubelets))]
+        for node, version in zip(nodes, kubelets, strict=True):
+            node["metadata"]["uid"] = node["metadata"]["name"]
+            node["status"]["nodeInfo"] = {"kubeletVersion": version}
+        return what_if(snapshot(*nodes, *objects), ClusterChange()).changed.notes
+
+    return run
+
+
+def test_nothing_is_said_about_a_complete_dump_of_1_36(notes):
+    assert notes(*COMPLETE) == ()
+
+
+def test_every_kind_that_is_missed_gets_a_word(notes, make):
+    pod = make.pod(node_name="n0", owner="rs", priorityClassName="gold", priority=5)
+    pod["metadata"]["annotations"] = {"kubernetes.io/limit-ranger": "set cpu"}
+    [note] = notes(pod)
+    assert note == (
+        "The dump has no leases (an outage under way may seem to have begun earlier), replicasets "
+        "(their pods are replaced one for one), priorityclasses (new pods cannot name them), "
+        "limitranges (new pods get no default requests), poddisruptionbudgets (nothing limits "
+        "evictions), resourcequotas (nothing limits new pods)."
+    )
+
+
+def test_a_cluster_may_be_without_budgets_and_quotas(notes):
+    assert notes(LEASE) == ()
+
+
+def test_nothing_is_missed_in_what_is_written_by_hand(make, snapshot):
+    assert what_if(snapshot(make.node()), ClusterChange()).changed.notes == ()
+
+
+def test_other_versions_are_named_with_the_rules_that_differ(notes):
+    [note] = notes(*COMPLETE, kubelets=("v1.31.4", "v1.29.0-gke.100", "v1.31.1"))
+    assert note == (
+        "The cluster runs Kubernetes 1.31, nodes 1.29; answers follow 1.36. There, preemption "
+        "deletes its victims within the scheduling cycle; a node is Unknown after 40 s without "
+        "heartbeats (--node-monitor-grace-period 40s); waiting pods are retried after more kinds "
+        "of events, useful or not."
+    )
+
+
+def test_the_version_of_the_control_plane_counts(notes, make):
+    server = make.pod("kube-apiserver-n0", "kube-system", node_name="n0")
+    server["spec"]["containers"][0]["image"] = "registry.k8s.io/kube-apiserver:v1.36.0"
+    [note] = notes(*COMPLETE, server, kubelets=("v1.35.1",))
+    assert note == "The cluster runs Kubernetes 1.36, nodes 1.35; answers follow 1.36."
+
+
+def test_the_readmes_command_names_kinds_that_every_server_has():
+    """kubectl refuses the whole list over one unknown name."""
+    text = (Path(__file__).parents[4] / "README.md").read_text()
+    command = text.partition("kubectl get -A -o json ")[2].partition(" > ")[0]
+    names = command.replace("\\\n", "").split(",")
+    assert len(names) > 20
+    assert [name for name in names if (kind := find_kind(name)) is None or kind.is_custom] == []
