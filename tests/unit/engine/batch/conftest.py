@@ -50,7 +50,7 @@ class Batchyard:
         self.jobs.apply(stimulus)
 
     def session(self, now_s=0.0):
-        """A session that is open, for tests that make its steps themselves."""
+        """Return an open session, for tests that call its operations directly."""
         session = Session(
             self.cluster, self.jobs, self.composition.policy, self.tie_break, seconds(now_s)
         )
@@ -58,7 +58,7 @@ class Batchyard:
         return session
 
     def run(self, now_s=0.0, observer=None):
-        """One session; what it decided in names."""
+        """Run one session; return its decisions by name."""
         done = run_session(
             self.composition, self.cluster, self.tie_break, seconds(now_s), observer=observer
         )
@@ -73,7 +73,7 @@ class Batchyard:
         return self.jobs.jobs[f"default/{name}"]
 
     def dump(self):
-        """All that a statement that is discarded must leave as it was."""
+        """Return all state that discarding a statement must restore."""
         table = self.cluster.table
         return {
             "tasks": {k: (t.status, t.node) for k, t in self.jobs.tasks.items()},
@@ -141,7 +141,7 @@ class Decided:
 
 
 def kind_of(ref):
-    """Without its API group."""
+    """Return the kind without its API group."""
     return ref.kind.partition(".")[0]
 
 
@@ -186,7 +186,7 @@ class World:
                     self._handle(CommandSucceeded(command))
 
     def live_until(self, end_s):
-        """Hold every session that is due until then."""
+        """Run every session that is due until then."""
         while (due := self.batch.next_deadline()) is not None and due <= seconds(end_s):
             self.now_s = max(self.now_s, due / seconds(1))
             self.sessions.append(self.now_s)
@@ -231,13 +231,13 @@ def kube_batch():
 
 @pytest.fixture
 def worlds():
-    """Makes worlds that live through many sessions."""
+    """Makes worlds that run many sessions."""
     return World
 
 
 @pytest.fixture
 def statuses():
-    """How many members of a group are in each status that any is in."""
+    """Return how many members of a group have each status."""
 
     def count(yard, group):
         found = yard.job(group).by_status

@@ -53,7 +53,7 @@ GANG = {"schedulingPolicy": {"gang": {"minCount": 2}}}
     ],
 )
 def test_a_group_of_any_api_is_a_gang(api, spec, mark, yard):
-    """Both or none, as soon as there are both."""
+    """Neither member starts alone; both start once both exist."""
     yard.put(make_node("n1"), make_group("g", 0 if spec else 2, api=api, **spec))
     assert yard.put(make_task("a", **mark)).run().bound == {}
     assert yard.put(make_task("b", **mark)).run().bound == {"a": "n1", "b": "n1"}
@@ -188,7 +188,7 @@ def test_a_capability_of_a_parent_binds_its_children(yard):
 
 
 def test_a_task_goes_where_room_is_free_rather_than_where_it_will_be(yard):
-    """The best node only has room that is being released; another has some now."""
+    """The best node only has releasing resources; another one has idle ones."""
     yard.put(make_node("n1", cpu="2"), make_node("n2", cpu="4"))
     yard.put(make_task("old", node="n1", cpu=2, terminating=True), make_task("full", node="n2"))
     yard.put(make_gang("g", 1, cpu=2))
@@ -205,7 +205,7 @@ def test_room_that_is_being_released_is_promised_and_not_bound(yard):
 
 
 def test_nodes_are_chosen_by_preference(yard):
-    """Soft affinity counts in batch, too: what the sources of this project missed."""
+    """Preferred affinity counts in batch, too."""
     term = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
     affinity = {
         "nodeAffinity": {
@@ -243,7 +243,7 @@ ASKS_WHILE_IT_STARTS = {
 
 @pytest.mark.parametrize(("kept", "placed"), [((), True), ((Defect.INIT_ONLY,), False)])
 def test_a_pod_that_asks_only_while_it_starts_is_scheduled(kept, placed, yards):
-    """Without proportion, for which a queue that asks for nothing has all it deserves."""
+    """Without proportion, because a queue that requests nothing already has all it deserves."""
     text = KUBE_BATCH_DEFAULT.replace("  - name: proportion\n", "")
     yard = yards(text, defects=BatchDefects(FIXED.present | set(kept)))
     pod = make_task("p", cpu=0, spec=ASKS_WHILE_IT_STARTS)
@@ -262,7 +262,7 @@ def test_volumes_that_are_there_are_no_obstacle(yard):
 
 
 def test_volumes_that_have_to_be_made_come_before_the_bind(yard):
-    """A Bind would put the pod on a node where it waits for ever."""
+    """A Bind would put the pod on a node where it waits forever."""
     yard.put(make_storage_class(), make_claim("c"))
     yard.put(make_node("n1"), make_gang("g", 1, spec=claiming("c")))
     found = yard.run()
@@ -283,7 +283,7 @@ def test_in_kube_batch_it_ends_the_turn_of_its_job(kube_batch):
 
 
 def test_a_member_may_wait_for_the_company_of_another(yard):
-    """The worker goes where the leader is, and comes first."""
+    """The leader is placed first, and the worker on its node."""
     near = {"labelSelector": {"matchLabels": {"role": "leader"}}, "topologyKey": "host"}
     terms = {"requiredDuringSchedulingIgnoredDuringExecution": [near]}
     yard.put(make_node("n1", labels={"host": "n1"}), make_group("g", 2))
@@ -293,7 +293,7 @@ def test_a_member_may_wait_for_the_company_of_another(yard):
 
 
 def test_our_own_rules_count_to_the_milli(yard, kube_batch):
-    """kube-batch lets 10 milli pass as nothing, and puts 4,005 on a node of 4,000."""
+    """kube-batch ignores 10 milli, and puts 4,005 on a node of 4,000."""
     for one in (yard, kube_batch):
         one.put(make_node("n1", cpu="4"), make_gang("g", 1, cpu="4005m"))
     assert (yard.run().bound, kube_batch.run().bound) == ({}, {"g-0": "n1"})

@@ -23,7 +23,7 @@ def test_they_count_for_their_gang(yard):
 
 
 def test_a_gang_is_not_bound_for_want_of_them(yard):
-    """The member that asks for nothing may run nowhere, so the other does not run either."""
+    """The best-effort member fits nowhere, so the other member is not bound either."""
     choosy = {"nodeSelector": {"disk": "none"}}
     yard.put(make_node("n1"), make_group("g", 2), make_task("big", "g"))
     yard.put(make_task("no", "g", cpu=0, spec=choosy))
@@ -46,7 +46,7 @@ def running(name, ends_in, node, **more):
 
 @pytest.fixture
 def starved(yards):
-    """A gang waits that needs both halves of n1, the second of which is free in twenty minutes."""
+    """A waiting gang needs both halves of n1; the second half is free in twenty minutes."""
     yard = yards("fairlead").put(make_node("n1"), make_node("n2", cpu="1"))
     yard.put(running("old", "20m", "n1", cpu=2), make_gang("g", 2, cpu=2))
     yard.run(0)

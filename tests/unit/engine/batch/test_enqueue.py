@@ -33,7 +33,7 @@ PENDING, INQUEUE = {"phase": "Pending"}, {"phase": "Inqueue"}
 
 @pytest.fixture
 def yard(yards):
-    """Ten cpu, so that twelve may be asked for."""
+    """Ten cpu, so groups may request twelve in total."""
     return yards(VOLCANO).put(make_queue("default"), make_node("n1", cpu="10"))
 
 
@@ -66,7 +66,7 @@ def test_those_that_were_let_in_before_count(yard):
 
 
 def test_so_does_what_is_used_and_what_running_groups_lack(yard):
-    """Of 12, 2 are used, and one more is kept for the group that uses them."""
+    """Of 12, 2 are in use, and one more is kept for the group that uses them."""
     yard.put(asking("a", 3, {"phase": "Running", "running": 2}))
     yard.put(make_task("a-0", "a", node="n1"), make_task("a-1", "a", node="n1"))
     assert phases(yard.put(asking("b", 10), asking("c", 9)).run()) == {"c": "Inqueue"}
@@ -117,7 +117,7 @@ def test_without_the_action_nobody_waits_outside(yards):
 
 
 def test_nodes_are_filled_up(yards):
-    """A pod goes where its resources are used up most, and fits."""
+    """A pod is placed where it fits and the least is left over."""
     text = VOLCANO.replace("binpack\n", "binpack\n    arguments: {binpack.weight: 10}\n")
     yard = yards(text).put(make_queue("default"), make_node("n1"), make_node("n2"))
     yard.put(make_task("old", node="n1", cpu=2), make_gang("g", 3))

@@ -72,7 +72,7 @@ def world(request):
 
 
 def phases(world, name):
-    """Those of a job's pods."""
+    """Return the phases of a job's pods."""
     pods = world.store.list(POD, "default")
     return {p["status"]["phase"] for p in pods if p["metadata"]["name"].startswith(f"{name}-")}
 

@@ -90,7 +90,7 @@ def test_whole_gangs_can_be_chosen_or_not(victims, evicted, yards):
 
 
 def test_per_pod_victims_break_no_gang_either(yards):
-    """Selected by kube-batch's rules: members beyond the minimum, or nobody."""
+    """By kube-batch's rules, only members beyond the minimum are victims."""
     yard = yards(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
     yard.put(low("old", 4, node="n1"), high("new", 1))
     assert yard.run().evicted == {}
@@ -131,7 +131,7 @@ def test_and_never_the_other_way(yard):
 
 
 def test_a_promise_of_free_room_is_kept_until_the_gang_starts(yard):
-    """While the gang waits for who is leaving, nobody else takes the rest of its room."""
+    """While the gang waits for its victims to terminate, its idle share is not given away."""
     yard.put(low("old", 3, min_member=0, node="n1"), high("new", 2))
     assert yard.run().evicted == {"old-2": "preempt"}
     found = yard.put(low("later", 1)).run()
@@ -189,7 +189,7 @@ def test_nothing_is_reclaimed_while_there_is_room(yards):
 
 
 def test_a_whole_gang_is_reclaimed_if_its_queue_keeps_its_share(yard):
-    """a1 may go: what is left of q1 is its share. Without a2 it would be less."""
+    """Without a1, q1 keeps its share. Without a2, it would have less."""
     two_queues(yard).put(make_gang("a1", 2, queue="q1", node="n1"))
     yard.put(make_gang("a2", 2, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
     assert sorted(yard.run().evicted) == ["a2-0", "a2-1"]

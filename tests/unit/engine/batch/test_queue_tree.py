@@ -86,7 +86,7 @@ FLAT = st.dictionaries(
 
 @given(FLAT, st.integers(0, 300))
 def test_what_is_deserved_sums_to_the_capacity_in_demand(claims, whole):
-    """Everything is divided, or everybody has what it wants."""
+    """Either everything is divided, or every claim is satisfied."""
     wanted = sum(min(c.request[CPU], *(b for _, b in c.bound), 10**9) for c in claims.values())
     assert sum(shares(whole, **claims).values()) == pytest.approx(min(whole, wanted))
 
@@ -115,7 +115,7 @@ def test_more_weight_never_means_less(claims, whole, name):
     st.integers(1, 300),
 )
 def test_in_one_dimension_kube_batch_divides_alike(claims, whole):
-    """All dimensions at once is what it does differently, so with both alike it is the same."""
+    """The two algorithms only differ with several dimensions; with equal dimensions they agree."""
     both = {
         name: Claim(c.weight, {0: c.request[CPU] * 1000, 1: c.request[CPU] * 10**9})
         for name, c in claims.items()

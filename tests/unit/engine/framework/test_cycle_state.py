@@ -38,7 +38,7 @@ def test_values_are_found_under_their_class():
 
 
 def test_a_copy_may_be_changed_without_harm():
-    """What can be cloned is; skips are copied with it."""
+    """Values that can be cloned are cloned; skips are copied."""
     state = CycleState()
     state.write(Counts([1]))
     state.write(Facts("a"))

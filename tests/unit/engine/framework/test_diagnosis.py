@@ -16,7 +16,7 @@ TAINT = unresolvable("node(s) had untolerated taint(s)").by("Taints")
 
 
 def diagnosis(codes, statuses=(SUCCESS, CPU, BOTH, TAINT), **more):
-    """Of as many nodes as there are codes; a negative code is a node excluded by name."""
+    """A diagnosis with a node for each code; a negative code is a node excluded by name."""
     table = NodeTable()
     for number in range(len(codes)):
         table.put_node(make_node(f"n{number}"))
@@ -52,7 +52,7 @@ def test_the_text(found, post_filter, text):
 
 
 def test_a_verdict_without_words_leaves_the_colon():
-    """Nothing is counted, and nothing is made up."""
+    """Reasons without text are not counted."""
     assert fit_error(diagnosis([1], (SUCCESS, Status(Code.UNSCHEDULABLE, (), "A"))), "") == (
         "0/1 nodes are available:"
     )
@@ -60,7 +60,7 @@ def test_a_verdict_without_words_leaves_the_colon():
 
 
 def test_verdicts_by_row():
-    """Excluded nodes have that verdict; a refusal as a whole is everybody's."""
+    """Excluded nodes have the restriction's status; a PreFilter status applies to all nodes."""
     found = diagnosis([1, 3, -1], restricting=("A",))
     assert [found.status_of(row) for row in (0, 1)] == [CPU, TAINT]
     assert found.status_of(2).reasons == ("node(s) didn't satisfy plugin(s) [A]",)
@@ -79,13 +79,13 @@ def test_verdicts_by_row():
     ids=["by node", "refused for good", "refused for now"],
 )
 def test_where_preemption_might_help(found, helped, hopeless):
-    """Where removing pods could change the verdict."""
+    """Only where removing pods could change the status."""
     assert found.rows_with(Code.UNSCHEDULABLE).tolist() == helped
     assert found.rows_with(Code.UNSCHEDULABLE_AND_UNRESOLVABLE).tolist() == hopeless
 
 
 def test_rejectors_are_those_who_rejected_or_excluded():
-    """By name; a plugin whose verdict no node has is none of them."""
+    """By name; plugins without an affected node are left out."""
     assert diagnosis([1, 1]).plugins() == ("Fit",)
     assert diagnosis([3, 1, -1], restricting=("A",)).plugins() == ("A", "Fit", "Taints")
     assert diagnosis([-1], pre_filter=TAINT).plugins() == ("Taints",)

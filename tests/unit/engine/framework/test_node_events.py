@@ -74,7 +74,7 @@ UP, DARK = ready(PLAIN, "True"), ready(PLAIN, "Unknown", reason="NodeStatusUnkno
     ],
 )  # fmt: skip
 def test_a_node(old, new, expected):
-    """Cordoning is no event, since it gives nobody hope."""
+    """Cordoning a node makes no pod schedulable, so it is no event."""
     assert kinds(node_events(old, new)) == expected
 
 
@@ -111,7 +111,7 @@ def info(**more):
     ],
 )  # fmt: skip
 def test_a_pod(old, new, assigned, waiting):
-    """On a node, and while it waits; kinds that nobody registers are left out."""
+    """For assigned and for waiting pods; kinds that no plugin registers are left out."""
     before, after = info(**old), info(**new)
     assert kinds(assigned_pod_events(before, after)) == assigned
     assert kinds(waiting_pod_events(before, after)) == waiting

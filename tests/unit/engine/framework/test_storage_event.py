@@ -30,7 +30,7 @@ from fairlead.testing.storage_builders import (
     ],
 )
 def test_each_kind_has_three_events(one, name):
-    """Added, updated, deleted; the versions are told with them."""
+    """Added, updated and deleted, each with the versions of the object."""
     for old, new, suffix in ((None, one, "ADD"), (one, one, "UPDATE"), (one, None, "DELETE")):
         event = storage_event(old, new)
         assert event.kind is EventKind[f"{name}_{suffix}"]

@@ -130,7 +130,7 @@ def test_no_trial_while_plugins_are_being_built() -> None:
 
 
 def test_counted_neighbours_leave_a_trial_once() -> None:
-    """Two pods repel the third from their zone: with one of them gone there is still the other."""
+    """Two pods repel the third from their zone. When one of them leaves, the other still does."""
     term = {"labelSelector": {"matchLabels": {"loud": ""}}, "topologyKey": "zone"}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     stage = Stage(Silent)

@@ -70,7 +70,7 @@ def kubelets(*objects, config=CONFIG, now=T0):
 
 
 def pod_commands(commands):
-    """Those of `commands` that are not about nodes and their leases."""
+    """Return the commands that are not about nodes and their leases."""
     return [
         one
         for one in commands
@@ -87,7 +87,7 @@ def started(one):
 
 
 def test_a_bound_pod_starts_after_the_delay():
-    """Phase, whole-second startTime and the four conditions come in one status patch."""
+    """One status patch has the phase, the startTime in whole seconds and the four conditions."""
     machine = kubelets(node())
     assert changed(machine, pod(), T0 + seconds(0.5)) == []
     assert machine.next_deadline() == T0 + seconds(1.147)
@@ -158,7 +158,7 @@ def test_a_pod_fails_at_its_deadline():
 
 
 def test_a_terminating_pod_is_removed_after_its_grace_period():
-    """Exactly: the uid is a precondition and no further grace is given."""
+    """The uid is a precondition, and the grace period of the deletion is 0."""
     machine = kubelets(node(), pod(phase="Running"))
     changed(machine, pod(phase="Running", grace=10), T0 + seconds(0.5))
     assert machine.next_deadline() == T0 + seconds(10.637)
@@ -192,7 +192,7 @@ def test_shortening_late_does_not_lengthen():
 
 
 def test_a_snapshot_is_carried_on():
-    """Running pods do not start again; what was terminating ends when its time is over."""
+    """Running pods do not start again; terminating pods end when their grace period is over."""
     machine = kubelets(
         node(),
         pod("runs", phase="Running"),
@@ -206,7 +206,7 @@ def test_a_snapshot_is_carried_on():
 
 
 def test_a_stopped_node_freezes_and_catches_up():
-    """Nothing starts, ends or goes away; on return it all happens, in the order it was due."""
+    """Nothing starts or ends meanwhile. On return everything happens in the order it was due."""
     machine = kubelets(
         node(),
         pod("starts", uid="u1"),
@@ -229,7 +229,7 @@ def test_a_stopped_node_freezes_and_catches_up():
 
 
 def test_what_happened_meanwhile_is_not_undone():
-    """A pod removed by force from a stopped node does not come back with it."""
+    """A pod that was deleted by force on a stopped node does not come back."""
     machine = kubelets(node(stopped=True), pod())
     machine.handle_deadline(T0 + seconds(0.647))
     machine.handle(ObjectDeleted(pod()), T0 + seconds(2))
@@ -273,7 +273,7 @@ def test_somebody_elses_failure_is_not_ours():
 
 
 def test_one_pod_at_a_time():
-    """So that the effects of each act settle before the next one."""
+    """So the effects of each act settle before the next one."""
     machine = kubelets(node(), pod("a", uid="ua"), pod("b", uid="ub"))
     due = T0 + seconds(0.647)
     assert [one.target.name for one in machine.handle_deadline(due)] == ["a"]
@@ -295,7 +295,7 @@ def test_an_unreadable_duration_is_told_once():
 
 
 def acts_after(machine, now):
-    """(when, what) of all that is done from `now` on."""
+    """Return (when, what) of all acts from `now` on."""
     acts = []
     while (due := machine.next_deadline()) is not None:
         acts += [(max(due, now), one) for one in machine.handle_deadline(max(due, now))]
@@ -326,7 +326,7 @@ def test_a_pod_may_take_its_time_to_become_ready(annotations, config):
 
 
 def test_a_pod_that_others_call_unready_is_ready_at_once():
-    """Its kubelet knows better, time and again."""
+    """Its kubelet corrects the condition each time."""
     machine = kubelets(node(), pod(phase="Running", ready="True"))
     for after in (5, 9):
         changed(machine, pod(phase="Running", ready="False"), T0 + seconds(after))
@@ -343,7 +343,7 @@ def test_a_snapshots_pod_that_is_not_ready_stays_so():
 
 @pytest.mark.parametrize(("told", "delay_s"), [("stopped", 0.647), ("paused", 0)])
 def test_pods_become_ready_again_when_their_node_is_back(told, delay_s):
-    """Started anew after the dark, as they were after a pause."""
+    """After an outage they have started again; after a pause they run on."""
     machine = kubelets(node(), pod(phase="Running", ready="True"))
     changed(machine, node(stopped=True, told=told), T0)
     changed(machine, pod(phase="Running", ready="False"), T0 + seconds(50))
@@ -357,7 +357,7 @@ def test_pods_become_ready_again_when_their_node_is_back(told, delay_s):
 
 @pytest.mark.parametrize(("told", "delay_s"), [("stopped", 0), ("paused", 10.137)])
 def test_a_node_that_is_back_learns_of_deletions(told, delay_s):
-    """What runs on after a pause is given its grace period; what the dark has ended is not."""
+    """Pods that run on after a pause get their grace period; pods lost in an outage do not."""
     machine = kubelets(node(), pod(phase="Running"))
     changed(machine, node(stopped=True, told=told), T0)
     changed(machine, pod(phase="Running", grace=10), T0 + seconds(50))

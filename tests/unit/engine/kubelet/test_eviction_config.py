@@ -24,7 +24,7 @@ def test_without_flags_it_is_upstreams_defaults():
 
 
 def test_every_flag():
-    """Hard thresholds replace the defaults; signals that are not simulated are passed over."""
+    """Hard thresholds replace the defaults; signals that are not simulated are ignored."""
     config = eviction_of_flags(
         {
             "eviction-hard": "memory.available<5%,pid.available<10,imagefs.available<15%",

@@ -78,7 +78,7 @@ class Cluster:
         return self._follow(self.machine.handle(stimulus, at(after_s)), at(after_s))
 
     def wait(self, until_s):
-        """(seconds, command) of all that is done until then."""
+        """Return (seconds, command) of everything until then."""
         done = []
         while (due := self.machine.next_deadline()) is not None and due <= at(until_s):
             commands = self._follow(self.machine.handle_deadline(due), due)
@@ -131,7 +131,7 @@ WELL = {
 
 
 def test_a_ready_node_gets_a_lease_and_writes_nothing_more():
-    """Renewed within the last period, and every ten seconds since."""
+    """Its last renewal was within the last period; the next ones follow every ten seconds."""
     cluster = Cluster(node())
     (created,) = cluster.said
     first, every = cluster.renewals
@@ -149,7 +149,7 @@ def test_nodes_renew_at_different_instants():
 
 
 def test_a_lease_from_before_is_gone_on_with():
-    """Only what it promises is added."""
+    """Only the annotation for its renewals is added."""
     cluster = Cluster(lease(-4, every=""), node())
     (patch,) = cluster.said
     assert isinstance(patch, PatchObject)
@@ -158,7 +158,7 @@ def test_a_lease_from_before_is_gone_on_with():
 
 
 def test_a_node_that_never_said_anything_registers():
-    """Ready and the pressures, with a heartbeat."""
+    """It posts Ready and the pressures, with a heartbeat."""
     _, post = Cluster(node(ready=None)).said
     assert posted(post) == WELL
     assert {one.last_heartbeat_time for one in post.conditions} == {format_timestamp(T0)}
@@ -166,7 +166,7 @@ def test_a_node_that_never_said_anything_registers():
 
 @pytest.mark.parametrize("told", ["stopped", "paused", "flap 60s/120s"])
 def test_a_node_falls_silent(told):
-    """The lease keeps the last renewal, and nothing is posted."""
+    """The lease keeps the last renewal, and no condition is posted."""
     cluster = Cluster(lease(-4), node())
     (patch,) = cluster.tell(node(told), 27)
     assert patch.patch["metadata"]["annotations"] == {RENEWED_EVERY: None}
@@ -175,7 +175,7 @@ def test_a_node_falls_silent(told):
 
 @pytest.mark.parametrize("back", [None, "running"])
 def test_a_node_comes_back(back):
-    """It renews at that instant and posts what it says of itself."""
+    """It renews its lease at that instant and posts its conditions."""
     cluster = Cluster(lease(-4), node())
     cluster.tell(node("stopped"), 27)
     cluster.tell(node("stopped", ready="Unknown", MemoryPressure="Unknown"), 80)
@@ -187,7 +187,7 @@ def test_a_node_comes_back(back):
 
 
 def test_a_node_flaps():
-    """Dark for a minute, up for two, beginning when it is told."""
+    """It is down for a minute and up for two, from the annotation on."""
     cluster = Cluster(lease(-4), node())
     cluster.tell(node("flap 60s/120s"), 30)
     turns = [(after, one) for after, one in cluster.wait(400) if isinstance(one, PatchObject)]
@@ -199,7 +199,7 @@ def test_a_node_flaps():
 
 
 def test_a_slow_node_renews_rarely():
-    """From its last renewal on; that it was found silent it puts right at the next one."""
+    """It renews at its own period. It corrects an Unknown condition at the next renewal."""
     cluster = Cluster(lease(-4), node())
     cluster.tell(node("slow 70s"), 27)
     assert cluster.renewals == (26, 70)
@@ -219,7 +219,7 @@ def test_a_slow_node_renews_rarely():
     ],
 )
 def test_a_node_reports_what_it_is_told(told, changed):
-    """In one write; and takes it back in another."""
+    """The condition is set with one write, and reset with another."""
     cluster = Cluster(lease(-4), node())
     (post,) = cluster.tell(node(told), 27)
     assert posted(post) == WELL | changed
@@ -247,7 +247,7 @@ def test_what_others_say_of_a_node_is_put_right_at_the_next_renewal():
 
 
 def test_a_snapshots_node_that_is_not_ready_goes_on_saying_so():
-    """It is heard of, and it knows why it is not ready."""
+    """It sends heartbeats, and keeps the reason for not being ready."""
     cluster = Cluster(lease(-4), node(ready="False"))
     assert cluster.said == []
     cluster.tell(node("stopped", ready="False"), 10)
@@ -257,7 +257,7 @@ def test_a_snapshots_node_that_is_not_ready_goes_on_saying_so():
 
 @pytest.mark.parametrize("back", [node("running", ready="Unknown"), node()])
 def test_a_snapshots_node_that_was_lost_is_silent_until_somebody_says_otherwise(back):
-    """Told to run, or posted as ready by others."""
+    """By an annotation, or because another client posts it as ready."""
     cluster = Cluster(lease(-4, every=""), node(ready="Unknown"))
     assert cluster.said == []
     assert cluster.tell(node(ready="Unknown", MemoryPressure="False"), 5) == []
@@ -267,7 +267,7 @@ def test_a_snapshots_node_that_was_lost_is_silent_until_somebody_says_otherwise(
 
 
 def test_what_nobody_understands_is_told_once():
-    """The node does what it did before."""
+    """The warning comes once; the node behaves as before."""
     cluster = Cluster(lease(-4), node())
     (event,) = cluster.tell(node("dead"), 5)
     assert isinstance(event, RecordEvent)
@@ -295,7 +295,7 @@ def test_a_lease_that_could_not_be_written_is_tried_again():
 
 
 def test_a_node_that_is_deleted_is_forgotten():
-    """And one of its name goes on with its lease."""
+    """A new node with its name takes over the lease."""
     cluster = Cluster(lease(-4), node("flap 60s/120s"))
     cluster.tell(ObjectDeleted(node()), 5)
     assert cluster.wait(500) == []
@@ -305,7 +305,7 @@ def test_a_node_that_is_deleted_is_forgotten():
 
 
 def test_renewals_may_be_written_one_by_one():
-    """For controllers that know nothing of promises: a lease then is what it is everywhere."""
+    """Controllers that do not read the annotation see an ordinary lease."""
     cluster = Cluster(lease(-4, every=""), node(), promises_renewals=False)
     assert cluster.said == []
     assert [after for after, _ in cluster.wait(40)] == [6, 16, 26, 36]

@@ -55,7 +55,7 @@ def steer(behaviour):
 
 
 def test_a_static_pod_that_is_deleted_is_there_again(world):
-    """At once, as another object of the same content, and running."""
+    """At once, as another object with the same content, and running."""
     before = found(world)
     world.at(START + seconds(5), delete)
     world.run(START + seconds(10))
@@ -67,7 +67,7 @@ def test_a_static_pod_that_is_deleted_is_there_again(world):
 
 
 def test_a_static_pod_of_a_silent_node_waits_for_it(world):
-    """Its image may be forced away meanwhile."""
+    """Its mirror pod may be deleted by force meanwhile."""
     world.at(START + seconds(5), steer("stopped"))
     world.at(
         START + seconds(6),

@@ -98,7 +98,7 @@ class Node:
 
     @property
     def evicted(self):
-        """[(name, why)] in order."""
+        """Return [(name, why)] in order."""
         assert all(isinstance(record, PodEvicted) for record in self.records)
         return [(record.pod.name, record.why) for record in self.records]
 
@@ -144,7 +144,7 @@ def test_an_evicted_pod_is_told_why():
 
 
 def test_one_pod_after_the_other_goes_until_there_is_enough():
-    """The first two bring more than 100Mi back; the node reports the pressure meanwhile."""
+    """The first two free more than 100Mi; the node reports the pressure meanwhile."""
     node = Node(
         pod_json("a", "memory=300Mi"),
         pod_json("b", "memory=400Mi"),
@@ -175,7 +175,7 @@ def test_pressure_is_reported_for_minutes_after_it_was_seen_last():
 
 
 def test_usage_may_grow():
-    """An annotation that changes is looked at with the next beat."""
+    """A changed annotation is read at the next check."""
     node = Node(pod_json("a", "memory=100Mi"))
     node.annotate(1_000, POD, "a", "usage", "memory=1000Mi")
     assert node.run(999).evicted == []
@@ -183,7 +183,7 @@ def test_usage_may_grow():
 
 
 def test_disk_and_process_ids():
-    """Disk runs short in shares of what there is."""
+    """Disk thresholds are fractions of the capacity."""
     node = Node(
         pod_json("a", "ephemeral-storage=9500Mi"),
         pod_json("b", "pids=95"),
@@ -201,7 +201,7 @@ SOFT = {
 
 
 def test_a_soft_threshold_waits():
-    """The pressure is reported at once, and nobody is evicted for a minute."""
+    """The pressure is reported at once, but no pod is evicted for a minute."""
     node = Node(pod_json("a", "memory=850Mi"), **SOFT)
     assert node.run(60).evicted == []
     assert node.condition("MemoryPressure") == "True"
@@ -218,7 +218,7 @@ def test_a_soft_threshold_that_is_not_crossed_any_more_is_forgotten():
 
 @pytest.mark.parametrize(("grace", "ends_after"), [(5, 5), (60, 20)])
 def test_a_soft_threshold_gives_time_to_stop(grace, ends_after):
-    """The pod's own, but no more than the kubelet allows; nobody else goes meanwhile."""
+    """The pod's own grace period, up to the kubelet's maximum; no other pod is evicted then."""
     node = Node(
         pod_json("a", "memory=850Mi", grace=grace),
         pod_json("b", "memory=150Mi", "1Gi"),
@@ -236,7 +236,7 @@ def test_a_soft_threshold_gives_time_to_stop(grace, ends_after):
 
 
 def test_enough_must_be_reclaimed():
-    """A threshold that was crossed is over only when so much more is there."""
+    """A crossed threshold counts until that much more is available."""
     reclaim = {"eviction_minimum_reclaim": "memory.available=300Mi"}
     pods = [pod_json("a", "memory=900Mi"), pod_json("b", "memory=50Mi")]
     assert len(Node(*pods, used="memory=650Mi").run(30).evicted) == 1
@@ -245,7 +245,7 @@ def test_enough_must_be_reclaimed():
 
 
 def test_a_silent_kubelet_evicts_nobody():
-    """Until it is back."""
+    """The eviction follows when the kubelet is back."""
     node = Node(pod_json("a", "memory=100Mi"))
     node.annotate(1, NODE, "n1", "kubelet", "stopped")
     node.annotate(2, POD, "a", "usage", "memory=1000Mi")
@@ -264,7 +264,7 @@ def test_without_annotations_nothing_is_ever_looked_at():
     "text", ["memory", "inodes=1", "cpu=-1", "memory=-1", "memory=x", "memory=1Mi,"]
 )
 def test_usage_that_cannot_be_read_is_told(text):
-    """And counts as none."""
+    """An event reports it, and the usage counts as 0."""
     with pytest.raises(ValueError, match=r"."):
         parse_usage(text)
     node = Node(pod_json("a", text)).run(20)

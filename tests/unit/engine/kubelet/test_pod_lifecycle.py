@@ -120,7 +120,7 @@ def test_removal(case, one, config, expected_s):
 
 
 def test_a_snapshot_says_when_deletion_was_asked_for():
-    """deletionTimestamp is where the grace period ends."""
+    """deletionTimestamp is the end of the grace period."""
     assert asked_to_stop_at(pod(terminating=True, grace=20)) == NOW - seconds(20)
 
 
@@ -159,7 +159,7 @@ def test_no_pod_outlives_its_grace_period(grace, stop, own_s):
     ],
 )
 def test_what_lives_on_input_ends_where_nobody_can_give_any(restart, once, listens):
-    """If the kubelet is told how long it listens; else it runs as others do."""
+    """Only if the kubelet is configured so; otherwise it runs like other pods."""
     containers = [
         {"name": f"c{at}", "stdin": True, "stdinOnce": one} for at, one in enumerate(once)
     ]

@@ -100,7 +100,7 @@ def pod_json(name="p1", *, node="n1", tolerations=(), phase="Running", meta=(), 
 
 
 def tolerate(limit_s=None, keys=BOTH, **others):
-    """Tolerations of NoExecute taints, for ever or `limit_s`."""
+    """Return tolerations of NoExecute taints, forever or for `limit_s`."""
     limit = {} if limit_s is None else {"tolerationSeconds": limit_s}
     return [
         {"key": key, "operator": "Exists", "effect": "NoExecute"} | limit | others for key in keys
@@ -163,7 +163,7 @@ class Station:
 
 
 def stop(store, name="n1", *, now):
-    """The lease was renewed for the last time just now, and is no longer."""
+    """The lease was renewed for the last time just now."""
     renewed = {"metadata": {"annotations": None}, "spec": {"renewTime": format_micro_time(now)}}
     store.patch_as_is(LEASE, NODE_LEASES, name, renewed, now)
 
@@ -175,7 +175,7 @@ def post(store, name="n1", status="True", *, now):
 
 
 def renew(store, name="n1", every="10s", *, now):
-    """The kubelet is back at renewing its lease."""
+    """The kubelet renews its lease again."""
     renewed = {
         "metadata": {"annotations": {RENEWED_EVERY: every}},
         "spec": {"renewTime": format_micro_time(now)},

@@ -88,7 +88,7 @@ def test_a_node_that_reports_that_it_is_not_ready_is_tainted_but_nobody_is_told(
 
 
 def test_the_other_taint_is_exchanged_at_once(cluster, given):
-    """The second does not wait for a token, and the first is gone with it."""
+    """The second taint needs no token, and the first one is removed in the same write."""
     station = cluster("a1", "a2")
     station.at(3, given.post, "a1", "False")
     station.at(6, given.stop, "a1")
@@ -135,7 +135,7 @@ def test_a_pod_that_comes_late_to_a_silent_node_is_marked_when_it_comes(cluster,
 
 
 def test_a_late_pod_waits_for_its_node(cluster, given):
-    """The node is remembered as silent, gone, and back; the waits double from 5 ms."""
+    """The node is marked Unknown, deleted and created again; the backoff doubles from 5 ms."""
     station = cluster("a1", "a2")
     station.at(3, given.stop, "a1")
     station.at(60, given.delete, NODE, "a1")
@@ -239,7 +239,7 @@ def test_who_was_silenced_is_told(cluster, given):
 
 
 def test_passes_that_cost_something_notice_sooner(cluster, given):
-    """45 s in a world without cost: 40 s are over strictly after the pass 40 s later."""
+    """45 s without such costs: the grace of 40 s is exceeded only after the pass 40 s later."""
     station = dark(cluster, given, "a1", "a2", quiet=["a1"], pass_cost=1_000)
     station.run(46)
     assert station.ready("a1") == "Unknown"
@@ -269,7 +269,7 @@ def test_a_quiet_day_costs_nothing(cluster):
 
 
 def test_a_lease_that_is_renewed_seldom_is_seen_through(cluster, given):
-    """Once a minute is too seldom for 40 s of grace: the node flaps, as it would upstream."""
+    """A renewal each minute is too rare for a grace of 40 s: the node flaps, as upstream."""
     nodes = [given.node_json("a1"), given.node_json("a2")]
     leases = [given.lease_json("a1", every="60s"), given.lease_json("a2", every="10s")]
     station = given.Station([*nodes, *leases], node_monitor_grace_period=GRACE)
@@ -297,7 +297,7 @@ TAINTS = [
 
 
 def silent(given, **options):
-    """A cluster one node of which has been silent and tainted for long."""
+    """A cluster with a node that has been unreachable and tainted for a long time."""
     nodes = [given.node_json("a1", ready="Unknown", taints=TAINTS), given.node_json("a2")]
     leases = [given.lease_json("a2", every="10s")]
     return given.Station([*nodes, *leases], **options)
@@ -335,7 +335,7 @@ def test_a_controller_that_takes_over_goes_on_where_something_is_missing(given):
     ],
 )
 def test_timers_run_on_when_a_controller_takes_over(given, is_taking_over, evicted):
-    """Since the taint was added or the pod was made; who is terminating has been evicted."""
+    """Counted from when the taint was added or the pod created; terminating pods were evicted."""
     taints = [taint | {"timeAdded": given.stamp(-100)} for taint in TAINTS]
     nodes = [given.node_json("a1", ready="Unknown", taints=taints), given.node_json("a2")]
     leases = [given.lease_json("a2", every="10s")]
@@ -380,7 +380,7 @@ def test_a_taint_that_does_not_say_since_when_counts_from_now(given):
 
 
 def refuse(station, kind, reason):
-    """Turn the next command of that kind down, in the world's stead."""
+    """Refuse the next command of that kind, in place of the world."""
     lifecycle = station.controllers[0]
     refused = []
     handle = lifecycle.handle

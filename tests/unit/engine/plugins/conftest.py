@@ -100,7 +100,7 @@ class Scene:
             self.pod(f"p{number}", node, **more)
 
     def incoming(self, name="incoming", **more):
-        """A pod to be scheduled that is not in the cluster's books."""
+        """Return a pod to be scheduled that is not in the cluster's state."""
         pod = decode(pod_json(name, **more))
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
 
@@ -117,7 +117,7 @@ class Scene:
         return None if answer is SKIP else state
 
     def verdicts(self, plugin, pod, state=None):
-        """{node: reason or ""}, asked in both ways; SKIPPED if the plugin skips the pod."""
+        """Return {node: reason or ""} by both forms of Filter; SKIPPED if the pod is skipped."""
         state = state or self.started(plugin, pod)
         if state is None:
             return SKIPPED
@@ -132,7 +132,7 @@ class Scene:
         return result
 
     def raw_scores(self, plugin, pod, *feasible):
-        """{node: raw score}, asked in both ways; SKIPPED if the plugin skips the pod."""
+        """Return {node: raw score} by both forms of Score; SKIPPED if the plugin skips the pod."""
         return self._scores(plugin, pod, feasible)[0]
 
     def scores(self, plugin, pod, *feasible):

@@ -43,7 +43,7 @@ def listed(**change):
     ],
 )
 def test_bad_spread_arguments_are_refused_naming_the_field(new_scene, args, problem):
-    """One line for whoever wrote the configuration."""
+    """One line that names the field."""
     with pytest.raises(ProfileError, match="pluginConfig PodTopologySpread: ") as refusal:
         new_scene({"PodTopologySpread": args})
     assert problem in str(refusal.value)
@@ -65,7 +65,7 @@ def test_bad_spread_arguments_are_refused_naming_the_field(new_scene, args, prob
     ],
 )
 def test_bad_affinity_arguments_are_refused_naming_the_field(new_scene, args, problem):
-    """Likewise."""
+    """One line that names the field."""
     with pytest.raises(ProfileError, match="pluginConfig InterPodAffinity: ") as refusal:
         new_scene({"InterPodAffinity": args})
     assert problem in str(refusal.value)

@@ -154,7 +154,7 @@ class Story:
 
 
 def placed(scene):
-    """(pod, node) of everybody."""
+    """Return (pod, node) of every placed pod."""
     return [(pod, node) for node in scene.table.nodes() for pod in node.pods.values()]
 
 
@@ -236,7 +236,7 @@ def terms_of(pod, kind, strength):
 
 
 def means(scene, owner, term, other):
-    """Whether a term of `owner` means `other`."""
+    """Return whether a term of `owner` matches `other`."""
     own = () if term.namespaces or term.namespace_selector else (owner.namespace,)
     objects = {n.key: n.metadata.labels for n in scene.cluster.related.all_of(Namespace)}
     team = objects.get(other.namespace, {})
@@ -338,7 +338,7 @@ def shortened(verdicts):
 
 
 def check(scene, pod):
-    """Every answer about `pod` is the one that walking gives."""
+    """Every result for `pod` equals the one computed by walking over all pods."""
     spread, affinity = scene.plugin(SPREAD), scene.plugin(AFFINITY)
     assert shortened(scene.verdicts(spread, pod)) == walked_spread(scene, pod)
     assert shortened(scene.verdicts(affinity, pod)) == walked_affinity(scene, pod)

@@ -57,7 +57,7 @@ def test_a_deadline_is_a_runtime_too(yard):
 
 
 def test_a_queue_waits_for_its_own(yard):
-    """Queue a has its half, and takes no more of what b leaves as long as b wants it."""
+    """Queue a has its half. It takes no more of what b leaves as long as b has pending tasks."""
     yard.put(make_node("n1"), make_queue("a"), make_queue("b"))
     yard.put(make_gang("a1", 2, node="n1", queue="a", **lasting("50s")))
     yard.put(make_gang("b1", 2, node="n1", queue="b", **lasting("10s")))

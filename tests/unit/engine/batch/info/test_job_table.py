@@ -155,7 +155,7 @@ def test_a_group_of_upstream_brings_its_own_priority(yard):
 
 @pytest.fixture
 def decided(yard):
-    """`p` is told to be bound, and the world has not answered."""
+    """The Bind of `p` was sent, and its outcome is not known yet."""
     yard.put(make_node("n1"), make_group("g", 1), make_task("p", "g"))
     assert yard.run().bound == {"p": "n1"}
     return yard
@@ -210,7 +210,7 @@ def test_a_pod_that_is_deleted_meanwhile_is_gone(decided):
 
 @pytest.fixture
 def evicting(yard):
-    """`old-0` was told to go."""
+    """The deletion of `old-0` was sent."""
     yard.put(make_priority_class("high", 9), make_node("n1", cpu="1"))
     yard.put(make_gang("old", 1, node="n1", min_member=0))
     yard.put(make_gang("new", 1, priority_class="high"))

@@ -18,7 +18,7 @@ def names(session, choice, task):
 
 @pytest.fixture
 def yard(yard):
-    """Room for one now on n1, soon on n2, never on n3; n4 may not be used at all."""
+    """A task fits on n1 now, on n2 later, on n3 never; n4 is excluded."""
     yard.put(make_node("n1", cpu="1"), make_node("n2", cpu="1"), make_node("n3", cpu="1"))
     yard.put(make_node("n4", taints=["k:NoSchedule"]), make_gang("g", 1, cpu=1))
     yard.put(make_task("leaving", node="n2", terminating=True), make_task("stays", node="n3"))
@@ -46,7 +46,7 @@ def test_for_kube_batch_it_does_not(yards):
 
 
 def test_answers_follow_what_is_supposed(yard):
-    """And what is taken back."""
+    """Reverting a hypothesis changes the results back."""
     session, task = yard.session(), yard.task("g-0")
     now, statement = session.choices(task.job).now, Statement(session)
     statement.allocate(yard.task("g-0"), yard.cluster.table.find("n1"))
@@ -84,7 +84,7 @@ def test_the_best_is_picked_and_chance_decides_among_equals(yards):
 
 
 def test_nodes_are_ranked_best_first_and_equals_by_name_backwards(yards):
-    """As kube-batch walks them when somebody has to leave."""
+    """This is kube-batch's order when it looks for victims."""
     yard = yards("kube-batch")
     yard.put(make_node("small", cpu="2"), make_node("n1"), make_node("n2"), make_gang("g", 1))
     session, task = yard.session(), yard.task("g-0")
@@ -126,7 +126,7 @@ def test_pods_that_are_leaving_still_count_as_pods(yards):
 
 
 def test_init_containers_hold_no_room_in_kube_batch(yards):
-    """The node counts them with the pod, a session of kube-batch does not."""
+    """The node counts them with the pod; a session of kube-batch does not."""
     init = {"initContainers": [{"name": "i", "resources": {"requests": {"cpu": "3"}}}]}
     for name, bound in (("kube-batch", {"g-0": "n1"}), ("fairlead", {})):
         yard = yards(name).put(make_queue("default"), make_node("n1"), make_gang("g", 1, cpu=2))

@@ -41,7 +41,7 @@ def waiting_message(found, group):
 
 
 def test_a_queue_may_be_the_reason(yards):
-    """Where nobody looked for a node, none is blamed."""
+    """If no nodes were examined, the message names none."""
     yard = yards("fairlead").put(make_node("n1", memory="4Gi"))
     yard.put(make_queue("a"), make_queue("b"), make_queue("shut", state="Closed"))
     yard.put(make_queue("small", capability={"cpu": 1}), make_gang("little", 1, queue="small"))
@@ -147,7 +147,7 @@ GANG_OF_TWO = {"schedulingPolicy": {"gang": {"minCount": 2}}}
 
 
 def upstream_condition(yard, status=None):
-    """What is written about a group of two of upstream's API."""
+    """The condition written for a group of two in upstream's API."""
     yard.put(make_group("g", 0, api=UPSTREAM_API, status=status, **GANG_OF_TWO))
     spec = {"schedulingGroup": {"podGroupName": "g"}}
     yard.put(make_task("g-0", spec=spec), make_task("g-1", spec=spec))

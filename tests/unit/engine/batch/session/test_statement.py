@@ -13,7 +13,7 @@ from fairlead.testing.builders import make_node
 
 @pytest.fixture
 def busy(yard):
-    """A node with a running gang of two, one pod that leaves, and a gang that waits."""
+    """A node with a running gang of two, a terminating pod, and a waiting gang."""
     yard.put(make_node("n1"), make_gang("old", 2, node="n1", min_member=0), make_gang("new", 2))
     yard.put(make_task("leaving", node="n1", terminating=True))
     return yard
@@ -104,7 +104,7 @@ def test_without_a_statement_every_step_is_final(busy):
 
 
 def test_displacements_are_told_when_they_are_made_so(busy):
-    """Whoever looks for workloads that push each other out hears of them, once a preemptor."""
+    """The loop detector receives one record for each preemptor, after the commit."""
     session = busy.session()
     told = session.reporter = Heard()
     node, statement = busy.cluster.table.find("n1"), Statement(session)

@@ -38,7 +38,7 @@ def names(points):
 
 
 def test_the_kept_filters_end_where_one_looks_further(framework):
-    """So that the first rejection in configured order stays the first."""
+    """So the first rejection in configured order is still the one that is reported."""
     split = PluginSplit(framework)
     kept = names([*split.static_filters, *split.row_filters])
     assert kept == names(framework.filters)[: len(kept)]
@@ -46,7 +46,7 @@ def test_the_kept_filters_end_where_one_looks_further(framework):
 
 
 def test_a_plugin_that_is_not_concerned_ends_nothing(framework):
-    """It is in no list, and those after it are kept."""
+    """It is in no list, and the plugins after it are cached."""
     split = PluginSplit(framework, VOLUME_PLUGINS)
     asked = names([*split.static_filters, *split.row_filters, *split.cluster_filters])
     assert asked == [name for name in names(framework.filters) if name not in VOLUME_PLUGINS]
@@ -55,7 +55,7 @@ def test_a_plugin_that_is_not_concerned_ends_nothing(framework):
 
 
 def test_the_volume_plugins_are_not_concerned_with_pods_without_volumes(framework):
-    """A mounted ConfigMap is no volume that matters here."""
+    """A mounted ConfigMap does not concern the volume plugins."""
     plugins = [framework.find(name) for name in VOLUME_PLUGINS]
     assert all(isinstance(plugin, ShapeRelevance) for plugin in plugins)
     token = {"volumes": [{"name": "t", "projected": {}}, {"name": "c", "configMap": {}}]}
@@ -65,7 +65,7 @@ def test_the_volume_plugins_are_not_concerned_with_pods_without_volumes(framewor
 
 
 def test_plans_are_split_by_who_is_concerned(framework):
-    """One split for all shapes of a kind; who is left out counts as skipped."""
+    """All shapes with the same idle plugins share one split; idle plugins count as skipped."""
     plans = PlanCache(framework)
     plain, other, claimed = (
         plans.plan_for(PodInfo(pod, framework.cluster.shapes.shape_of(pod)))
@@ -83,7 +83,7 @@ def test_plans_are_split_by_who_is_concerned(framework):
 
 
 def test_a_shape_stays_for_as_long_as_it_has_a_plan(framework, monkeypatch):
-    """Pods come one by one from one template; plans that nobody asked for go, and their shapes."""
+    """A plan that is no longer used is dropped, and its shape with it."""
     monkeypatch.setattr(plan_cache, "_PLANS_MAX", 2)
     plans, shapes = PlanCache(framework), framework.cluster.shapes
 
@@ -104,7 +104,7 @@ def test_a_shape_stays_for_as_long_as_it_has_a_plan(framework, monkeypatch):
 
 
 def state_with(plan, *skipped):
-    """As if the cycle's PreFilter of these had skipped."""
+    """A state in which these plugins' PreFilter returned Skip."""
     state = CycleState()
     state.skipped_filters |= dict.fromkeys((*plan.state.skipped_filters, *skipped))
     state.skipped_filters |= dict.fromkeys(("PodTopologySpread", "DynamicResources"))

@@ -23,7 +23,7 @@ def names(pods):
 
 
 def test_a_promise_is_of_one_node(info):
-    """The last one counts."""
+    """A second nomination replaces the first one."""
     nominator = Nominator()
     assert not nominator
     nominator.nominate(info("a"), "n1")
@@ -35,7 +35,7 @@ def test_a_promise_is_of_one_node(info):
 
 
 def test_promises_are_in_order_of_the_last(info):
-    """Whoever was promised anew comes last."""
+    """A pod that is nominated again comes last."""
     nominator = Nominator()
     for name in ("a", "b", "a", "c"):
         nominator.nominate(info(name), "n1")
@@ -44,7 +44,7 @@ def test_promises_are_in_order_of_the_last(info):
 
 
 def test_the_newest_version_is_kept(info):
-    """Its labels and requests are what others must fit beside."""
+    """Other pods must fit beside its newest labels and requests."""
     nominator = Nominator()
     nominator.nominate(info("a"), "n1")
     nominator.nominate(info("a", labels={"v": "2"}), "n1")
@@ -53,7 +53,7 @@ def test_the_newest_version_is_kept(info):
 
 
 def test_rivals_are_the_others_who_matter_as_much(info):
-    """Lesser ones are ignored, and nobody is a rival of itself, in whatever version."""
+    """Pods of lower priority are left out, and so is every version of the pod itself."""
     nominator = Nominator()
     for name, priority in (("low", 1), ("equal", 5), ("high", 9), ("self", 5)):
         nominator.nominate(info(name, priority), "n1")
@@ -62,7 +62,7 @@ def test_rivals_are_the_others_who_matter_as_much(info):
 
 
 def test_the_log_names_every_node_concerned(info):
-    """Both the one that was given up and the new one."""
+    """Both the former node and the new one."""
     nominator = Nominator()
     nominator.nominate(info("a"), "n1")
     position = nominator.log.position

@@ -39,7 +39,7 @@ def pod(scene):
 
 
 def plugin_with(method, answer):
-    """A guarded plugin whose one method gives `answer`, or raises it; and what was reported."""
+    """Return a guarded plugin whose one method returns or raises `answer`, and its reports."""
 
     def ask(self, *arguments):
         if isinstance(answer, Exception):
@@ -179,7 +179,7 @@ def test_a_bind_must_be_the_one_that_was_decided(pod) -> None:
 
 
 def rooms(scene, *, node="a", victims=(), **more):
-    """A PostFilterResult that makes room."""
+    """Return a PostFilterResult with a nominated node and victims."""
     infos = tuple(scene.info(victim) for victim in victims)
     return framework.PostFilterResult(framework.SUCCESS, node, infos, **more)
 

@@ -49,7 +49,7 @@ def test_a_plan_may_be_brought_forward(examinations):
 
 
 def test_a_plan_may_be_put_off(examinations):
-    """The pass at the old instant finds out, and waits for the new one."""
+    """The pass at the old instant finds nothing, and the new instant is kept."""
     examinations.schedule("a", 20)
     examinations.schedule("a", 50)
     assert examinations.begin_pass(20) == []

@@ -67,7 +67,7 @@ def test_a_later_renewal_is_news_and_an_equal_one_is_not(at, known):
 
 
 def test_a_changed_heartbeat_makes_an_old_renewal_news_once_more(given, at, known):
-    """Upstream forgets the lease with the condition that it exchanges."""
+    """Upstream forgets the lease together with the condition that it replaces."""
     _, health = known
     node, renewals = given.node(heartbeat_s=1), Renewals(at(-3))
     once = examine(replace(health, lease=at(-3)), node, renewals, at(5), CONFIG).health

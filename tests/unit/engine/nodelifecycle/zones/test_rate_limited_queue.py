@@ -166,7 +166,7 @@ def test_nobody_looks_where_nobody_waits(queues):
 
 
 def test_one_beat_is_one_look(queues):
-    """What comes at the instant of a look that has happened waits for the next period."""
+    """An entry that is added at the instant of a finished pass waits for the next period."""
     both = queues(node_eviction_rate=1e8)
     both.open("a", 0)
     both["a"].add("a1", 0)

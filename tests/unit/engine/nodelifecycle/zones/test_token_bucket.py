@@ -16,7 +16,7 @@ TICKS = Period(seconds(0.05), seconds(0.1))
 
 
 def acceptances(bucket, until):
-    """The ticks at which somebody who asks at each of them gets a token."""
+    """Return the ticks at which a caller that asks at each of them gets a token."""
     ticks = range(TICKS.first, until, TICKS.period)
     return [tick for tick in ticks if bucket.try_accept(tick)]
 

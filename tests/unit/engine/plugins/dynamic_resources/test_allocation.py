@@ -25,7 +25,7 @@ GPU_0 = f"{DRIVER}/a/gpu-0"
 
 @pytest.fixture
 def plugin(scene):
-    """Two nodes; a class of everything."""
+    """Two nodes, and a class that selects every device."""
     scene.node("a", "z1")
     scene.node("b", "z2")
     scene.tell(make_device_class())
@@ -113,7 +113,7 @@ def test_all_of_none_is_none(scene, plugin):
 
 
 def test_all_devices_of_a_pool_that_is_not_whole(scene, plugin):
-    """Nobody knows how many that will be: an error, as upstream has it."""
+    """Their number is unknown: an error, as upstream."""
     scene.tell(make_slice("a", count=2))
     claim = make_resource_claim("c", asking(allocationMode="All"))
     assert devices_by_node(scene, plugin, claim)["a"] == (
@@ -150,7 +150,7 @@ def test_more_devices_than_a_claim_may_have(scene, plugin):
 
 
 def test_administrators_get_devices_that_are_in_use(scene, plugin):
-    """And others may still get them after that."""
+    """Other claims may still get these devices afterwards."""
     scene.tell(make_slice("a"))
     scene.tell(make_resource_claim("x", status=allocated("a", "gpu-0")))
     claim = make_resource_claim("c", asking(adminAccess=True))
@@ -158,7 +158,7 @@ def test_administrators_get_devices_that_are_in_use(scene, plugin):
 
 
 def test_one_too_many_of_equal_devices_is_found_out_quickly(scene, plugin):
-    """Not by trying every order of thirty devices."""
+    """The search does not try every order of thirty devices."""
     scene.tell(make_slice("a", [f"gpu-{i}" for i in range(30)]))
     claim = make_resource_claim("c", asking("r", count=16), asking("s", count=15))
     assert devices_by_node(scene, plugin, claim) == NOWHERE
@@ -240,7 +240,7 @@ def test_the_newest_generation_counts(scene, plugin):
 
 
 def test_two_devices_of_one_name_make_a_pool_invalid(scene, plugin):
-    """It gives nothing."""
+    """The pool provides no devices."""
     scene.tell(make_slice("a", ["x", "x"]))
     found = devices_by_node(scene, plugin, make_resource_claim("c"))
     assert found["a"] == "invalid resource pools were encountered"
@@ -283,14 +283,14 @@ ZONE_2 = {
     ],
 )
 def test_slices_for_several_nodes(scene, plugin, spec, nodes):
-    """Whichever way they say for which."""
+    """By any of the fields that select nodes."""
     scene.tell(make_slice("", ["x"], spec=spec))
     found = devices_by_node(scene, plugin, make_resource_claim("c"))
     assert found == {node: ["r=x"] if node in nodes else NOT_ENOUGH for node in "ab"}
 
 
 def test_a_slice_that_is_gone_takes_its_devices_along(scene, plugin):
-    """And one that changes is looked at again."""
+    """A slice that changes is read again."""
     slice_of_a = make_slice("a")
     scene.tell(slice_of_a)
     claim = make_resource_claim("c")
@@ -313,7 +313,7 @@ def test_a_slice_that_is_gone_takes_its_devices_along(scene, plugin):
     ],
 )
 def test_devices_that_fairlead_does_not_know_are_left_aside_aloud(scene, plugin, more, words):
-    """Never allocated wrongly, and never without a word."""
+    """They are never allocated, and the message names what is not supported."""
     scene.tell(make_slice("a", [make_device("x") | more]))
     reason = devices_by_node(scene, plugin, make_resource_claim("c"))["a"]
     assert reason.startswith(NOT_ENOUGH)
@@ -334,7 +334,7 @@ def test_devices_that_fairlead_does_not_know_are_left_aside_aloud(scene, plugin,
     ],
 )
 def test_claims_that_fairlead_does_not_know_are_refused_by_name(scene, plugin, claim, words):
-    """Before any node is looked at."""
+    """Before any node is evaluated."""
     scene.tell(claim)
     answer = refusal(scene, plugin, "c")
     assert answer.message == f"{words}: Fairlead does not have that yet"
@@ -385,7 +385,7 @@ def test_claims_that_cannot_be_used(scene, plugin, claims, words):
 
 
 def test_answers_are_kept_and_given_up_when_they_may_differ(scene, plugin):
-    """Claims alike share them; devices, labels and classes change them."""
+    """Claims with equal requests share them; changes of devices, labels and classes drop them."""
     scene.tell(make_slice("a"), make_slice("", ["x"], spec={"nodeSelector": ZONE_2}))
     small = make_resource_claim("c", asking(of_class="small"))
     memory = f'device.capacity["{DRIVER}"].memory'

@@ -49,7 +49,7 @@ def test_an_assumed_device_is_taken_for_others(scene, plugin):
 
 
 def test_a_claim_is_allocated_by_one_pod_at_a_time(scene, plugin):
-    """The other one waits for what comes of it."""
+    """The other pod waits for the outcome."""
     scene.tell(make_resource_claim("c"))
     first, second = (scene.pod(name, **wanting("c")) for name in ("p", "q"))
     placed(scene, plugin, first, "a")
@@ -58,7 +58,7 @@ def test_a_claim_is_allocated_by_one_pod_at_a_time(scene, plugin):
 
 
 def test_what_is_written_for_a_new_allocation(scene, plugin):
-    """Protection first, then devices, reach and consumer at once."""
+    """First the finalizer; then devices, node selector and consumer in one write."""
     config = [{"requests": ["r"], "opaque": {"driver": "d", "parameters": {"of": "claim"}}}]
     shared = {"opaque": {"driver": "d", "parameters": {"of": "class"}}}
     scene.tell(make_device_class("gpu", config=[shared]))
@@ -139,7 +139,7 @@ def post_filtered(scene, plugin, *reserved_for):
 
 
 def test_an_allocation_that_keeps_the_pod_away_is_given_up(scene, plugin):
-    """If nobody uses it."""
+    """Only if no pod uses it."""
     answer = post_filtered(scene, plugin)
     assert answer.status.message == "deallocation of ResourceClaim completed"
     (command,) = answer.commands
@@ -154,7 +154,7 @@ def test_an_allocation_that_others_use_stays(scene, plugin):
 
 
 def test_pods_without_claims_are_told_apart_from_those_never_looked_at(scene, plugin):
-    """Upstream's texts, both of which stand in messages."""
+    """Both are upstream's texts, which occur in messages."""
     pod, state = scene.pod("p"), CycleState()
     assert plugin.post_filter(state, pod, None).status.message == "not found"
     plugin.pre_filter(state, pod)

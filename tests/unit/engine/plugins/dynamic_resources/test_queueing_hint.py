@@ -49,7 +49,7 @@ def test_a_pod_waits_until_a_claim_was_made_for_it(scene, plugin):
 
 
 def test_a_claim_of_no_kind(scene, plugin):
-    """Some future kind of reference."""
+    """A kind of reference that does not exist today."""
     pod = scene.pod("p", resourceClaims=[{"name": "x"}])
     assert plugin.pre_enqueue(pod).message == (
         'pod "default/p", spec.resourceClaim "x": none of the supported fields are set'
@@ -84,14 +84,14 @@ def test_what_wakes_a_pod(scene, plugin, kind, old, new, woken):
 
 
 def test_a_pod_whose_claims_are_not_there_sleeps_on(scene, plugin):
-    """Whatever others give back."""
+    """Devices released by other pods do not wake it."""
     pod = scene.pod("p", **wanting("c"))
     event = ClusterEvent(EventKind.RESOURCE_CLAIM_UPDATE, OTHER_TAKEN, OTHER)
     assert not plugin.is_woken_by(pod, event)
 
 
 def test_a_pod_is_woken_when_it_is_told_its_claim(scene, plugin):
-    """Others are not."""
+    """Other pods are not woken."""
     spec = wanting(templates=["t"])
     waiting, other = scene.pod("p", **spec), scene.pod("q", **spec)
     pod = told(scene, "p")

@@ -90,7 +90,7 @@ def test_what_expressions_say(selectors, gpu, expression, holds):
     ],
 )
 def test_expressions_that_are_none(selectors, gpu, expression, words):
-    """Told once and for all, in one line."""
+    """Reported once, in one line."""
     with pytest.raises(CompileError) as caught:
         selectors.matches(expression, gpu)
     assert words in str(caught.value)
@@ -110,7 +110,7 @@ def test_expressions_that_are_none(selectors, gpu, expression, words):
     ],
 )
 def test_expressions_that_say_nothing_about_a_device(selectors, gpu, expression, words):
-    """Told in one line."""
+    """Reported in one line."""
     with pytest.raises(EvaluationError) as caught:
         selectors.matches(expression, gpu)
     assert words in str(caught.value)
@@ -126,7 +126,7 @@ def test_expressions_cannot_run_for_ever(selectors, gpu):
 
 
 def test_an_attribute_without_a_value_is_named(selectors):
-    """Some future kind of attribute."""
+    """A kind of attribute that does not exist today."""
     pools = DevicePools()
     pools.put(make_slice("a", [{"name": "x", "attributes": {"new": {"list": [1]}}}]))
     with pytest.raises(EvaluationError, match="attribute new: unsupported attribute value"):

@@ -45,7 +45,7 @@ def zones(scene):
 
 
 def open_nodes(scene, plugin, pod, state=None):
-    """The nodes that are not ruled out."""
+    """Return the nodes that are not rejected."""
     return [name for name, reason in scene.verdicts(plugin, pod, state).items() if not reason]
 
 
@@ -61,7 +61,7 @@ def test_a_pod_that_requires_nothing_is_skipped(zones, plugin):
 
 
 def test_affinity_admits_the_domains_of_matching_pods(zones, plugin):
-    """For good: removing pods brings nobody near."""
+    """Other nodes are unresolvable: removing pods creates no match."""
     zones.pods("a", 1, labels=WEB)
     pod = zones.incoming(affinity=near(term(WEB)))
     expected = {"a": "", "b": "", "c": NOT_ATTRACTED, "bare": NOT_ATTRACTED}
@@ -88,14 +88,14 @@ def test_every_term_needs_its_own_domain(zones, plugin):
 
 
 def test_terminating_pods_still_attract(zones, plugin):
-    """They are there until they are gone."""
+    """They count until they are gone."""
     zones.pods("a", 1, labels=WEB, leaving=True)
     pod = zones.incoming(affinity=near(term(WEB)))
     assert open_nodes(zones, plugin, pod) == ["a", "b"]
 
 
 def test_the_first_of_its_kind_may_go_anywhere_with_the_keys(zones, plugin):
-    """Nobody matches anywhere, and the pod matches its own terms."""
+    """No pod matches anywhere, and the pod matches its own terms."""
     affinity = near(term(WEB))
     assert open_nodes(zones, plugin, zones.incoming(labels=WEB, affinity=affinity)) == [
         "a",
@@ -301,7 +301,7 @@ def test_a_hypothesis_may_make_the_pod_the_first_of_its_kind(zones, plugin):
 
 
 def test_a_hypothetical_hermit_is_respected_whatever_its_topology_key(zones, plugin):
-    """Also one that no placed pod's term has."""
+    """Even if no placed pod's term has the key."""
     hermit = zones.incoming("hermit", affinity=apart(term(WEB, HOST)))
     pod = zones.incoming(labels=WEB, affinity=apart(term(DB)))
     state = zones.started(plugin, pod)

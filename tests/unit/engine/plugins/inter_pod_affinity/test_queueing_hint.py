@@ -105,7 +105,7 @@ def test_a_relabelled_pod_may_change_sides(scene, case, affinity, before, after,
 
 
 def test_own_labels_always_count(scene):
-    """They may please the hermits."""
+    """The pod may match the anti-affinity of placed pods no longer."""
     pod = scene.incoming()
     event = ClusterEvent(EventKind.POD_LABEL, pod, pod)
     assert woken(scene, pod, event)
@@ -152,7 +152,7 @@ def test_pods_in_selected_namespaces_do_not_wake(scene):
 
 
 def test_taints_wake_without_being_asked_for(scene):
-    """New nodes may have been kept from the plugin by their taints; cordons are like that."""
+    """Taints may have hidden new nodes from the plugin; cordons are taints, too."""
     event = ClusterEvent(EventKind.NODE_TAINT, node({}), node({}))
     assert woken(scene, scene.incoming(), event)
     gone = ClusterEvent(EventKind.NODE_DELETE, node({}), None)

@@ -60,7 +60,7 @@ def test_without_any_match_the_plugin_is_skipped(zones, plugin):
 
 
 def test_a_pod_without_terms_among_pods_without_terms_scores_alike(zones, plugin):
-    """And says so before anything is asked."""
+    """The plugin reports that before it is called."""
     zones.pods("a", 2, labels=WEB)
     pod = zones.incoming(labels=WEB)
     assert plugin.scores_alike(pod)
@@ -88,7 +88,7 @@ def test_the_same_preference_twice_counts_twice(zones, plugin):
 
 
 def test_preferences_of_placed_pods_count_for_whom_they_mean(zones, plugin):
-    """As if they were the incoming pod's own."""
+    """Like the incoming pod's own preferences."""
     zones.pod("fan", "a", affinity=near((5, term(WEB))))
     zones.pod("foe", "c", affinity=apart((2, term(WEB))))
     assert zones.raw_scores(plugin, zones.incoming(labels=WEB)) == {
@@ -137,7 +137,7 @@ def test_terms_of_placed_pods_may_be_ignored_for_pods_without_preferences(new_sc
 
 
 def test_matches_that_cancel_out_are_matches(zones, plugin):
-    """Everybody gets 0, but the plugin is not skipped."""
+    """All nodes score 0, but the plugin is not skipped."""
     zones.pods("a", 1, labels=WEB)
     pod = zones.incoming(affinity={**near((5, term(WEB))), **apart((5, term(WEB)))})
     assert zones.scores(plugin, pod) == {"a": 0, "b": 0, "c": 0, "bare": 0}
@@ -158,7 +158,7 @@ def test_the_stretched_score_is_cut_off_in_upstreams_order(zones, plugin):
 
 
 def test_terminating_pods_still_count(zones, plugin):
-    """For both sides."""
+    """For the incoming pod's terms and for those of placed pods."""
     zones.pod("fan", "a", labels=WEB, affinity=near((5, term(WEB))), leaving=True)
     pod = zones.incoming(labels=WEB, affinity=near((1, term(WEB))))
     assert zones.raw_scores(plugin, pod)["b"] == 6

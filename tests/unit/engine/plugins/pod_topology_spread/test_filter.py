@@ -31,7 +31,7 @@ def web(scene, *constraints, labels=WEB, **more):
 
 
 def refused(scene, plugin, pod):
-    """The nodes that are ruled out."""
+    """Return the nodes that are rejected."""
     return [name for name, reason in scene.verdicts(plugin, pod).items() if reason]
 
 
@@ -171,7 +171,7 @@ def test_a_pod_that_is_not_selected_does_not_count_itself(scene, plugin):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_pods_of_the_namespace_that_match_and_stay_are_counted(scene, plugin, case, more, expected):
-    """Anything else does not make a domain fuller."""
+    """Other pods do not change the count of a domain."""
     scene.node("a", "z1")
     scene.node("b", "z2")
     scene.pods("a", 1, **{"labels": WEB, **more})
@@ -179,7 +179,7 @@ def test_pods_of_the_namespace_that_match_and_stay_are_counted(scene, plugin, ca
 
 
 def test_an_empty_selector_counts_nobody_but_the_pod_itself(scene, plugin):
-    """The limit is maxSkew - 1, which no domain exceeds; moved pods do count, though."""
+    """The limit is maxSkew - 1, which no domain exceeds; hypothetical pods do count."""
     scene.node("a", "z1")
     scene.node("b", "z2")
     scene.pods("a", 5, labels=WEB)

@@ -105,7 +105,7 @@ def test_a_node_that_counts_otherwise_may_help(scene, plugin, case, before, afte
 
 
 def test_soft_constraints_have_no_say(scene, plugin):
-    """They never rejected anybody."""
+    """They never rejected the pod."""
     pod = waiting(scene, spread(), spread(HOST, DB, when="ScheduleAnyway"))
     moved = scene.incoming("moved", node="a", labels=DB)
     assert not wakes(plugin, pod, ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, moved))

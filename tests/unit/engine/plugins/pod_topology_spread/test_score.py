@@ -71,7 +71,7 @@ def test_without_anything_to_count_all_are_best(scene, plugin):
 
 @pytest.mark.parametrize("selector", [None, {}])
 def test_selectors_that_count_nobody_still_score(scene, plugin, selector):
-    """maxSkew - 1 everywhere: not skipped, all alike."""
+    """maxSkew - 1 everywhere: not skipped, all equal."""
     three_zones(scene)
     pod = web(scene, soft(skew=4, selector=selector))
     assert scene.raw_scores(plugin, pod) == {"a": 3, "b": 3, "c": 3}
@@ -124,7 +124,7 @@ def test_nodes_that_lack_a_key_are_ignored(scene, plugin):
 
 
 def test_where_every_node_lacks_a_key_all_get_nothing(scene, plugin):
-    """There is nobody to be best."""
+    """No node can be the best one."""
     scene.node("bare")
     assert scene.scores(plugin, web(scene, soft())) == {"bare": 0}
 
