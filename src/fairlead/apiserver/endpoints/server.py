@@ -155,7 +155,9 @@ class ApiServer:
                 warnings = found.warnings
                 handler = handler_for(found)
                 labels = labels_of(found)
-                answer = yield from _run(handler, found)
+                answer = handler(found)
+                if not isinstance(answer, Response | Watch):
+                    answer = yield from _written(handler, found, answer)
             else:
                 answer = found
         except ApiError as refusal:
@@ -238,19 +240,20 @@ class ApiServer:
         return NOT_FOUND
 
 
-def _run(handler: Handler, scope: RequestScope) -> WebhookCalls[Answer]:
-    """The handler's answer; a write starts over when it was superseded. Raises ApiError."""
-    warnings, superseded = tuple(scope.warnings), None
-    for _ in range(ATTEMPTS_MAX):
-        answer = handler(scope)
-        if isinstance(answer, Response | Watch):
-            return answer
+def _written(
+    handler: Handler, scope: RequestScope, attempt: WebhookCalls[Response]
+) -> WebhookCalls[Answer]:
+    """The answer to a write, which starts over when it was superseded. Raises ApiError."""
+    warnings = tuple(scope.warnings)
+    for _ in range(ATTEMPTS_MAX - 1):
         try:
-            return (yield from answer)
-        except SupersededError as refusal:
-            superseded, scope.warnings[:] = refusal, warnings
-    assert superseded is not None
-    raise superseded
+            return (yield from attempt)
+        except SupersededError:
+            scope.warnings[:] = warnings
+            again = handler(scope)
+            assert not isinstance(again, Response | Watch)
+            attempt = again
+    return (yield from attempt)
 
 
 def refused(refusal: ApiError, request: Request, warnings: tuple[str, ...] = ()) -> Response:

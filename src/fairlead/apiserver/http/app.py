@@ -95,6 +95,7 @@ class ApiApp:
         self._requests = 0
         self._id_prefix = id_prefix(clock())
         self._server = server
+        self._handle = server.handle.steps
         self._authenticate = authenticate
         self._clock = clock
         self._settle = settle
@@ -154,7 +155,7 @@ class ApiApp:
 
     async def _handled(self, request: Request) -> Response | Watch:
         """Handle a request, calling the webhooks that it waits for."""
-        steps = self._server.handle.steps(request, self._clock())
+        steps = self._handle(request, self._clock())
         try:
             call = next(steps)
             while True:
