@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import api_table
 import pytest
 
 from fairlead.api.codec import VIEWS, decode_as
 from fairlead.api.objects import Pod
-from fairlead.apiserver.endpoints.kind_summary import rows
 from fairlead.apiserver.registry.served_kinds import WITH_METRICS, ServedKinds
 from fairlead.cli import main
 from fairlead.engine import compose
@@ -123,7 +123,7 @@ def test_commands_are_those_of_the_command_line(capsys: pytest.CaptureFixture[st
 def test_served_kinds_are_what_the_server_says_of_itself() -> None:
     """Every kind with its verbs, parts and patches; `tools/api_table.py` writes the rows."""
     assert [tuple(row) for row in sections()["Served kinds"]] == list(
-        rows(ServedKinds(WITH_METRICS))
+        api_table.rows(ServedKinds(WITH_METRICS))
     )
 
 

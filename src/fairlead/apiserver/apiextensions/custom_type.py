@@ -1,6 +1,7 @@
 """CustomType: how objects of one version of a CustomResourceDefinition are decoded and validated.
 
-upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go
+upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go,
+apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from fairlead.api.json import Json
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.apiserver.apiextensions.cel.rule import broken_rules
 from fairlead.apiserver.apiextensions.json_path import JsonPath
-from fairlead.apiserver.apiextensions.schema.embedded_object import embedded_object_causes
 from fairlead.apiserver.apiextensions.schema.pruning import (
     IDENTITY,
     pruned_and_defaulted,
@@ -23,6 +23,7 @@ from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structura
 from fairlead.apiserver.apiextensions.schema.value_validation import (
     NOWHERE,
     duplicate_item_causes,
+    member_path,
     value_causes,
 )
 from fairlead.apiserver.error import Cause
@@ -30,7 +31,9 @@ from fairlead.apiserver.printers.column import Printer
 from fairlead.apiserver.schema.decoder import read
 from fairlead.apiserver.schema.field_location import FieldLocation, Notes
 from fairlead.apiserver.schema.model import Schema, schemas
-from fairlead.apiserver.validation.meta.field import bounded, invalid
+from fairlead.apiserver.validation.meta.field import bounded, invalid, required
+from fairlead.apiserver.validation.meta.format import dns_1035_problems, path_segment_problems
+from fairlead.apiserver.validation.meta.object_meta import check_labels
 from fairlead.cel.cost.runtime_cost import OutOfBudgetError
 from fairlead.cel.program import OUT_OF_BUDGET
 
@@ -157,3 +160,50 @@ def _replica_causes(text: str, path: JsonPath, obj: Json) -> Iterator[Cause]:
         yield invalid(text, value, "should be a non-negative integer")
     if value > INT32_MAX:
         yield invalid(text, value, f"should be less than or equal to {INT32_MAX}")
+
+
+# --- embedded objects ----------------------------------------------------------------------------
+
+
+def embedded_object_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    """The errors of all embedded objects in `value`, which is at `path`."""
+    if isinstance(value, dict):
+        if schema.is_embedded:
+            yield from _object_causes(value, path)
+        for key in sorted(value):
+            inner = schema.properties.get(key) or schema.additional
+            if inner is not None:
+                yield from embedded_object_causes(inner, value[key], member_path(schema, path, key))
+    elif isinstance(value, list) and schema.items is not None:
+        for index, item in enumerate(value):
+            yield from embedded_object_causes(schema.items, item, f"{path}[{index}]")
+
+
+def _object_causes(value: Json, path: str) -> Iterator[Cause]:
+    for key in ("apiVersion", "kind"):
+        if key not in value:
+            yield required(f"{path}.{key}")
+        elif not isinstance(value[key], str):
+            yield invalid(f"{path}.{key}", value[key], "must be a string")
+        elif not value[key]:
+            yield invalid(f"{path}.{key}", "", "must not be empty")
+    version, kind = value.get("apiVersion"), value.get("kind")
+    if isinstance(version, str) and version.count("/") > 1:
+        yield invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
+    problems = dns_1035_problems(kind.lower()) if isinstance(kind, str) and kind else ()
+    if problems:
+        problem = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+        yield invalid(f"{path}.kind", kind, problem)
+    meta = value.get("metadata")
+    if isinstance(meta, dict):
+        yield from _metadata_causes(meta, f"{path}.metadata")
+
+
+def _metadata_causes(meta: Json, path: str) -> Iterator[Cause]:
+    name = meta.get("name")
+    for problem in path_segment_problems(name) if isinstance(name, str) and name else ():
+        yield invalid(f"{path}.name", name, problem)
+    labels = meta.get("labels")
+    if isinstance(labels, dict):
+        texts = {key: text for key, text in labels.items() if isinstance(text, str)}
+        yield from check_labels(f"{path}.labels", texts)

@@ -17,10 +17,8 @@ from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.handlers import computed
 from fairlead.apiserver.endpoints.handlers.create import create
-from fairlead.apiserver.endpoints.handlers.delete import delete
-from fairlead.apiserver.endpoints.handlers.delete_collection import delete_collection
-from fairlead.apiserver.endpoints.handlers.get import get
-from fairlead.apiserver.endpoints.handlers.list import list_objects
+from fairlead.apiserver.endpoints.handlers.delete import delete, delete_collection
+from fairlead.apiserver.endpoints.handlers.get import get, list_objects
 from fairlead.apiserver.endpoints.handlers.patch import patch
 from fairlead.apiserver.endpoints.handlers.update import update
 from fairlead.apiserver.endpoints.handlers.watch import watch

@@ -13,15 +13,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry.selectable_field import FieldReader
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules
+
+# --- selectable fields ---------------------------------------------------------------------------
+
+# upstream: ToSelectableFields and SelectableFields in pkg/registry/*/strategy.go
+
+# Returns the value of a field as field selectors compare it.
+FieldReader = Callable[[Json], str]
+
+
+def text_field(*path: str, absent: str = "") -> FieldReader:
+    """Read the field at `path` as text; `absent` if it is missing."""
+
+    def read(obj: Json) -> str:
+        value: Any = obj
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is None:
+            return absent
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return read
+
 
 FieldPath = tuple[str, ...]
 

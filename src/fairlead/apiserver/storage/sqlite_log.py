@@ -21,7 +21,60 @@ from fairlead.apiserver.kind import KINDS, Kind, kind_of
 from fairlead.apiserver.storage.compact_storage import LOG_BYTES_MAX
 from fairlead.apiserver.storage.high_water_mark import Mark, Row, chained
 from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredChange, encode
-from fairlead.apiserver.storage.stored_object import require_stored_object
+
+# --- rows ----------------------------------------------------------------------------------------
+
+# A file may be damaged or written by another program.
+
+
+class _Meta(msgspec.Struct):
+    """The metadata fields that all code relies on."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resourceVersion: str = ""  # noqa: N815 - the API's names
+    creationTimestamp: str | None = None  # noqa: N815
+    deletionTimestamp: str | None = None  # noqa: N815
+    generation: int = 0
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    ownerReferences: list[msgspec.Raw] | None = None  # noqa: N815
+    managedFields: list[msgspec.Raw] | None = None  # noqa: N815
+
+
+class _Shape(msgspec.Struct):
+    """The fields of an object that all code relies on."""
+
+    apiVersion: str  # noqa: N815
+    kind: str
+    metadata: _Meta
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_shape_of: Final = msgspec.json.Decoder(type=_Shape).decode
+
+
+def require_stored_object(key: tuple[str, str, str], blob: bytes, *, is_built_in: bool) -> None:
+    """Check that a text is the object with `key`: resource, namespace and name.
+
+    Raises ValueError that names it.
+    """
+    name = "/".join(filter(None, key))
+    try:
+        found = _shape_of(blob)
+    except msgspec.DecodeError as cause:
+        raise ValueError(f"{name}: {cause}") from None
+    if (found.metadata.namespace, found.metadata.name) != key[1:]:
+        raise ValueError(f"{name}: is another object")
+    for part, text in (("spec", found.spec), ("status", found.status)) if is_built_in else ():
+        if bytes(text)[:1] not in (b"{", b"n"):  # an object, or null
+            raise ValueError(f"{name}: {part}: is not an object")
+
+
+# --- file ----------------------------------------------------------------------------------------
 
 FORMAT: Final = 1
 COMPACTION_EVERY: Final = 1_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.printers.printer import printer_of
+from fairlead.apiserver.printers.table import printer_of
 
 NOW = 1_767_226_000_000_000_000
 TERM = {"key": "c", "operator": "In", "values": ["d", "e"]}

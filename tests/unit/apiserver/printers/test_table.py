@@ -6,8 +6,7 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import KINDS, NODE_METRICS, POD, POD_METRICS, Kind
-from fairlead.apiserver.printers.printer import PRINTERS
-from fairlead.apiserver.printers.table import table
+from fairlead.apiserver.printers.table import PRINTERS, table
 from fairlead.apiserver.registry.served_kinds import BUILT_IN
 
 NOW = 1_767_226_000_000_000_000

@@ -1,12 +1,14 @@
-"""GET of one object.
+"""GET of one object, and of a collection.
 
-upstream: apiserver/pkg/endpoints/handlers/get.go:GetResource
+upstream: apiserver/pkg/endpoints/handlers/get.go:GetResource, ListResource
 """
 
 from __future__ import annotations
 
+from fairlead.apiserver.endpoints.collection.list_page import list_page
 from fairlead.apiserver.endpoints.handlers.rest import require_key
-from fairlead.apiserver.endpoints.request.options import is_true, unsigned
+from fairlead.apiserver.endpoints.request.options import is_true, list_options, unsigned
+from fairlead.apiserver.endpoints.request.selector import selection_predicate
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import bad_request, not_found
 from fairlead.apiserver.negotiation.request_error import from_the_future, unreadable
@@ -41,3 +43,20 @@ def _require_known_version(scope: RequestScope, text: str) -> None:
     newest = scope.deps.store.version
     if int(text) > newest:
         raise from_the_future(int(text), newest)
+
+
+# --- list ----------------------------------------------------------------------------------------
+
+
+def list_objects(scope: RequestScope) -> Response:
+    """The objects that the selectors match, or one page of them."""
+    # 1. negotiate the media type of the answer
+    media_type = scope.negotiate(is_list=True)
+    # 2. read the options and selectors
+    options = list_options(scope.request, is_watch=False)
+    predicate = selection_predicate(scope.kind, options.label_selector, options.field_selector)
+    # 3. list
+    storage, namespace = scope.deps.store.storage, scope.info.namespace
+    page = list_page(storage, scope.kind, namespace, predicate, options)
+    # 4. encode
+    return scope.respond_list(media_type, page, scope.request.parameter("includeObject"))

@@ -22,8 +22,8 @@ from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.apiextensions.json_path import json_path
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry.selectable_field import FieldReader
 from fairlead.apiserver.registry.strategies.table import strategy_of
+from fairlead.apiserver.registry.strategy import FieldReader
 from fairlead.apiserver.storage.storage import StoredObject, value_of
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 

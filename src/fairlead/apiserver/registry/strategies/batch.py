@@ -12,11 +12,11 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.error import invalid as refused
 from fairlead.apiserver.kind import JOB
-from fairlead.apiserver.registry.selectable_field import text_field
 from fairlead.apiserver.registry.strategy import (
     GarbageCollection,
     PreparationContext,
     ResourceStrategy,
+    text_field,
 )
 from fairlead.apiserver.registry.warning.workload import naming_workload_warnings
 from fairlead.apiserver.validation.apps.workload import MISMATCH

@@ -16,8 +16,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from fairlead.api.json import Json
-from fairlead.apiserver.registry.selectable_field import text_field
-from fairlead.apiserver.registry.strategy import ResourceStrategy
+from fairlead.apiserver.registry.strategy import ResourceStrategy, text_field
 from fairlead.apiserver.validation.meta.field import (
     Causes,
     duplicate,

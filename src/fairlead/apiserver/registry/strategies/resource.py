@@ -11,8 +11,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import RESOURCE_SLICE
-from fairlead.apiserver.registry.selectable_field import text_field
-from fairlead.apiserver.registry.strategy import ONLY_MANAGED_FIELDS, ResourceStrategy
+from fairlead.apiserver.registry.strategy import ONLY_MANAGED_FIELDS, ResourceStrategy, text_field
 from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check

@@ -6,11 +6,31 @@ upstream: pkg/api/pod/warnings.go:warningsForPodSpecAndMeta, pkg/api/node/util.g
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
-from fairlead.apiserver.registry.warning.comparison_budget import ComparisonBudget
+
+# --- comparisons ---------------------------------------------------------------------------------
+
+# Paths and ports are compared pairwise, as in upstream; tens of thousands of them would take hours
+# here. Real pods have few, and clients get only the first few kilobytes of warnings anyway.
+
+COMPARISONS_MAX: Final = 50_000
+
+
+@dataclass(slots=True)
+class ComparisonBudget:
+    """The comparisons left for one pod."""
+
+    left: int = COMPARISONS_MAX
+
+    def spend(self, comparisons: int) -> bool:
+        """Subtract `comparisons`; return whether any are left."""
+        self.left = max(self.left - comparisons, 0)
+        return self.left > 0
+
 
 Warnings = Iterator[str]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.apiextensions.schema.embedded_object import embedded_object_causes
+from fairlead.apiserver.apiextensions.custom_type import embedded_object_causes
 from fairlead.apiserver.apiextensions.schema.structural import structural
 
 INNER = {"type": "object", "x-kubernetes-embedded-resource": True}

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.apiserver.kind import DEPLOYMENT, POD, SERVICE, kind_of
 from fairlead.apiserver.registry.strategies.table import strategy_of
-from fairlead.apiserver.registry.warning.comparison_budget import COMPARISONS_MAX
+from fairlead.apiserver.registry.warning.pod import COMPARISONS_MAX
 
 CONTAINER = {"name": "c", "image": "i"}
 

@@ -11,8 +11,12 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems
-from fairlead.apiserver.registry.selectable_field import FieldReader, text_field
-from fairlead.apiserver.registry.strategy import GarbageCollection, ResourceStrategy
+from fairlead.apiserver.registry.strategy import (
+    FieldReader,
+    GarbageCollection,
+    ResourceStrategy,
+    text_field,
+)
 from fairlead.apiserver.validation.meta.field import Causes, invalid, required
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 

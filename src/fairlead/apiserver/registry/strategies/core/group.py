@@ -11,7 +11,6 @@ from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.registry.selectable_field import text_field
 from fairlead.apiserver.registry.strategies.core import (
     event,
     namespace,
@@ -25,6 +24,7 @@ from fairlead.apiserver.registry.strategy import (
     MirroredField,
     PreparationContext,
     ResourceStrategy,
+    text_field,
 )
 from fairlead.apiserver.registry.warning.network import endpoints_warnings
 from fairlead.apiserver.registry.warning.workload import naming_workload_warnings, workload_warnings

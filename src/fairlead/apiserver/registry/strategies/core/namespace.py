@@ -10,8 +10,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.registry.deletion import mark_for_deletion
-from fairlead.apiserver.registry.selectable_field import text_field
-from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
+from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy, text_field
 from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.format import dns_label_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check

@@ -13,9 +13,13 @@ from fairlead.api.pods.qos import qos_class
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.deletion import mark_for_deletion
-from fairlead.apiserver.registry.selectable_field import text_field
 from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys
-from fairlead.apiserver.registry.strategy import MirroredField, PreparationContext, ResourceStrategy
+from fairlead.apiserver.registry.strategy import (
+    MirroredField,
+    PreparationContext,
+    ResourceStrategy,
+    text_field,
+)
 from fairlead.apiserver.registry.warning.pod import template_warnings
 from fairlead.apiserver.registry.warning.workload import IN_HOSTNAME, name_warnings
 from fairlead.apiserver.schema.incremental_decoder import changed

@@ -11,7 +11,6 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.registry.selectable_field import text_field
 from fairlead.apiserver.registry.strategies.core.service_allocation import (
     EXTERNAL_NAME,
     ON_NODES,
@@ -28,6 +27,7 @@ from fairlead.apiserver.registry.strategy import (
     ONLY_MANAGED_FIELDS,
     PreparationContext,
     ResourceStrategy,
+    text_field,
 )
 from fairlead.apiserver.registry.warning.network import service_warnings
 from fairlead.apiserver.storage.storage import Storage
