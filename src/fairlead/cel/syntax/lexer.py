@@ -60,6 +60,13 @@ _ESCAPED: Final = re.compile(
     r"|(?P<o>[0-3][0-7]{2})|(?P<simple>.))|(?P<other>[^\\]+)",
     re.DOTALL,
 )
+# The kinds of tokens as upstream lists them in messages.
+_ORDER: Final = (
+    "==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",",
+    "-", "!", "?", ":", "+", "*", "/", "%", "true", "false", "null",
+    FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ESCAPED,
+)  # fmt: skip
+_NAMED_KINDS: Final = frozenset({FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ESCAPED, END})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +156,22 @@ def _bytes(matched: re.Match[str]) -> bytes:
     if matched["u"] or matched["U"]:
         raise ValueError("unable to unescape string")
     return _character(matched).encode()
+
+
+def shown_kind(kind: str) -> str:
+    """Return a kind of token as upstream prints it: marks and words in quotes."""
+    return kind if kind in _NAMED_KINDS else f"'{kind}'"
+
+
+def shown_token(token: LexicalToken) -> str:
+    """Return the text of a token as upstream prints it."""
+    text = token.text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    return f"'{text}'"
+
+
+def shown_kinds(kinds: set[str] | frozenset[str]) -> str:
+    """Kinds of tokens as upstream lists them."""
+    if kinds == {END}:
+        return END
+    shown = [shown_kind(kind) for kind in _ORDER if kind in kinds]
+    return shown[0] if len(shown) == 1 else f"{{{', '.join(shown)}}}"

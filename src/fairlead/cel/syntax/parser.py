@@ -35,6 +35,9 @@ from fairlead.cel.syntax.lexer import (
     UINT,
     LexicalToken,
     bytes_of,
+    shown_kind,
+    shown_kinds,
+    shown_token,
     text_of,
     tokens_of,
 )
@@ -55,13 +58,6 @@ from fairlead.cel.value import INT_MAX, INT_MIN, UINT_MAX, integer_of
 CHARACTERS_MAX: Final = 100_000
 DEPTH_MAX: Final = 250
 
-# The kinds of tokens as upstream lists them in messages.
-_ORDER: Final = (
-    "==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",",
-    "-", "!", "?", ":", "+", "*", "/", "%", "true", "false", "null",
-    FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ESCAPED,
-)  # fmt: skip
-_NAMED_KINDS: Final = frozenset({FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ESCAPED, END})
 _LITERALS: Final = frozenset({"true", "false", "null", FLOAT, INT, UINT, STRING, BYTES})
 _OPERAND: Final = _LITERALS | {"[", "{", "(", ".", "-", "!", IDENTIFIER}
 _LOGICAL: Final = ("&&", "||")
@@ -158,13 +154,13 @@ class _Parser:
             return self._next()
         here, wanted = self._tokens[self._at], {kind, *also}
         if self._kind_after() in wanted:
-            self._report(f"extraneous input {_shown(here)} expecting {_listed(wanted)}")
+            self._report(f"extraneous input {shown_token(here)} expecting {shown_kinds(wanted)}")
             self._at += 1
             return self._next() if self._kind == kind else here
         if not also and self._may_follow(kind):
-            self._report(f"missing {_quoted(kind)} at {_shown(here)}")
+            self._report(f"missing {shown_kind(kind)} at {shown_token(here)}")
             return LexicalToken(kind, "", here.start)
-        self._report(f"mismatched input {_shown(here)} expecting {_listed(wanted)}")
+        self._report(f"mismatched input {shown_token(here)} expecting {shown_kinds(wanted)}")
         raise _StopParsingError
 
     def _may_follow(self, kind: str) -> bool:
@@ -278,12 +274,12 @@ class _Parser:
         """
         here, wanted = self._tokens[self._at], _OPERAND | set(also)
         if self._kind_after() in wanted:
-            self._report(f"extraneous input {_shown(here)} expecting {_listed(wanted)}")
+            self._report(f"extraneous input {shown_token(here)} expecting {shown_kinds(wanted)}")
             self._at += 1
             if self._kind in _OPERAND:
                 return None
             raise _StopParsingError
-        self._report(f"mismatched input {_shown(here)} expecting {_listed(wanted)}")
+        self._report(f"mismatched input {shown_token(here)} expecting {shown_kinds(wanted)}")
         while self._kind not in _FOLLOWING and self._kind not in self._closers:
             self._at += 1
         return self.factory.literal(here.start, "null_type", None)
@@ -522,20 +518,3 @@ _LEVELS: Final = {
 
 def _name_of(token: LexicalToken) -> str:
     return token.text.strip("`")
-
-
-def _quoted(kind: str) -> str:
-    return kind if kind in _NAMED_KINDS else f"'{kind}'"
-
-
-def _shown(token: LexicalToken) -> str:
-    text = token.text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
-    return f"'{text}'"
-
-
-def _listed(kinds: set[str] | frozenset[str]) -> str:
-    """Kinds of tokens as upstream lists them."""
-    if kinds == {END}:
-        return END
-    shown = [_quoted(kind) for kind in _ORDER if kind in kinds]
-    return shown[0] if len(shown) == 1 else f"{{{', '.join(shown)}}}"

@@ -48,7 +48,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
 }
 
 
-class _Beliefs:
+class _PluginHandle:
     """Implements `engine.framework.runtime.Handle`: what scheduler plugins may read and call."""
 
     def __init__(self, cluster: Cluster, sums: Sums) -> None:
@@ -137,16 +137,17 @@ def _choices(
     room: Room,
 ) -> ChoicesByView:
     def choice(view: RoomView, *sources: Source) -> NodeChoice:
-        beliefs = _Beliefs(cluster, RuleSums(room, jobs.requests))
+        handle = _PluginHandle(cluster, RuleSums(room, jobs.requests))
         fit = [RoomFit(room, view, jobs.requests, sources)] if sources else []
-        filters = _filters(config, plugins, beliefs, jobs)
+        filters = _filters(config, plugins, handle, jobs)
         unscored: list[SchedulerPlugin] = [NodePresence(room), *fit, *filters]
-        unscored.sort(key=_place)
+        # Cacheable filters first. All filters run, so their order changes no result.
+        unscored.sort(key=lambda plugin: _LOCALITIES.index(locality_of(plugin)))
         named: list[tuple[SchedulerPlugin, int]] = [(PrioritySort(), 0)]
         named += [(plugin, 0) for plugin in unscored]
-        named += _scorers(config, plugins, beliefs)
-        beliefs.framework = Framework(Profile("batch", ()), named, beliefs)
-        return NodeChoice(beliefs.framework)
+        named += _scorers(config, plugins, handle)
+        handle.framework = Framework(Profile("batch", ()), named, handle)
+        return NodeChoice(handle.framework)
 
     shared, whole = room.shared, room.whole
     leaving = LEAVING if config.defects.has(Defect.EVICT_IGNORES_IDLE) else FUTURE
@@ -167,42 +168,33 @@ def _choices(
     )
 
 
-def _place(plugin: SchedulerPlugin) -> int:
-    """Sort key: cacheable filters first. All filters run, so their order changes no result."""
-    return _LOCALITIES.index(locality_of(plugin))
-
-
 def _filters(
     config: BatchConfig,
     plugins: Mapping[str, BatchPlugin],
-    beliefs: _Beliefs,
+    handle: _PluginHandle,
     jobs: JobTable,
 ) -> list[SchedulerPlugin]:
     found: list[SchedulerPlugin] = []
     for option in _options(config, PREDICATE):
         plugin = plugins[option.name]
         if isinstance(plugin, FiltersNodes):
-            found += plugin.node_filters(beliefs)
+            found += plugin.node_filters(handle)
     if not config.defects.has(Defect.AFFINITY_FOREIGN_POD):
         return found
-    return [_narrow(plugin, jobs, beliefs.cluster) for plugin in found]
-
-
-def _narrow(plugin: SchedulerPlugin, jobs: JobTable, cluster: Cluster) -> SchedulerPlugin:
-    """Restrict inter-pod affinity to the pods that kube-batch sees (affinity-foreign-pod)."""
-    return AffinityOfJobs(jobs, cluster) if plugin.name == AffinityOfJobs.name else plugin
+    narrow = AffinityOfJobs(jobs, handle.cluster)
+    return [narrow if plugin.name == AffinityOfJobs.name else plugin for plugin in found]
 
 
 def _scorers(
     config: BatchConfig,
     plugins: Mapping[str, BatchPlugin],
-    beliefs: _Beliefs,
+    handle: _PluginHandle,
 ) -> list[tuple[SchedulerPlugin, int]]:
     found: list[tuple[SchedulerPlugin, int]] = []
     for option in _options(config, NODE_ORDER):
         plugin = plugins[option.name]
         if isinstance(plugin, ScoresNodes):
-            found += plugin.node_scorers(beliefs)
+            found += plugin.node_scorers(handle)
     return found
 
 
