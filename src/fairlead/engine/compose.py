@@ -31,9 +31,18 @@ from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.namespace_deletion import NamespaceDeletion
 from fairlead.engine.workloads.resource_claims import ResourceClaims
 from fairlead.engine.workloads.resource_quota import ResourceQuotas
+from fairlead.engine.workloads.volumes.provisioner import Provisioner
 
 # Parts that may be left out, for another program to take their place.
-PARTS: Final = ("kubelet", "workloads", "volumes", "disruption", "node-lifecycle", "scheduler")
+PARTS: Final = (
+    "kubelet",
+    "workloads",
+    "volumes",
+    "provisioner",
+    "disruption",
+    "node-lifecycle",
+    "scheduler",
+)
 
 
 def build_engine(
@@ -50,10 +59,13 @@ def build_engine(
     configuration with unknown names.
     """
     cluster, watch = Cluster(), LoopDetector(reporter)
+    volumes = replace(config.volumes, provisions="provisioner" not in without)
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
         ("workloads", workload_controllers(config.workloads)),
-        ("volumes", (ResourceClaims(), volume_controller(config.volumes, config.workloads))),
+        ("volumes", (ResourceClaims(), volume_controller(volumes, config.workloads))),
+        # The volume controller provisions, too; another one needs somebody to do it.
+        ("provisioner", (Provisioner(volumes),) if "volumes" in without else ()),
         ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas())),
         ("", (Drain(watch), RollingDrains())),

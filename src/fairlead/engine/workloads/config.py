@@ -35,8 +35,12 @@ class WorkloadsConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumesConfig:
-    """Delays for binding a claim, provisioning a volume, and retrying."""
+    """Delays for binding a claim, provisioning a volume, and retrying.
+
+    Without `provisions`, external provisioners create the volumes of claims.
+    """
 
     bind_delay: DurationNs = 0
     provision_delay: DurationNs = PROVISION_DELAY_DEFAULT
     retry_after: DurationNs = VOLUME_RETRY_DEFAULT
+    provisions: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -23,8 +23,9 @@ from fairlead.apiserver.endpoints.bootstrap import control_plane_objects, create
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
-from fairlead.apiserver.kind import LEASE, SERVICE, SERVICE_ACCOUNT
+from fairlead.apiserver.kind import LEASE, SERVICE, SERVICE_ACCOUNT, find_kind
 from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.table import STRATEGIES
 from fairlead.apiserver.request import User
@@ -57,18 +58,25 @@ from fairlead.worlds.metrics import SchedulerMetrics
 _AUTOSCALERS: Final = "horizontalpodautoscalers.autoscaling"
 
 
-def _autoscaler_warnings(old: Json | None, _: Json) -> Iterator[str]:
-    if old is None:
-        yield "HorizontalPodAutoscalers are stored, but nothing here acts on them"
+def _registry(storage: Storage, without: Collection[str]) -> Registry:
+    """API_SERVER, with a warning about HorizontalPodAutoscalers that nothing acts on."""
+
+    def warnings(old: Json | None, _: Json) -> Iterator[str]:
+        if old is None and not _is_scaled(storage):
+            yield "HorizontalPodAutoscalers are stored, but nothing here acts on them"
+
+    if _CONTROLLERS in without:
+        return API_SERVER
+    autoscaling = replace(STRATEGIES[_AUTOSCALERS], warnings=warnings)
+    return replace(API_SERVER, strategies={**STRATEGIES, _AUTOSCALERS: autoscaling})
 
 
-LOCAL_API_SERVER: Final = replace(
-    API_SERVER,
-    strategies={
-        **STRATEGIES,
-        _AUTOSCALERS: replace(STRATEGIES[_AUTOSCALERS], warnings=_autoscaler_warnings),
-    },
-)
+def _is_scaled(storage: Storage) -> bool:
+    """Whether a stock kube-controller-manager has ever led here, or one has set a status."""
+    lease = storage.find(LEASE, "kube-system", "kube-controller-manager")
+    kind = find_kind(_AUTOSCALERS)
+    stored = () if kind is None else storage.unsorted(kind)
+    return lease is not None or any((one.get("status") or {}).get("conditions") for one in stored)
 
 
 METRICS: Final = "metrics"
@@ -123,6 +131,7 @@ class LocalCluster:
         """
         self.clock = clock
         ids = RandomIds()
+        storage: Storage = CompactStorage()
         self.store = Store(
             ids,
             admission=(
@@ -133,8 +142,8 @@ class LocalCluster:
                 ),
                 PodCountLimit(options.pods_max),
             ),
-            registry=LOCAL_API_SERVER,
-            storage=CompactStorage(),
+            registry=_registry(storage, options.without),
+            storage=storage,
         )
         is_new = journal is None or journal.is_empty
         if journal is not None and not is_new:

@@ -532,3 +532,19 @@ def test_a_quota_holds_against_affinity_to_other_namespaces(cluster, affinity, r
 
     assert "exceeded quota: q, requested: pods=1" in create("crossing", **where)["message"]
     assert create("staying")["kind"] == "Pod"
+
+
+def test_beside_a_stock_controller_manager_autoscalers_are_no_reason_to_warn(cluster, make_cluster):
+    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+
+    def warnings(cluster, name):
+        scaler = {"metadata": {"name": name}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
+        request = Request("POST", path, (), {}, json.dumps(scaler).encode(), ADMIN)
+        return cluster.local.server.handle(request, cluster.clock.now()).warnings
+
+    assert warnings(cluster, "a") != ()
+    lease = {"metadata": {"name": "kube-controller-manager"}, "spec": {"holderIdentity": "stock"}}
+    cluster.ask("POST", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", lease)
+    assert warnings(cluster, "b") == ()
+    assert warnings(make_cluster(without=("workloads",)), "a") == ()

@@ -30,3 +30,52 @@ def test_a_claim_is_bound_to_a_volume_of_its_own(cluster, provisioner, source):
     assert cluster.find("pvc", "a")["status"]["phase"] == "Bound"
     (volume,) = cluster.list("pv", "")
     assert source in volume["spec"]
+
+
+@pytest.fixture
+def claim():
+    """A claim of the class `fast`."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    return {"metadata": {"name": "a"}, "spec": spec}
+
+
+def as_stock_controller(cluster, claim):
+    """Ask for a volume, and bind it to the claim, as kube-controller-manager does."""
+    cluster.ask("POST", CLASSES, {"metadata": {"name": "fast"}, "provisioner": "ebs.csi.aws.com"})
+    note = {"volume.kubernetes.io/storage-provisioner": "ebs.csi.aws.com"}
+    claim = {**claim, "metadata": {**claim["metadata"], "annotations": note}}
+    cluster.ask("POST", CLAIMS, claim)
+    cluster.pass_time(10)
+
+
+def test_beside_a_stock_controller_volumes_are_provisioned_but_not_bound(make_cluster, claim):
+    cluster = make_cluster(without=("volumes",))
+    as_stock_controller(cluster, claim)
+    [volume] = cluster.list("pv", "")
+    assert volume["spec"]["claimRef"]["name"] == "a"
+    assert volume["spec"]["csi"]["driver"] == "ebs.csi.aws.com"
+    assert cluster.find("pvc", "a")["status"]["phase"] == "Pending"
+    status = f"/api/v1/persistentvolumes/{volume['metadata']['name']}/status"
+    merge = "application/merge-patch+json"
+    cluster.ask("PATCH", status, {"status": {"phase": "Released"}}, merge)
+    cluster.pass_time(10)
+    assert cluster.list("pv", "") == []
+
+
+def test_a_claim_that_no_controller_has_annotated_gets_no_volume(make_cluster, claim):
+    cluster = make_cluster(without=("volumes",))
+    cluster.ask("POST", CLASSES, {"metadata": {"name": "fast"}, "provisioner": "ebs.csi.aws.com"})
+    cluster.ask("POST", CLAIMS, claim)
+    cluster.pass_time(10)
+    assert cluster.list("pv", "") == []
+
+
+@pytest.mark.parametrize("without", [("volumes", "provisioner"), ("provisioner",)])
+def test_without_the_provisioner_a_driver_may_do_it(make_cluster, claim, without):
+    cluster = make_cluster(without=without)
+    as_stock_controller(cluster, claim)
+    assert cluster.list("pv", "") == []

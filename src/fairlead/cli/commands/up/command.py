@@ -13,7 +13,7 @@ from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 WITHOUT_HELP: Final = (
     "Disable a component, so that you can run your own instead: kubelet, workloads, volumes, "
-    "disruption, node-lifecycle, scheduler or metrics; comma-separated."
+    "provisioner, disruption, node-lifecycle, scheduler or metrics; comma-separated."
 )
 HOST_HELP: Final = (
     "Address to listen on (default: 127.0.0.1, reachable from this machine only); 0.0.0.0 allows "

@@ -33,6 +33,7 @@ from fairlead.engine.state.assumed_volumes import SELECTED_NODE
 
 BOUND: Final = "Bound"
 RELEASED: Final = "Released"
+PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 _YES: Final = "yes"
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DRIVER_NAME: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
@@ -124,7 +125,7 @@ def provision(
         spec["volumeAttributesClassName"] = claim.spec.volume_attributes_class_name
     if node is not None:
         spec |= _reachable_from(node, _topology_keys(driver, of, csi_node))
-    annotations = {"pv.kubernetes.io/provisioned-by": driver}
+    annotations = {PROVISIONED_BY: driver}
     return CreateObject(
         {
             "apiVersion": "v1",

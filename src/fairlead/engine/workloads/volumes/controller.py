@@ -219,7 +219,10 @@ class Volumes:
     ) -> list[Command]:
         """Take or schedule `step`."""
         key = claim.key
-        if step is None or step == self._taken.get(key):
+        is_others = step is not None and (
+            step.kind is StepKind.PROVISION and not self._config.provisions
+        )
+        if step is None or is_others or step == self._taken.get(key):
             self._planned.pop(key, None)
             if not is_bound(claim):
                 self._waiting[key] = None

@@ -1,0 +1,127 @@
+"""Provisioner: stands in for external provisioners beside a stock persistent volume controller.
+
+`Volumes` binds claims and provisions volumes. A stock kube-controller-manager in its place only
+binds: volumes come from the provisioners of CSI drivers, which a simulated cluster lacks.
+
+    the stock controller annotates a claim with its provisioner, once its node is known
+      └─ after a delay ─▶ a volume for the claim; the stock controller binds the two
+    the stock controller releases the volume of a deleted claim
+      └─ reclaim policy Delete ─▶ the volume is deleted
+
+upstream: sigs.k8s.io/sig-storage-lib-external-provisioner/controller/controller.go:
+shouldProvision, shouldDelete
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from fairlead.api.objects import ApiObject, PersistentVolume, PersistentVolumeClaim, StorageClass
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name
+from fairlead.engine.workloads.config import VolumesConfig
+from fairlead.engine.workloads.volumes.binding_step import BindingStep, StepKind, commands_of
+from fairlead.engine.workloads.volumes.claim_event import PROVISIONERS
+from fairlead.engine.workloads.volumes.command import PROVISIONED_BY, RELEASED, volume_ref
+from fairlead.engine.workloads.volumes.volume_index import VolumeIndex
+
+
+class Provisioner:
+    """Provisions the volumes of annotated claims, whatever their provisioner is called."""
+
+    issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
+
+    def __init__(self, config: VolumesConfig) -> None:
+        """`config` has the delays of provisioning and of a new attempt."""
+        self._config = config
+        self._index = VolumeIndex()
+        self._begun: dict[str, None] = {}  # claims that wait for their volume, by key
+        self._timers: TimerQueue[str] = TimerQueue()
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Begin to provision what `stimulus` asks for; delete volumes that nobody uses."""
+        match stimulus:
+            case ObjectChanged(one):
+                self._index.see(one)
+                return [*self._react(one, now)]
+            case ObjectDeleted(one):
+                self._index.forget(one)
+                if isinstance(one, PersistentVolumeClaim):
+                    self._begun.pop(one.key, None)
+            case ObjectsLoaded(objects):
+                for one in objects:
+                    self._index.see(one)
+                return [command for one in objects for command in self._react(one, now)]
+            case CommandFailed(CreateObject() as command, reason):
+                self._retry(command, reason, now)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """When the next volume is ready."""
+        return self._timers.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """The volumes that are ready."""
+        commands: list[Command] = []
+        for key in self._timers.pop_due(now):
+            claim = self._index.claims.get(key)
+            of = None if claim is None else self._index.classes.get(class_name(claim))
+            if claim is None or of is None or not _is_asking(claim):
+                self._begun.pop(key, None)
+                continue
+            commands += commands_of(self._index, BindingStep(StepKind.PROVISION, claim, of=of))
+        return commands
+
+    def _react(self, one: ApiObject, now: Instant) -> Iterator[Command]:
+        match one:
+            case PersistentVolumeClaim() if _is_asking(one):
+                self._begin(one, now)
+            case StorageClass():
+                for claim in self._index.claims.values():
+                    if class_name(claim) == one.metadata.name and _is_asking(claim):
+                        self._begin(claim, now)
+            case PersistentVolume() if _is_left(one):
+                yield DeleteObject(volume_ref(one), why="claim deleted")
+            case _:
+                pass
+
+    def _begin(self, claim: PersistentVolumeClaim, now: Instant) -> None:
+        if claim.key not in self._begun:
+            self._begun[claim.key] = None
+            self._timers.add(now + self._config.provision_delay, claim.key)
+
+    def _retry(self, command: CreateObject, reason: FailureReason, now: Instant) -> None:
+        """Try again later, unless the volume exists: then the claim waits to be bound to it."""
+        reference = command.manifest.get("spec", {}).get("claimRef")
+        if command.target.kind == "PersistentVolume" and reference is not None:
+            key = f"{reference['namespace']}/{reference['name']}"
+            if key in self._begun and reason is not FailureReason.ALREADY_EXISTS:
+                self._timers.add(now + self._config.retry_after, key)
+
+
+def _is_asking(claim: PersistentVolumeClaim) -> bool:
+    """Whether the persistent volume controller asks for a volume for `claim`."""
+    meta = claim.metadata
+    is_annotated = any(name in meta.annotations for name in PROVISIONERS)
+    return is_annotated and not claim.spec.volume_name and not meta.deletion_timestamp
+
+
+def _is_left(volume: PersistentVolume) -> bool:
+    """Whether a provisioned volume was released, and is not to be kept."""
+    is_free = volume.status.phase == RELEASED and not volume.metadata.deletion_timestamp
+    is_ours = PROVISIONED_BY in volume.metadata.annotations
+    return is_free and is_ours and volume.spec.persistent_volume_reclaim_policy == "Delete"
