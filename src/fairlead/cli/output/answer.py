@@ -256,7 +256,7 @@ def _print_undrained(console: Console, rows: Sequence[Undrained]) -> None:
     for one in rows:
         by_reason[one.why].append(one)
     cells = [
-        (f"{len(pods):,}", _names([f"{one.pod.key} on {one.pod.node}" for one in pods]), why)
+        (f"{len(pods):,}", _first_name([f"{one.pod.key} on {one.pod.node}" for one in pods]), why)
         for why, pods in by_reason.items()
     ]
     title = f"NOT DRAINED ({len(rows):,})"
@@ -269,7 +269,7 @@ def _print_pending(console: Console, found: Difference) -> None:
     for pod in found.pending:
         by_reason[short_reason(pod.reason)].append(pod.key)
     reasons = sorted(by_reason, key=lambda why: (-len(by_reason[why]), why))
-    cells = [(f"{len(by_reason[why]):,}", _names(by_reason[why]), why) for why in reasons]
+    cells = [(f"{len(by_reason[why]):,}", _first_name(by_reason[why]), why) for why in reasons]
     title = f"PENDING ({len(found.pending):,})"
     pods, names = TableColumn("PODS", is_number=True), TableColumn(title, is_name=True)
     FittedTable((pods, names, TableColumn("WHY")), cells).print(console)
@@ -361,7 +361,6 @@ def _print_first(
         print_line(console, f"... and {rest:,} more (all in the report and with -o json)", "dim")
 
 
-def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:NAMES_MAX])
-    rest = len(names) - NAMES_MAX
-    return f"{shown} and {rest:,} more" if rest > 0 else shown
+def _first_name(names: Sequence[str]) -> str:
+    """The first name, and how many more there are."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

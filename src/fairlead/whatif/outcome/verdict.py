@@ -189,7 +189,9 @@ def _unavailable(effect: Effect) -> str | None:
     rows = [
         one
         for one in effect.workloads
-        if one.readiness.lowest == 0 < one.readiness.before and one.readiness.wanted > 0
+        if one.readiness.lowest == 0 < one.readiness.before
+        and one.readiness.wanted > 0
+        and not one.gone
     ]
     if not rows:
         return None

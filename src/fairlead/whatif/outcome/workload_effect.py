@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.difference import Difference
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
+from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,9 +175,12 @@ def _add_budgets(
 
 
 def _effect(ref: WorkloadRef, tally: _Tally, changed: RunOutcome) -> WorkloadEffect:
+    readiness = changed.workloads.get(ref) or _unchanged(tally)
+    if ref.kind == POD and tally.counts["gone"]:  # wanted, though nothing replaces it
+        readiness = replace(readiness, wanted=1, lowest_for=None)
     return WorkloadEffect(
         workload=ref,
-        readiness=changed.workloads.get(ref) or _unchanged(tally),
+        readiness=readiness,
         **tally.counts,
         reasons=tuple(reason for reason, _ in tally.reasons.most_common()),
         by=tuple(tally.by),

@@ -28,6 +28,7 @@ MODULES = (
     "nodes.js",
     "table.js",
     "tabs.js",
+    "verdict.js",
     "steps_chart.js",
     "outage_charts.js",
     "outage.js",

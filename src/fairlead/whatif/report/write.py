@@ -20,8 +20,8 @@ from fairlead.whatif.report.data import ReportData
 from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.report.script import joined_modules
 
-STYLES = ("vendor/uPlot.min.css", "base.css", "summary.css", "timeline.css", "nodes.css",
-          "tables.css", "outage.css", "queues.css")  # fmt: skip
+STYLES = ("vendor/uPlot.min.css", "base.css", "verdict.css", "summary.css", "timeline.css",
+          "nodes.css", "tables.css", "outage.css", "queues.css")  # fmt: skip
 
 
 def write_report(path: Path, data: ReportData) -> None:

@@ -11,6 +11,7 @@ from fairlead.whatif.outcome.budget import BudgetOutcome
 from fairlead.whatif.outcome.fail_on import ConditionResult
 from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools, pool_label
 from fairlead.whatif.outcome.verdict import Verdict
+from fairlead.whatif.outcome.workload import WorkloadReadiness
 from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.run.allocation import PODS
@@ -58,7 +59,7 @@ def _workload(one: WorkloadEffect) -> Json:
         "ready_before": ready.before,
         "lowest": ready.lowest,
         "lowest_for_s": None if lasted is None else round(to_seconds(lasted), 3),
-        "lowest_for": "to the end" if lasted is None else for_readers(lasted),
+        "lowest_for": _lowest_for(ready),
         "at_end": ready.at_end,
         "preempted": one.preempted,
         "evicted": one.evicted,
@@ -77,6 +78,13 @@ def _workload(one: WorkloadEffect) -> Json:
         "harmed": one.is_harmed,
         "what": one.words,
     }
+
+
+def _lowest_for(ready: WorkloadReadiness) -> str:
+    """How long fewer pods were ready than before; "" if that was never so."""
+    if ready.lowest >= min(ready.before, ready.wanted):
+        return ""
+    return "to the end" if ready.lowest_for is None else for_readers(ready.lowest_for)
 
 
 def _pool(pool: NodePoolOutcome) -> Json:

@@ -1,11 +1,11 @@
-// What was displaced, in tables behind tabs: preemptions, evictions, moves, budget breaches.
+// What happened to pods, in tables behind tabs: displaced, not drained, gone, new and removed ones.
 
 import { section } from "./dom.js";
 import { tabbedTables } from "./tabs.js";
 
 const TIME = { key: "t_s", label: "Time", kind: "time" };
 
-const TABLES = [
+const CHANGE_TABLES = [
   {
     key: "preemptions",
     label: "Preemptions",
@@ -56,7 +56,53 @@ const TABLES = [
       { key: "by", label: "Caused by", kind: "pod" },
     ],
   },
+  podListTable("undrained", "Not drained", [{ key: "why", label: "Why", kind: "text" }]),
+  podListTable("gone", "Gone for good", []),
+  podListTable("placed", "Newly placed", []),
+  podListTable("updated", "Updated", [{ key: "instead_of", label: "Instead of", kind: "pod" }]),
+  podListTable("removed", "Removed", []),
+  {
+    key: "skipped",
+    label: "Without effect",
+    empty: "",
+    fields: [
+      { key: "at_s", label: "Time", kind: "time" },
+      { key: "event", label: "Event", kind: "text" },
+      { key: "why", label: "Why", kind: "text" },
+    ],
+  },
+  {
+    key: "complaints",
+    label: "Errors",
+    empty: "",
+    fields: [
+      { key: "object", label: "Object", kind: "text" },
+      { key: "missing", label: "Pods missing", kind: "count" },
+      { key: "message", label: "Message", kind: "text" },
+    ],
+  },
+  {
+    key: "recurrences",
+    label: "Repeated",
+    empty: "",
+    fields: [
+      { key: "at_s", label: "Time", kind: "time" },
+      { key: "kind", label: "Kind", kind: "text" },
+      { key: "message", label: "What", kind: "text" },
+    ],
+  },
 ];
+
+const ALWAYS = ["preemptions", "evictions", "pdb_breaches"];
+
+function podListTable(key, label, more) {
+  const fields = [
+    { key: "pod", label: "Pod", kind: "pod" },
+    { key: "node", label: "Node", kind: "node" },
+    ...more,
+  ];
+  return { key, label, empty: "", fields };
+}
 
 /** How many pods are in the tables; who was preempted and then moved is one pod. */
 export function displacedPods({ preemptions, evictions, moved }) {
@@ -66,8 +112,8 @@ export function displacedPods({ preemptions, evictions, moved }) {
 
 export function changesSection(report, priorities) {
   const known = new Set(report.nodes.name);
-  const tables = TABLES.filter(
-    ({ key }) => key !== "moved" || report.kind === "whatif" || report.moved.length,
+  const tables = CHANGE_TABLES.filter(
+    ({ key }) => ALWAYS.includes(key) || report[key].length,
   );
   const lead = "A pod that was preempted or evicted and has moved is in both tables, a pod displaced twice has two rows.";
   const card = tabbedTables(tables, report, "Displaced pods", priorities, known);

@@ -1,5 +1,19 @@
 // Undoes the packing of the embedded JSON (pack.py) and fills in what may be absent.
 
+const LISTS = [
+  "workloads",
+  "budgets",
+  "undrained",
+  "gone",
+  "placed",
+  "updated",
+  "removed",
+  "skipped",
+  "complaints",
+  "recurrences",
+  "under_way",
+];
+
 export function loadReport(text) {
   const page = JSON.parse(text);
   const resources = page.resources.length ? page.resources : resourcesOf(page.nodes);
@@ -15,6 +29,7 @@ export function loadReport(text) {
     drains: unpackTable(page.drains),
     outage: page.outage && unpackOutage(page.outage),
     waiting_groups: unpackTable(page.waiting_groups),
+    ...Object.fromEntries(LISTS.map((name) => [name, unpackTable(page[name])])),
   };
 }
 

@@ -10,11 +10,13 @@ import { timelineSection } from "./timeline.js";
 import { nodesSection } from "./nodes.js";
 import { outageSection, outageTitle } from "./outage.js";
 import { queuesSection } from "./queues.js";
+import { verdictSection } from "./verdict.js";
 import { changesSection, displacedPods } from "./changes.js";
 import { pendingSection } from "./pending.js";
 
 function navigation(report) {
   const links = [
+    ...(report.verdict.length ? [["verdict", "Verdict", null]] : []),
     ["summary", "Outcome", null],
     ...(report.outage || report.drains.length ? [["outage", outageTitle(report), null]] : []),
     ...(report.queues || report.waiting_groups.length ? [["queues", "Queues", null]] : []),
@@ -55,6 +57,7 @@ document
   .getElementById("report")
   .append(
     titleBlock(report),
+    ...verdictSection(report, priorities),
     summarySection(report),
     ...outageSection(report, priorities),
     ...queuesSection(report, priorities),

@@ -1,0 +1,113 @@
+// The answer first: the verdict in a sentence, then workloads, node pools and budgets.
+
+import { duration, isNumber, percent, plural, ratio } from "./format.js";
+import { h, section } from "./dom.js";
+import { tabbedTables } from "./tabs.js";
+
+const TABLES = [
+  {
+    key: "workloads",
+    label: "Workloads",
+    empty: "No workload is touched.",
+    fields: [
+      { key: "workload", label: "Workload", kind: "pod" },
+      { key: "wanted", label: "Wanted", kind: "count" },
+      { key: "lowest", label: "Lowest ready", kind: "count" },
+      { key: "lowest_for", label: "For", kind: "text" },
+      { key: "at_end", label: "At end", kind: "count" },
+      { key: "budget", label: "Budget", kind: "text" },
+      { key: "what", label: "What happened", kind: "text" },
+    ],
+  },
+  {
+    key: "node_pools",
+    label: "Node pools",
+    empty: "No nodes.",
+    fields: [
+      { key: "pool", label: "Pool", kind: "text" },
+      { key: "nodes_without", label: "Nodes before", kind: "count" },
+      { key: "nodes", label: "Nodes", kind: "count" },
+      { key: "cordoned", label: "Cordoned", kind: "count" },
+      { key: "pods_without", label: "Pods before", kind: "count" },
+      { key: "pods", label: "Pods", kind: "count" },
+      { key: "cpu", label: "CPU requested", kind: "text" },
+      { key: "memory", label: "Memory requested", kind: "text" },
+    ],
+  },
+  {
+    key: "budgets",
+    label: "Disruption budgets",
+    empty: "No disruption budget covers these pods.",
+    fields: [
+      { key: "pdb", label: "Budget", kind: "pod" },
+      { key: "rule", label: "Rule", kind: "text" },
+      { key: "allowed", label: "Allowed", kind: "count" },
+      { key: "lowest_healthy", label: "Lowest healthy", kind: "count" },
+      { key: "needed", label: "Needed", kind: "count" },
+      { key: "what", label: "Result", kind: "text" },
+    ],
+  },
+];
+
+export function verdictSection(report, priorities) {
+  if (!report.verdict.length) return [];
+  const [first, ...others] = report.verdict;
+  const tables = { ...report, node_pools: poolTable(report.node_pools) };
+  const body = [
+    h("p", { class: `verdict ${first.severity}` }, first.sentence),
+    others.length ? h("ul", { class: "findings" }, others.map(finding)) : null,
+    ...conditions(report.fail_on),
+    ...notes(report),
+    tabbedTables(TABLES, tables, "The effect by workload", priorities, new Set()),
+    untouched(report),
+  ];
+  return [section("verdict", "Verdict", null, ...body)];
+}
+
+function finding({ severity, sentence }) {
+  return h("li", { class: severity }, sentence);
+}
+
+function conditions(failOn) {
+  return failOn.map(({ condition, holds, evidence }) =>
+    h(
+      "p",
+      { class: holds ? "condition bad" : "condition good" },
+      `--fail-on ${condition}: ${holds ? evidence.slice(0, 5).join(", ") : "does not hold"}`,
+    ),
+  );
+}
+
+/** What was under way when the dump was taken, and what the simulation did not check. */
+function notes({ under_way: underWay, rest_after_s: after, notes: texts }) {
+  const shown = texts.map((text) => h("p", { class: "note" }, text));
+  if (!underWay.length) return shown;
+  const parts = underWay.columns.workload.map((name, at) => `${name}: ${underWay.columns.what[at]}`);
+  const when = isNumber(after)
+    ? `The change is made ${duration(after)} later, when the cluster is at rest.`
+    : "The cluster does not come to rest, so the change is made at once.";
+  const text = `Under way when the dump was taken: ${parts.join("; ")}. ${when}`;
+  return [h("p", { class: "note" }, text), ...shown];
+}
+
+function untouched({ untouched_workloads: amount }) {
+  if (!amount) return null;
+  return h("p", { class: "note" }, `${plural(amount, "other workload is", "other workloads are")} untouched.`);
+}
+
+function poolTable(pools) {
+  const column = (key) => pools.map((pool) => pool[key]);
+  const keys = ["pool", "nodes_without", "nodes", "cordoned", "pods_without", "pods"];
+  const columns = Object.fromEntries(keys.map((key) => [key, column(key)]));
+  columns.cpu = pools.map((pool) => usage(pool, "cpu"));
+  columns.memory = pools.map((pool) => usage(pool, "memory"));
+  return { length: pools.length, columns };
+}
+
+function usage({ resources }, name) {
+  const found = resources.find(({ resource }) => resource === name);
+  if (!found) return "";
+  const before = percent(ratio(found.requested_without, found.allocatable_without));
+  const after = percent(ratio(found.requested, found.allocatable));
+  return before === after ? after : `${before} → ${after}`;
+}

@@ -1,0 +1,230 @@
+"""Answers as users see them: text, JSON, Markdown, JUnit and the report tell the same."""
+
+from __future__ import annotations
+
+import io
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+from rich.console import Console
+from tests.unit.whatif import rollout
+
+from fairlead.cli.output.answer import print_answer
+from fairlead.cli.output.junit import junit_report
+from fairlead.cli.output.markdown import markdown_answer
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_failure import Failures
+from fairlead.whatif.outcome.fail_on import check, parse_fail_on
+from fairlead.whatif.question import what_if
+from fairlead.whatif.report.data import Heading, whatif_report
+from fairlead.whatif.report.page_data import packed
+from fairlead.whatif.result.result_json import whatif_result
+from fairlead.whatif.result.table import TABLES
+
+# The names under which the report has lists of the JSON, where they differ.
+IN_REPORT = {"preempted": "preemptions", "evicted": "evictions", "allocation": "resources"}
+# Where the text shows a list that has no heading of its own.
+IN_TEXT = {
+    "workloads": "WORKLOAD",
+    "node_pools": "NODES",
+    "allocation": "CPU",
+    "budgets": "BUDGET ",
+    "pdb_breaches": "BUDGET BREACHED FOR",
+    "placed": "NEWLY PLACED",
+    "gone": "GONE FOR GOOD",
+    "undrained": "NOT DRAINED",
+    "complaints": "ERRORS",
+    "skipped": "EVENTS WITHOUT EFFECT",
+    "recurrences": "REPEATEDLY DISPLACED",
+    "fail_on": "--fail-on",
+    "notes": "Note: ",
+    "rest.under_way": "Under way",
+    "drains": "rolling drain",
+    "outage.nodes": "failed nodes",
+    "outage.zones": "zones, as",
+    "outage.lost": "not back",
+    "outage.beliefs": "common beliefs",
+    "outage.preempted": "preempted for them",
+}
+
+
+def budget(name, app, minimum):
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "store"},
+        "spec": {"minAvailable": minimum, "selector": {"matchLabels": {"app": app}}},
+    }
+
+
+@pytest.fixture
+def nodes(make):
+    return [make.node(f"n{number}", cpu="8") for number in range(6)]
+
+
+@pytest.fixture
+def drained(snapshot, nodes, make):
+    """Two nodes are drained: a budget refuses two pods, one pod has no owner, three move."""
+    bare = make.pod("bare", "store", node_name="n5")
+    objects = [*nodes, *rollout.at_rest(), budget("api", "api", 2), bare]
+    return what_if(snapshot(*objects), ClusterChange(drain=("n5", "n0")))
+
+
+@pytest.fixture
+def crowded(snapshot, nodes, make, write):
+    """A more important workload preempts pods of another one, in a rollout, against a budget."""
+    urgent = make.priority_class("urgent", 1000)
+    high = make.workload(
+        "Deployment", "high", "store", replicas=6, cpu="7", priorityClassName="urgent"
+    )
+    refused = make.workload("ReplicaSet", "refused", preemptionPolicy="Never")
+    huge = make.pod("huge", cpu="30")
+    change = ClusterChange(
+        apply=(write("change.json", urgent, high, refused, huge),), scale=("deploy/api=1",)
+    )
+    return what_if(snapshot(*nodes, *rollout.in_progress(), budget("web", "web", 8)), change)
+
+
+@pytest.fixture
+def failed(snapshot, make):
+    zone = "topology.kubernetes.io/zone"
+    objects = [
+        *(make.node(name, **{zone: name}) for name in "ab"),
+        make.pod("bare", cpu="1", node_name="a"),
+        make.pod("owned", cpu="3", node_name="a", owner="rs"),
+    ]
+    return what_if(snapshot(*objects), ClusterChange(failures=Failures(fail_node=("a",))))
+
+
+def text_of(answer, results=(), width=80):
+    stream = io.StringIO()
+    print_answer(answer, results, "", Console(file=stream, width=width))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name", ["drained", "crowded", "failed"])
+def test_every_list_is_in_text_json_markdown_and_report(request, name):
+    """Field by field: what the JSON lists, no other output leaves out."""
+    answer = request.getfixturevalue(name)
+    results = [check(parse_fail_on("displaced>0"), answer.effect)]
+    result = whatif_result(answer, results)
+    lists = [field for field, value in result.items() if isinstance(value, list)]
+    assert set(lists) - {"changes"} <= {table.name for table in TABLES}
+    page = packed(whatif_report(Heading("t", "s", 0, 0.0), answer, results))
+    text, markdown = text_of(answer, results), markdown_answer(answer, results, "")
+    for table in TABLES:
+        rows = table.rows(result)
+        if not rows:
+            continue
+        assert IN_TEXT.get(table.name, f"{table.title.upper()} (") in text, table.name
+        assert (table.title in markdown) or table.name == "workloads", table.name
+        assert _length(page, table.name) == len(rows), table.name
+
+
+def _length(page, name):
+    found = page
+    for part in IN_REPORT.get(name, name.removeprefix("rest.")).split("."):
+        found = found[part]
+    return found["length"] if isinstance(found, dict) else len(found)
+
+
+def test_the_lists_of_these_answers_cover_all_kinds_of_pods(drained, crowded):
+    both = [whatif_result(drained), whatif_result(crowded)]
+    wanted = ("undrained", "gone", "evicted", "moved", "preempted", "pending", "placed", "removed")
+    more = ("pdb_breaches", "complaints", "budgets", "workloads", "node_pools")
+    assert [name for name in (*wanted, *more) if not any(one[name] for one in both)] == []
+    assert both[1]["rest"]["under_way"]
+
+
+def test_the_text_fits_80_columns_and_breaks_no_name(drained, crowded):
+    for answer in (drained, crowded):
+        text = text_of(answer)
+        assert max(map(len, text.splitlines())) <= 80
+        for row in whatif_result(answer)["workloads"]:
+            assert row["workload"] in text
+
+
+def test_a_drain_that_a_budget_stops_says_so_first(drained):
+    first = drained.verdict.first
+    assert first.sentence == (
+        "The drain does not complete: 2 pods on 1 node cannot be evicted because of budget "
+        "store/api."
+    )
+    assert text_of(drained, width=200).splitlines()[1] == first.sentence
+    assert whatif_result(drained)["verdict"]["sentence"] == first.sentence
+    assert markdown_answer(drained, (), "").startswith("### The drain does not complete")
+
+
+def test_workloads_that_lose_most_come_first(drained):
+    rows = {row["workload"]: row for row in whatif_result(drained)["workloads"]}
+    assert list(rows) == ["deploy/store/api", "pod/store/bare", "deploy/store/web"]
+    web = rows["deploy/store/web"]
+    assert (web["wanted"], web["lowest"], web["at_end"]) == (8, 5, 8)
+    assert web["what"] == "3 evicted (drain), 3 moved"
+    assert rows["deploy/store/api"]["budget"] == "blocks"
+    assert rows["pod/store/bare"]["gone"] == 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("undrained", True),
+        ("gone>0", True),
+        ("pending>0", False),
+        ("pdb-breached", False),
+        ("loop", False),
+        ("workload-below=80%", True),
+        ("workload-below=60%", True),
+        ("evicted>=5", False),
+    ],
+)
+def test_a_condition_of_fail_on_holds(drained, condition, holds):
+    assert check(parse_fail_on(condition), drained.effect).holds is holds
+
+
+def test_a_breached_budget_is_a_condition(crowded):
+    result = check(parse_fail_on("pdb-breached"), crowded.effect)
+    assert result.evidence == ("store/web",)
+
+
+def test_junit_has_a_case_for_each_condition(drained):
+    results = [check(parse_fail_on(text), drained.effect) for text in ("undrained", "pending>0")]
+    suite = ET.fromstring(junit_report(drained, results))
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.get("name") for case in suite.iter("testcase")] == [
+        "--fail-on undrained",
+        "--fail-on pending>0",
+    ]
+    [failure] = suite.iter("failure")
+    assert failure.get("message") == drained.verdict.first.sentence
+
+
+def test_node_pools_are_recognised_or_named(snapshot, make):
+    eks = "eks.amazonaws.com/nodegroup"
+    objects = [make.node("a", **{eks: "blue", "disk": "ssd"}), make.node("b", **{eks: "green"})]
+    answer = what_if(snapshot(*objects), ClusterChange(cordon=("a",)))
+    result = whatif_result(answer)
+    assert result["group_by"] == eks
+    assert [(one["pool"], one["cordoned"]) for one in result["node_pools"]] == [
+        ("blue", 1),
+        ("green", 0),
+    ]
+    named = whatif_result(answer, (), "disk")["node_pools"]
+    assert [one["pool"] for one in named] == ["no pool", "ssd"]
+
+
+def test_a_rolling_drain_that_waits_for_a_budget_is_not_complete(snapshot, nodes):
+    """One node comes back, one waits for a budget to the end, the third is never reached."""
+    objects = [*nodes, *rollout.at_rest(), budget("api", "api", 2)]
+    change = ClusterChange(drain=("n0", "n5", "n1"), max_unavailable=1)
+    answer = what_if(snapshot(*objects), change)
+    assert answer.verdict.first.sentence == (
+        "The rolling drain does not complete: 1 of 3 nodes is back, 1 cannot be drained because "
+        "of budget store/api, 1 is not back."
+    )
+    assert check(parse_fail_on("undrained"), answer.effect).holds
+
+
+def test_the_answer_is_json(drained):
+    assert json.loads(json.dumps(whatif_result(drained)))["kind"] == "WhatIfResult"
