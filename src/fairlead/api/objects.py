@@ -1120,6 +1120,26 @@ class DeviceTaint(_View, frozen=True):
     effect: str = ""
 
 
+class Counter(_View, frozen=True):
+    """An amount of something that the devices of a pool share."""
+
+    value: str | int | float = 0
+
+
+class CounterSet(_View, frozen=True):
+    """spec.sharedCounters[] of a ResourceSlice: what the devices of its pool share."""
+
+    name: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class CounterConsumption(_View, frozen=True):
+    """consumesCounters[] of a device: what it takes from a counter set while it is allocated."""
+
+    counter_set: str = ""
+    counters: dict[str, Counter] = {}
+
+
 class Device(_View, frozen=True):
     """spec.devices[] of a ResourceSlice."""
 
@@ -1130,7 +1150,7 @@ class Device(_View, frozen=True):
     node_name: str = ""
     node_selector: NodeSelector | None = None
     all_nodes: bool = False
-    consumes_counters: tuple[Json, ...] = ()
+    consumes_counters: tuple[CounterConsumption, ...] = ()
     allow_multiple_allocations: bool = False
     binding_conditions: tuple[str, ...] = ()
 
@@ -1153,6 +1173,7 @@ class ResourceSliceSpec(_View, frozen=True):
     all_nodes: bool = False
     per_device_node_selection: bool = False
     devices: tuple[Device, ...] = ()
+    shared_counters: tuple[CounterSet, ...] = ()
 
 
 class ResourceSlice(_Object, frozen=True):

@@ -92,9 +92,6 @@ def refusal_of(claim: ResourceClaim, find_class: FindClass) -> Status | None:
                 refusal = _not_there(claim, f"request {name}: a share of a device's capacity")
             if refusal is not None:
                 return refusal
-    for i, constraint in enumerate(claim.spec.devices.constraints):
-        if constraint.distinct_attribute is not None:
-            return _not_there(claim, f"constraint #{i}: distinctAttribute")
     return None
 
 
@@ -124,7 +121,7 @@ def resolve_claim(claim: ResourceClaim, find_class: FindClass) -> ResolvedClaim:
         for request in claim.spec.devices.requests
     )
     for i, constraint in enumerate(claim.spec.devices.constraints):
-        if constraint.match_attribute is None:
+        if constraint.match_attribute is None and constraint.distinct_attribute is None:
             raise AllocationError(
                 f"claim {claim.key}, constraint #{i}: empty constraint"
                 " (unsupported constraint type?)"

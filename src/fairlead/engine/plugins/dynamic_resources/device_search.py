@@ -27,7 +27,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 from typing import Final
 
-from fairlead.api.objects import Device, DeviceAttribute, DeviceTaint, DeviceToleration, Node
+from fairlead.api.objects import (
+    Device,
+    DeviceAttribute,
+    DeviceConstraint,
+    DeviceTaint,
+    DeviceToleration,
+    Node,
+)
 from fairlead.engine.plugins.dynamic_resources.device_request import (
     ALL,
     DEVICES_MAX,
@@ -40,6 +47,7 @@ from fairlead.engine.plugins.dynamic_resources.device_selectors import (
     DeviceSelectors,
     EvaluationError,
 )
+from fairlead.engine.plugins.dynamic_resources.shared_counters import SharedCounters
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.devices.device_pools import (
     DeviceId,
@@ -51,7 +59,6 @@ from fairlead.engine.state.devices.device_pools import (
 # Far more than real claims need; upstream stops after ten seconds.
 STEPS_MAX: Final = 20_000
 
-COUNTERS: Final = "devices with shared counters are left aside, Fairlead does not have them yet"
 SHARED: Final = "devices for several claims are left aside, Fairlead does not have them yet"
 CONDITIONS: Final = (
     "devices with binding conditions are left aside, Fairlead does not have them yet"
@@ -95,9 +102,9 @@ class DeviceSearch:
         self._taking: dict[DeviceId, list[int]] = {}  # indexes of the claims that take the device
         self._candidates: dict[ResolvedRequest, list[Candidate]] = {}
         self._constraints = [
-            [AttributeMatch(c.requests, c.match_attribute or "") for c in claim.constraints]
-            for claim in claims
+            [_constraint_of(constraint) for constraint in claim.constraints] for claim in claims
         ]
+        self._counters = SharedCounters(pools, ledger)
         self._steps = 0
         self.left_aside: dict[str, None] = {}
 
@@ -217,24 +224,26 @@ class DeviceSearch:
         """Add the device to the path if that is allowed; undone by `_give_back`."""
         if self._is_taken(at, request, one) or not self._is_simple(one.device):
             return False
-        if is_repelled(one.device, request.spec.tolerations):
+        if is_repelled(one.device, request.spec.tolerations) or not self._counters.suffice(one):
             return False
-        added: list[AttributeMatch] = []
+        added: list[Constraint] = []
         for constraint in self._constraints[at]:
             if not constraint.add(request, one):
                 for other in added:
-                    other.remove(request)
+                    other.remove(request, one)
                 if request.spec.allocation_mode == ALL:
                     raise _unmatched(self._claims[at], request, one)
                 return False
             added.append(constraint)
+        self._counters.take(one)
         self._taking.setdefault(one.id, []).append(at)
         self._results[at].append((request, one))
         return True
 
     def _give_back(self, at: int, request: ResolvedRequest, one: PoolDevice) -> None:
         for constraint in self._constraints[at]:
-            constraint.remove(request)
+            constraint.remove(request, one)
+        self._counters.give_back(one)
         self._taking[one.id].remove(at)
         self._results[at].pop()
 
@@ -246,11 +255,9 @@ class DeviceSearch:
         return bool(taking) or self._ledger.is_taken(one.id)
 
     def _is_simple(self, device: Device) -> bool:
-        if device.consumes_counters:
-            self.left_aside[COUNTERS] = None
-        elif device.allow_multiple_allocations:
+        if device.allow_multiple_allocations:
             self.left_aside[SHARED] = None
-        return not device.consumes_counters and not device.allow_multiple_allocations
+        return not device.allow_multiple_allocations
 
     # --- candidates ------------------------------------------------------------------------
 
@@ -349,6 +356,12 @@ def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
             return False
 
 
+def _constraint_of(constraint: DeviceConstraint) -> Constraint:
+    if constraint.match_attribute is not None:
+        return AttributeMatch(constraint.requests, constraint.match_attribute)
+    return DistinctAttribute(constraint.requests, constraint.distinct_attribute or "")
+
+
 class AttributeMatch:
     """All devices of the named requests (of all, if none is named) have one attribute value."""
 
@@ -374,13 +387,49 @@ class AttributeMatch:
         self._count += 1
         return True
 
-    def remove(self, request: ResolvedRequest) -> None:
+    def remove(self, request: ResolvedRequest, _one: PoolDevice) -> None:
         """Remove the last device added for `request`."""
         if self._concerns(request):
             self._count -= 1
 
     def _concerns(self, request: ResolvedRequest) -> bool:
         return not self._requests or request.is_meant_by(self._requests)
+
+
+class DistinctAttribute:
+    """All devices of the named requests (of all, if none is named) have different values.
+
+    upstream: structured/internal/incubating/constraint.go: distinctAttributeConstraint
+    """
+
+    __slots__ = ("_attribute", "_requests", "_values")
+
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        """Start without devices; `attribute` is a name with its domain."""
+        self._requests = requests
+        self._attribute = attribute
+        self._values: list[DeviceAttribute] = []
+
+    def add(self, request: ResolvedRequest, one: PoolDevice) -> bool:
+        """Add the device and return True if it satisfies the constraint. Undone by `remove`."""
+        if not self._concerns(request):
+            return True
+        value = _attribute_of(one, self._attribute)
+        if value is None or value == DeviceAttribute() or value in self._values:
+            return False
+        self._values.append(value)
+        return True
+
+    def remove(self, request: ResolvedRequest, _one: PoolDevice) -> None:
+        """Remove the last device added for `request`."""
+        if self._concerns(request):
+            self._values.pop()
+
+    def _concerns(self, request: ResolvedRequest) -> bool:
+        return not self._requests or request.is_meant_by(self._requests)
+
+
+Constraint = AttributeMatch | DistinctAttribute
 
 
 def _attribute_of(one: PoolDevice, name: str) -> DeviceAttribute | None:

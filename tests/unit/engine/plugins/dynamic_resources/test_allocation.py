@@ -301,13 +301,88 @@ def test_a_slice_that_is_gone_takes_its_devices_along(scene, plugin):
     assert devices_by_node(scene, plugin, claim) == NOWHERE
 
 
+# --- partitions of a device ------------------------------------------------------------------
+
+MEMORY = {"sharedCounters": [{"name": "card", "counters": {"memory": {"value": "40Gi"}}}]}
+
+
+def partition(name, memory, counter_set="card"):
+    """A device that takes so much of the card's memory."""
+    counters = {"memory": {"value": memory}}
+    return make_device(name) | {
+        "consumesCounters": [{"counterSet": counter_set, "counters": counters}]
+    }
+
+
+def partitioned():
+    """A card of 40Gi, whole or in halves."""
+    devices = [partition("half-0", "20Gi"), partition("half-1", "20Gi"), partition("whole", "40Gi")]
+    return make_slice("a", devices, spec=MEMORY)
+
+
+def test_partitions_share_the_counters_of_their_pool(scene, plugin):
+    """Both halves are allocated, and the whole card is left to nobody."""
+    scene.tell(partitioned())
+    both = make_resource_claim("c", asking(count=2))
+    assert devices_by_node(scene, plugin, both)["a"] == ["r=half-0 r=half-1"]
+    three = make_resource_claim("d", asking(count=3))
+    assert devices_by_node(scene, plugin, three)["a"] == NOT_ENOUGH
+
+
+def test_allocated_partitions_leave_less_to_others(scene, plugin):
+    """With one half in use only the other fits; with the whole card in use none does."""
+    scene.tell(partitioned(), make_resource_claim("used", status=allocated("a", "half-0")))
+    assert devices_by_node(scene, plugin, make_resource_claim("c"))["a"] == ["r=half-1"]
+    scene.tell(make_resource_claim("used", status=allocated("a", "whole")))
+    assert devices_by_node(scene, plugin, make_resource_claim("c"))["a"] == NOT_ENOUGH
+
+
+def test_the_search_goes_back_when_a_partition_took_too_much(scene, plugin):
+    """The whole card comes first by name; the second device is then impossible."""
+    devices = [partition("a-whole", "40Gi"), partition("b-half", "20Gi"), partition("c", "20Gi")]
+    scene.tell(make_slice("a", devices, spec=MEMORY))
+    found = devices_by_node(scene, plugin, make_resource_claim("c", asking(count=2)))
+    assert found["a"] == ["r=b-half r=c"]
+
+
+def test_a_device_whose_counter_set_is_absent_is_not_allocated(scene, plugin):
+    scene.tell(make_slice("a", [partition("x", "1Gi", "other")], spec=MEMORY))
+    assert devices_by_node(scene, plugin, make_resource_claim("c"))["a"] == NOT_ENOUGH
+
+
+# --- distinct attributes ---------------------------------------------------------------------
+
+
+def on_socket(name, socket=None):
+    """A device with the attribute `socket`."""
+    attributes = {} if socket is None else {f"{DRIVER}/socket": {"int": socket}}
+    return make_device(name) | {"attributes": attributes}
+
+
+@pytest.mark.parametrize(("count", "devices"), [(1, ["r=x"]), (2, ["r=x r=z"]), (3, NOT_ENOUGH)])
+def test_devices_with_distinct_attributes(scene, plugin, count, devices):
+    """x and y are on one socket; a device without the attribute never fits."""
+    one_of_each = [on_socket("x", 0), on_socket("y", 0), on_socket("z", 1), on_socket("w")]
+    scene.tell(make_slice("a", one_of_each))
+    constraints = [{"distinctAttribute": f"{DRIVER}/socket"}]
+    claim = make_resource_claim("c", asking(count=count), constraints=constraints)
+    assert devices_by_node(scene, plugin, claim)["a"] == devices
+
+
+def test_a_distinct_attribute_may_concern_some_requests_only(scene, plugin):
+    """The request s is free to take the same socket."""
+    scene.tell(make_slice("a", [on_socket("x", 0), on_socket("y", 0), on_socket("z", 0)]))
+    constraints = [{"requests": ["r"], "distinctAttribute": f"{DRIVER}/socket"}]
+    claim = make_resource_claim("c", asking("r"), asking("s"), constraints=constraints)
+    assert devices_by_node(scene, plugin, claim)["a"] == ["r=x s=y"]
+
+
 # --- what is not there yet -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"consumesCounters": [{"counterSet": "s", "counters": {}}]}, "shared counters"),
         ({"allowMultipleAllocations": True}, "devices for several claims"),
         ({"bindingConditions": ["ready"], "bindingFailureConditions": ["bad"]}, "binding cond"),
     ],
@@ -326,10 +401,6 @@ def test_devices_that_fairlead_does_not_know_are_left_aside_aloud(scene, plugin,
         (
             make_resource_claim("c", asking(capacity={"requests": {"memory": "1Gi"}})),
             "resource claim default/c, request r: a share of a device's capacity",
-        ),
-        (
-            make_resource_claim("c", constraints=[{"distinctAttribute": "x/y"}]),
-            "resource claim default/c, constraint #0: distinctAttribute",
         ),
     ],
 )

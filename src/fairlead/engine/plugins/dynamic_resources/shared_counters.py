@@ -1,0 +1,79 @@
+"""SharedCounters: what the devices of a pool share, such as the memory of a GPU in partitions.
+
+A slice of a pool names counter sets with amounts; a device consumes some of them while it is
+allocated. A device can be allocated if what other devices leave of each counter is enough.
+
+Example: the set `gpu-0` has 40 GiB of memory. Its devices are `whole` (40 GiB), `half-0` and
+`half-1` (20 GiB each). Once `half-0` is allocated, `whole` no longer fits, but `half-1` does.
+
+upstream: structured/internal/incubating/allocator_incubating.go: checkAvailableCounters
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairlead.api.quantity import milli_value
+from fairlead.engine.state.devices.device_allocations import DeviceLedger
+from fairlead.engine.state.devices.device_pools import NodeDevicePool, Pool, PoolDevice, PoolId
+
+CounterId = tuple[str, str]  # counter set, counter
+
+
+class SharedCounters:
+    """The available counters of all pools in one search; `take` and `give_back` are inverse."""
+
+    def __init__(self, pools: Sequence[NodeDevicePool], ledger: DeviceLedger) -> None:
+        """Counters of a pool are summed up when a device first asks for them."""
+        self._pools: dict[PoolId, Pool] = {one.pool.id: one.pool for one in pools}
+        self._ledger = ledger
+        self._available: dict[PoolId, dict[CounterId, int]] = {}
+
+    def suffice(self, one: PoolDevice) -> bool:
+        """Whether the counters that the device consumes are available; absent ones are not."""
+        if not one.device.consumes_counters:
+            return True
+        available = self._of(one.id[:2])
+        return all(available.get(counter, -1) >= amount for counter, amount in _consumed(one))
+
+    def take(self, one: PoolDevice) -> None:
+        """Consume the device's counters."""
+        self._add(one, -1)
+
+    def give_back(self, one: PoolDevice) -> None:
+        """Undo `take`."""
+        self._add(one, 1)
+
+    def _add(self, one: PoolDevice, sign: int) -> None:
+        if one.device.consumes_counters:
+            available = self._of(one.id[:2])
+            for counter, amount in _consumed(one):
+                available[counter] += sign * amount
+
+    def _of(self, pool_id: PoolId) -> dict[CounterId, int]:
+        """What allocated devices leave of the pool's counters, in thousandths."""
+        found = self._available.get(pool_id)
+        if found is None:
+            found = self._available[pool_id] = _totals(self._pools[pool_id])
+            for _, devices in self._pools[pool_id].slices:
+                for one in devices:
+                    if self._ledger.is_taken(one.id):
+                        for counter, amount in _consumed(one):
+                            if counter in found:
+                                found[counter] -= amount
+        return found
+
+
+def _totals(pool: Pool) -> dict[CounterId, int]:
+    return {
+        (one.name, name): milli_value(counter.value)
+        for found, _ in pool.slices
+        for one in found.spec.shared_counters
+        for name, counter in one.counters.items()
+    }
+
+
+def _consumed(one: PoolDevice) -> Iterator[tuple[CounterId, int]]:
+    for consumption in one.device.consumes_counters:
+        for name, counter in consumption.counters.items():
+            yield (consumption.counter_set, name), milli_value(counter.value)
