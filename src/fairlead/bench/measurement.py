@@ -12,8 +12,9 @@ KIB_PER_MIB: Final = 1024
 class Measurement:
     """The result of one run; `peak_mib` is the process's peak resident set size.
 
-    `pods_per_second` counts bound pods, or evicted pods for Outage workloads. Only these have
-    `virtual_seconds_per_second`, simulated seconds per wall-clock second.
+    `pods_per_second` counts bound pods, evicted pods for Outage workloads, and the pods of the
+    cluster for WhatIf workloads. Only Outage workloads have `virtual_seconds_per_second`, simulated
+    seconds per wall-clock second, and only WhatIf workloads `cpu_seconds`.
     """
 
     workload: str
@@ -22,6 +23,7 @@ class Measurement:
     peak_mib: float
     upstream_threshold: float | None
     virtual_seconds_per_second: float | None = None
+    cpu_seconds: float | None = None
 
 
 class IncompleteRunError(RuntimeError):

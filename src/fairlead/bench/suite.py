@@ -12,10 +12,11 @@ from fairlead.api.json import Json
 from fairlead.bench.measure import measure
 from fairlead.bench.measurement import IncompleteRunError, Measurement
 from fairlead.bench.outage import OUTAGE_WORKLOADS, measure_outage
+from fairlead.bench.what_if import WHAT_IF_WORKLOADS, measure_what_if
 from fairlead.bench.workloads import WORKLOADS
 from fairlead.worlds.gc_thresholds import collect_rarely
 
-NAMES: Final = (*WORKLOADS, *OUTAGE_WORKLOADS)
+NAMES: Final = (*WORKLOADS, *OUTAGE_WORKLOADS, *WHAT_IF_WORKLOADS)
 
 
 class WorkloadFailedError(RuntimeError):
@@ -38,11 +39,11 @@ def measure_apart(name: str) -> Json:
 
 def measure_here(name: str) -> Measurement:
     """Run the workload called `name` in this process. Raises IncompleteRunError."""
-    return (
-        measure_outage(OUTAGE_WORKLOADS[name])
-        if name in OUTAGE_WORKLOADS
-        else measure(WORKLOADS[name])
-    )
+    if name in OUTAGE_WORKLOADS:
+        return measure_outage(OUTAGE_WORKLOADS[name])
+    if name in WHAT_IF_WORKLOADS:
+        return measure_what_if(WHAT_IF_WORKLOADS[name])
+    return measure(WORKLOADS[name])
 
 
 def _main(name: str) -> int:

@@ -27,7 +27,8 @@ def bench(
 
     The table shows upstream's thresholds for comparison. They include an API server and etcd;
     Fairlead's figures do not. The Outage workloads simulate a day in which one of three zones is
-    down for an hour, with API objects, controllers and kubelets, and count the evicted pods.
+    down for an hour, with API objects, controllers and kubelets, and count the evicted pods. The
+    WhatIf workloads ask `fairlead whatif` about a generated dump, parsing included.
 
     Try:
 
@@ -77,7 +78,8 @@ def _known(given: str, names: Sequence[str]) -> str:
 def _table(results: Sequence[Json]) -> Table:
     table = Table(title=TITLE)
     table.add_column("workload", overflow="fold")
-    for heading in ("pods/s", "seconds", "peak MiB", "upstream", "times", "virtual s/s"):
+    headings = ("pods/s", "seconds", "CPU s", "peak MiB", "upstream", "times", "virtual s/s")
+    for heading in headings:
         table.add_column(heading, justify="right")
     for result in results:
         table.add_row(*_cells(result))
@@ -91,6 +93,7 @@ def _cells(result: Json) -> list[str]:
         result["workload"],
         f"{rate:,.0f}",
         f"{result['seconds']:.2f}",
+        f"{result['cpu_seconds']:.2f}" if result["cpu_seconds"] else "-",
         f"{result['peak_mib']:,.0f}",
         f"{threshold:,.0f}" if threshold else "-",
         f"{rate / threshold:.0f}x" if threshold else "-",

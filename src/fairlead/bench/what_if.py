@@ -1,0 +1,232 @@
+"""What-if benchmarks: `fairlead whatif` on a generated dump, from its start to its answer.
+
+The dump is what `kubectl get -A -o json` prints: nodes in three zones, and Deployments with their
+ReplicaSets and pods, 20 pods a node, of which every 50 are a Deployment. One more Deployment, whose
+pods refuse each other's nodes, has a pod on every node. The questions:
+
+    Drain     a node is drained
+    Zone      one of three zones fails for twenty minutes
+    Scale     the Deployment with a pod on every node gets 200 more, which stay pending
+
+A process of its own answers, so that starting, parsing and printing are included.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
+from fairlead.bench.templates import HOSTNAME, ZONE
+
+ZONES: Final = ("zone-a", "zone-b", "zone-c")
+REPLICAS: Final = 50
+PENDING: Final = 200
+NAMESPACE: Final = "bench"
+SPREAD: Final = "spread"
+_STAMP: Final = "2026-11-01T10:00:00Z"
+_ANSWERED: Final = (0, 1)  # exit codes: no difference, a difference
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfWorkload:
+    """A question about a cluster of `nodes` nodes and `pods` pods; `options` ask it."""
+
+    name: str
+    nodes: int
+    pods: int
+    options: tuple[str, ...]
+
+
+def _workloads(nodes: int) -> Iterator[WhatIfWorkload]:
+    pods = 20 * nodes
+    scaled = f"deploy/{NAMESPACE}/{SPREAD}={nodes + PENDING}"
+    for question, *options in (
+        ("Drain", "--drain", "node-00000"),
+        ("Zone", "--fail-zone", ZONES[0], "--for", "20m"),
+        ("Scale", "--scale", scaled),
+    ):
+        name = f"WhatIf/{nodes}Nodes_{pods}Pods/{question}"
+        yield WhatIfWorkload(name, nodes, pods, tuple(options))
+
+
+WHAT_IF_WORKLOADS: Final = {one.name: one for n in (1_000, 5_000) for one in _workloads(n)}
+
+
+def measure_what_if(workload: WhatIfWorkload) -> Measurement:
+    """Ask once; the time is that of the process that answers. Raises IncompleteRunError."""
+    with TemporaryDirectory(prefix="fairlead-bench-") as folder:
+        dump = Path(folder) / "dump.json"
+        write_dump(dump, workload.nodes, workload.pods)
+        command = [sys.executable, "-m", "fairlead.cli", "whatif", str(dump), *workload.options]
+        started = time.perf_counter()
+        done = subprocess.run(  # noqa: S603 - ours
+            [*command, "--output", "json"], capture_output=True, check=False
+        )
+        elapsed = time.perf_counter() - started
+    if done.returncode not in _ANSWERED:
+        raise IncompleteRunError(f"{workload.name}: {done.stderr.decode(errors='replace').strip()}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Measurement(
+        workload=workload.name,
+        pods_per_second=workload.pods / elapsed,
+        seconds=elapsed,
+        peak_mib=used.ru_maxrss / KIB_PER_MIB,
+        upstream_threshold=None,
+        cpu_seconds=used.ru_utime + used.ru_stime,
+    )
+
+
+# --- the dump --------------------------------------------------------------------------------
+
+
+def write_dump(path: Path, nodes: int, pods: int) -> None:
+    """Write a dump of `nodes` nodes and `pods` pods, a multiple of `nodes`, to `path`."""
+    with path.open("w") as file:
+        file.write('{\n    "apiVersion": "v1",\n    "items": [')
+        separator = "\n"
+        for text in _items(nodes, pods):
+            file.write(separator + text)
+            separator = ",\n"
+        file.write('\n    ],\n    "kind": "List",\n    "metadata": {}\n}\n')
+
+
+def _items(nodes: int, pods: int) -> Iterator[str]:
+    yield from (_text(_node(number)) for number in range(nodes))
+    spread = [f"node-{number:05d}" for number in range(nodes)]
+    yield from _deployment(SPREAD, spread)
+    rest = pods - nodes
+    for first in range(0, rest, REPLICAS):
+        numbers = range(first, min(first + REPLICAS, rest))
+        yield from _deployment(f"app-{first}", [f"node-{one % nodes:05d}" for one in numbers])
+
+
+def _text(value: Json) -> str:
+    text = json.dumps(value, indent=4, sort_keys=True)
+    return "\n".join("        " + line for line in text.split("\n"))
+
+
+def _node(number: int) -> Json:
+    name = f"node-{number:05d}"
+    amounts = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+    conditions = [
+        {"lastHeartbeatTime": _STAMP, "lastTransitionTime": _STAMP, "message": "kubelet is posting "
+         "ready status", "reason": "KubeletReady", "status": "True", "type": "Ready"}
+    ]  # fmt: skip
+    labels = {HOSTNAME: name, ZONE: ZONES[number % len(ZONES)]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": _meta(name, labels=labels),
+        "spec": {"podCIDR": "10.0.0.0/24", "providerID": f"bench:///{name}"},
+        "status": {"allocatable": amounts, "capacity": amounts, "conditions": conditions},
+    }
+
+
+def _meta(name: str, **more: object) -> Json:
+    own = {"creationTimestamp": _STAMP, "name": name, "resourceVersion": "1", "uid": f"uid-{name}"}
+    return {**own, **more}
+
+
+def _deployment(name: str, nodes: list[str]) -> Iterator[str]:
+    """A Deployment, its ReplicaSet, and a pod on each of `nodes`."""
+    labels = {"app": name}
+    count, owned = len(nodes), {**labels, "pod-template-hash": "5d8f"}
+    spec = _pod_spec(name)
+    template = {"metadata": {"labels": owned}, "spec": spec}
+    replica_set = f"{name}-5d8f"
+    status = {"availableReplicas": count, "readyReplicas": count, "replicas": count}
+    for kind, title, selected, above in (
+        ("Deployment", name, labels, []),
+        ("ReplicaSet", replica_set, owned, [_owner("Deployment", name)]),
+    ):
+        made = {"metadata": {"labels": selected}, "spec": spec}
+        yield _text(
+            {
+                "apiVersion": "apps/v1",
+                "kind": kind,
+                "metadata": _meta(
+                    title, namespace=NAMESPACE, labels=selected, ownerReferences=above
+                ),
+                "spec": {
+                    "replicas": count,
+                    "selector": {"matchLabels": selected},
+                    "template": made if kind == "Deployment" else template,
+                },
+                "status": status,
+            }
+        )
+    pod = _text(_pod("POD-NAME", "NODE-NAME", replica_set, owned, spec))
+    for number, node in enumerate(nodes):
+        yield pod.replace("POD-NAME", f"{replica_set}-{number:05d}").replace("NODE-NAME", node)
+
+
+def _owner(kind: str, name: str) -> Json:
+    return {"apiVersion": "apps/v1", "controller": True, "kind": kind, "name": name,
+            "uid": f"uid-{name}"}  # fmt: skip
+
+
+def _pod_spec(name: str) -> Json:
+    variables = [{"name": f"ENV_{one}", "value": f"{name}-{one}"} for one in range(8)]
+    probe = {"httpGet": {"path": "/ready", "port": 8080, "scheme": "HTTP"}, "periodSeconds": 10}
+    container = {
+        "env": variables,
+        "image": f"registry.example.com/{name}:v1",
+        "imagePullPolicy": "IfNotPresent",
+        "livenessProbe": probe,
+        "name": "app",
+        "ports": [{"containerPort": 8080, "protocol": "TCP"}],
+        "readinessProbe": probe,
+        "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}},
+        "securityContext": {"capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True},
+        "volumeMounts": [{"mountPath": "/etc/config", "name": "config"}],
+    }
+    spec: Json = {
+        "containers": [container],
+        "dnsPolicy": "ClusterFirst",
+        "restartPolicy": "Always",
+        "schedulerName": "default-scheduler",
+        "terminationGracePeriodSeconds": 30,
+        "volumes": [{"configMap": {"name": name}, "name": "config"}],
+    }
+    if name == SPREAD:
+        term = {"labelSelector": {"matchLabels": {"app": name}}, "topologyKey": HOSTNAME}
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        spec["affinity"] = {"podAntiAffinity": {required: [term]}}
+    return spec
+
+
+def _pod(name: str, node: str, owner: str, labels: Json, spec: Json) -> Json:
+    tolerations = [
+        {"effect": "NoExecute", "key": f"node.kubernetes.io/{key}", "operator": "Exists",
+         "tolerationSeconds": 300}
+        for key in ("not-ready", "unreachable")
+    ]  # fmt: skip
+    conditions = [
+        {"lastProbeTime": None, "lastTransitionTime": _STAMP, "status": "True", "type": one}
+        for one in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+    ]
+    status = {"name": "app", "ready": True, "state": {"running": {"startedAt": _STAMP}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": _meta(
+            name, namespace=NAMESPACE, labels=labels, ownerReferences=[_owner("ReplicaSet", owner)]
+        ),
+        "spec": {**spec, "nodeName": node, "priority": 0, "tolerations": tolerations},
+        "status": {
+            "conditions": conditions,
+            "containerStatuses": [status],
+            "phase": "Running",
+            "startTime": _STAMP,
+        },
+    }

@@ -1,0 +1,36 @@
+"""The what-if benchmarks ask about a cluster that is at rest without the change."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.bench.what_if import WHAT_IF_WORKLOADS, WhatIfWorkload, measure_what_if, write_dump
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.question import what_if
+from fairlead.whatif.snapshot.snapshot import read_snapshot
+
+
+def test_the_dump_has_as_many_nodes_and_pods_as_stated(tmp_path):
+    write_dump(tmp_path / "dump.json", nodes=4, pods=80)
+    kinds = [item["kind"] for item in json.loads((tmp_path / "dump.json").read_text())["items"]]
+    assert (kinds.count("Node"), kinds.count("Pod")) == (4, 80)
+
+
+def test_nothing_happens_without_a_change(tmp_path):
+    write_dump(tmp_path / "dump.json", nodes=3, pods=60)
+    snapshot = read_snapshot(str(tmp_path / "dump.json"))
+    assert all(manifest.view is not None for manifest in snapshot.manifests)
+    answer = what_if(snapshot, ClusterChange())
+    assert (answer.difference.is_empty, len(answer.without.placed())) == (True, 60)
+
+
+def test_every_question_is_asked_at_both_sizes():
+    assert len(WHAT_IF_WORKLOADS) == 6
+
+
+@pytest.mark.long
+def test_a_question_is_measured():
+    found = measure_what_if(WhatIfWorkload("small", 3, 60, ("--drain", "node-00000")))
+    assert found.cpu_seconds > 0
