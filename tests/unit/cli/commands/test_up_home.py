@@ -154,7 +154,7 @@ NAMED = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default
         (
             "UPDATE {} SET object = ? WHERE name = 'default' AND resource = 'namespaces'",
             NAMED + '}, "spec": 5}',
-            "spec: is no object",
+            "spec: is not an object",
         ),
         (
             "UPDATE {} SET object = ? WHERE name = 'default' AND resource = 'namespaces'",
