@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import NAMESPACE, POD
 from fairlead.apiserver.registry.binding import bind
 
 
@@ -105,3 +106,14 @@ def test_a_binding_without_a_node_is_an_error(store, pod, now):
     store.create(pod(), now)
     with pytest.raises(ApiError, match=r"target\.name: Required value"):
         bind(store, "default", "a", "", now)
+
+
+def test_no_pod_is_bound_in_a_namespace_that_is_being_deleted(new_store, pod, now):
+    store = new_store(admission=(NamespaceLifecycle(requires_namespace=False),))
+    store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}, now)
+    store.create(pod(), now)
+    store.patch_status(NAMESPACE, "", "default", {"phase": "Terminating"}, now)
+    with pytest.raises(ApiError) as refused:
+        bind(store, "default", "a", "n1", now)
+    assert refused.value.reason == "Forbidden"
+    assert "namespace default because it is being terminated" in refused.value.message
