@@ -15,6 +15,7 @@ from fairlead.cli.commands.whatif.options import ChangeOptions, RunOptions
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
 from fairlead.cli.options.output import OutputOptions
+from fairlead.cli.options.release import ReleaseOptions
 from fairlead.whatif.outcome.outage import LossCause
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "outages.md"
@@ -77,7 +78,8 @@ def test_every_cause_is_explained() -> None:
 
 def test_every_option_that_is_named_exists() -> None:
     """As `fairlead whatif` has them."""
-    options = (ChangeOptions, FailureOptions, ControllerOptions, RunOptions, OutputOptions)
+    shared = (RunOptions, OutputOptions, ReleaseOptions)
+    options = (ChangeOptions, FailureOptions, ControllerOptions, *shared)
     fields = [field.name for one in options for field in dataclasses.fields(one)]
     known = {f"--{name.replace('_', '-')}" for name in (*fields, "for", "help")}
     named = set(re.findall(r"--[a-z][a-z0-9-]+", PAGE.read_text()))

@@ -89,11 +89,11 @@ def test_a_pod_that_went_and_came_back_starts_anew(waiting):
 
 
 def test_a_settled_pod_is_forgotten(waiting):
-    """Its successor of the same name is not."""
-    waiting.add("a")
+    """Its successor of the same name is not: it has another uid."""
+    waiting.add("a", uid="1")
     queued = waiting.queue.pop(seconds(1))
     waiting.queue.remove("default/a")
-    waiting.add("a", 1)
+    waiting.add("a", 1, uid="2")
     waiting.queue.settle(queued)
     assert waiting.pop(2) == "a"
 
