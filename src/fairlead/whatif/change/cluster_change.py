@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
-from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.engine.core.command import Command
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
+from fairlead.whatif.change.kubectl_apply import applied, merge_patch_between
 from fairlead.whatif.change.node_failure import Failures, option_duration
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.scale import parse_scale
@@ -25,7 +25,7 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
+from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests_to_apply
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -159,18 +159,20 @@ def _apply(collected: _Steps) -> None:
     inventory = collected.inventory
     namespace = collected.change.namespace or DEFAULT_NAMESPACE
     documents = [document for path in collected.change.apply for document in read(path)]
-    found = manifests(documents, namespace)
+    written = manifests_to_apply(documents, namespace)
+    found = [manifest for manifest, _ in written]
     refuse_excess(found)
-    for manifest in sorted(found, key=_rank):
+    for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
-        inventory.add(manifest if existing is None else _merged(existing, manifest))
-        collected.add(manifest.title, manifest.source, *commands.apply(manifest, existing))
+        if existing is None:
+            inventory.add(manifest)
+            collected.add(manifest.title, manifest.source, commands.create(manifest))
+            continue
+        result = applied(existing, value)
+        inventory.add(replace(existing, content=result))
+        patch = merge_patch_between(existing.value, result)
+        collected.add(manifest.title, manifest.source, *commands.patch(existing.ref, patch))
     refuse_absent_classes(found, inventory)
-
-
-def _merged(existing: Manifest, manifest: Manifest) -> Manifest:
-    """`existing` after the merge."""
-    return replace(existing, content=merge_patch(existing.value, manifest.value))
 
 
 def _rank(manifest: Manifest) -> int:

@@ -95,12 +95,5 @@ def patch(target: ObjectRef, merge: Json) -> list[Command]:
     return commands
 
 
-def apply(manifest: Manifest, existing: Manifest | None) -> list[Command]:
-    """Create the object, or merge the manifest into the existing one."""
-    if existing is None:
-        return [create(manifest)]
-    return patch(existing.ref, manifest.value)
-
-
 def _node(name: str) -> ObjectRef:
     return ObjectRef("Node", "", name)

@@ -118,6 +118,23 @@ def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE)
     return found
 
 
+def manifests_to_apply(
+    documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE
+) -> list[tuple[Manifest, Json]]:
+    """All objects in `documents`, each also as it was written, with its nulls.
+
+    Raises InputError.
+    """
+    whole = [
+        one
+        for document in documents
+        for one in ([document] if document.listing is None else document.parsed())
+    ]
+    found = manifests(whole, namespace)
+    written = [value for one in whole for _, value in _opened(one.source, one.value)]
+    return list(zip(found, written, strict=True))
+
+
 def refuse_duplicates(found: Iterable[Manifest]) -> None:
     """Raise InputError if an object appears twice in `found`."""
     seen: dict[tuple[str, str, str], Manifest] = {}

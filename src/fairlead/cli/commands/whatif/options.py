@@ -23,7 +23,7 @@ class ChangeOptions:
     """The change, as fields of ClusterChange."""
 
     apply: Annotated[
-        Names, repeatable("FILE", "Create the objects in FILE, or merge them into existing ones.")
+        Names, repeatable("FILE", "Create or change the objects in FILE, as kubectl apply does.")
     ] = ()
     delete: Annotated[
         Names, repeatable("KIND/NAME", "Delete an object: KIND/NAME or KIND/NAMESPACE/NAME.")

@@ -1,0 +1,132 @@
+"""Applies a manifest to an existing object as `kubectl apply` does.
+
+    original    the manifest of the last apply, from the annotation last-applied-configuration
+    modified    the manifest now, which may be a part of the object
+    current     the object as it is
+
+What `original` has and `modified` has not is removed from `current`; then `modified` is merged in
+by the strategic merge rules: lists of objects by their merge key, and null removes a field. Without
+the annotation nothing is removed. Custom resources have no merge keys: their lists are replaced.
+
+    original  containers: [{name: app, image: a:1}, {name: log, image: l:1}]
+    modified  containers: [{name: app, image: a:2}]
+    current   containers: [{name: app, image: a:1, tty: true}, {name: log, image: l:1}]
+    result    containers: [{name: app, image: a:2, tty: true}]
+
+upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply/patcher.go:patchSimple,
+apimachinery/pkg/util/strategicpatch/patch.go:CreateThreeWayMergePatch
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.patch.managedfields.server_side_apply import LAST_APPLIED
+from fairlead.apiserver.patch.merge_patch import merge_patch
+from fairlead.apiserver.patch.strategicpatch.directive import MERGE
+from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
+from fairlead.apiserver.schema.model import Schema, Type
+from fairlead.whatif.snapshot.manifest import Manifest
+
+_SERVER_FIELDS: Final = ("creationTimestamp", "generation", "resourceVersion", "uid")
+
+
+def applied(existing: Manifest, modified: Json) -> Json:
+    """`existing` after `modified` is applied; `modified` is JSON in which null removes a field.
+
+    Raises InputError if the two do not fit together.
+    """
+    current = copy.deepcopy(existing.value)
+    schema = None if existing.kind.is_custom else schema_of_kind(existing.kind)
+    original = _last_applied(current)
+    if original is not None:
+        _remove_dropped(schema, current, original, modified)
+    patch = copy.deepcopy(modified)
+    for name in _SERVER_FIELDS:
+        patch.get("metadata", {}).pop(name, None)
+    if schema is None:
+        result: Json = merge_patch(current, patch)
+    else:
+        try:
+            result = apply_strategic_merge(schema, current, patch)
+        except ApiError as refused:
+            raise existing.refuse(refused.message) from None
+    if original is not None:
+        annotations = result["metadata"].setdefault("annotations", {})
+        annotations[LAST_APPLIED] = json.dumps(modified, separators=(",", ":"), sort_keys=True)
+    return result
+
+
+def merge_patch_between(before: Json, after: Json) -> Json:
+    """The RFC 7386 patch that turns `before` into `after`."""
+    patch: Json = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        old = before.get(name)
+        if isinstance(old, dict) and isinstance(value, dict):
+            if inner := merge_patch_between(old, value):
+                patch[name] = inner
+        elif name not in before or old != value:
+            patch[name] = value
+    return patch
+
+
+def _last_applied(current: Json) -> Json | None:
+    """The manifest of the last `kubectl apply`; None if there was none."""
+    annotations = current["metadata"].get("annotations") or {}
+    try:
+        found = msgspec.json.decode(annotations.get(LAST_APPLIED, "null"))
+    except (msgspec.DecodeError, TypeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _remove_dropped(schema: Schema | None, current: Any, original: Json, modified: Json) -> None:
+    """Remove from `current` what `original` has and `modified` has not."""
+    for name, was in original.items():
+        if name not in current or name in ("apiVersion", "kind", "status"):
+            continue
+        if name not in modified:
+            del current[name]
+        elif isinstance(was, dict) and isinstance(modified[name], dict):
+            if isinstance(current[name], dict):
+                _remove_dropped(_member(schema, name), current[name], was, modified[name])
+        elif isinstance(was, list) and isinstance(modified[name], list):
+            current[name] = _without_dropped(schema, name, current[name], was, modified[name])
+
+
+def _member(schema: Schema | None, name: str) -> Schema | None:
+    if schema is None:
+        return None
+    field = schema.fields.get(name)
+    return None if field is None or schema.type is Type.MAP else field.schema
+
+
+def _without_dropped(
+    schema: Schema | None, name: str, current: Any, original: list[Any], modified: list[Any]
+) -> Any:
+    """The list without the items that were dropped; a list that is not merged stays as it is."""
+    field = None if schema is None else schema.fields.get(name)
+    if field is None or MERGE not in field.strategies or not isinstance(current, list):
+        return current
+    key = field.merge_key
+    if not key:
+        dropped = [item for item in original if item not in modified]
+        return [item for item in current if item not in dropped]
+    old, new = _by_key(original, key), _by_key(modified, key)
+    kept = [item for item in current if item.get(key) in new or item.get(key) not in old]
+    for item in kept:
+        if item.get(key) in old and item.get(key) in new:
+            items = field.schema.items
+            _remove_dropped(items, item, old[item[key]], new[item[key]])
+    return kept
+
+
+def _by_key(items: list[Any], key: str) -> dict[Any, Json]:
+    return {item[key]: item for item in items if isinstance(item, dict) and key in item}
