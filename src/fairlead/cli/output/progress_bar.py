@@ -54,6 +54,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         if self._phase is not None:
             self._progress.remove_task(self._phase)
         self._phase = self._progress.add_task(phase, total=total or None, virtual_time="0s")
+        self._progress.refresh()
 
     def reach(self, done: int, now_s: float) -> None:
         """Update the bar, at most once per REFRESH_S."""

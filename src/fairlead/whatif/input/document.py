@@ -62,16 +62,26 @@ def read_listings(path: str, stdin: BinaryIO | None = None) -> list[Document]:
     `stdin` replaces the process's standard input.
     """
     if path == "-":
-        return parse_listings(STDIN, (stdin or sys.stdin.buffer).read())
+        return parse_listings(STDIN, _content(stdin or sys.stdin.buffer))
     found: list[Document] = []
     for file in _files(path):
         found += _split(str(file), _mapped(file), json_by_name=file.suffix == ".json")
     return found
 
 
-def parse_listings(source: str, data: bytes) -> list[Document]:
+def parse_listings(source: str, data: Bytes) -> list[Document]:
     """The documents in `data`, called `source` in messages. Raises InputError."""
     return list(_split(source, data, json_by_name=False))
+
+
+def _content(stream: BinaryIO) -> Bytes:
+    """The rest of `stream`, mapped into memory if it is a whole file (`< dump.json`)."""
+    try:
+        if stream.tell() == 0:
+            return mmap(stream.fileno(), 0, access=ACCESS_READ)
+    except (OSError, ValueError):  # such as a pipe, or an empty file
+        pass
+    return stream.read()
 
 
 def _mapped(path: Path) -> Bytes:

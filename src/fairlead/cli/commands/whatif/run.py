@@ -66,7 +66,9 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
     lifecycle = node_lifecycle(request.controllers, release=release)
     if conditions and not change.words:
         raise InputError("--fail-on", f"{NO_CHANGE}, so this condition could never match")
-    snapshot = snapshot_of(request.source, request.connection)
+    with ProgressBar() as progress:
+        progress.begin("reading", 0)
+        snapshot = snapshot_of(request.source, request.connection)
     with ProgressBar() as progress, command_log(outputs.commands) as log:
         answer = what_if(
             snapshot,
