@@ -31,7 +31,7 @@ from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.namespace_deletion import NamespaceDeletion
 from fairlead.engine.workloads.resource_claims import ResourceClaims
 from fairlead.engine.workloads.resource_quota import ResourceQuotas
-from fairlead.engine.workloads.volumes.provisioner import Provisioner
+from fairlead.engine.workloads.volumes.external_provisioner import ExternalProvisioner
 
 # Parts that may be left out, for another program to take their place.
 PARTS: Final = (
@@ -65,7 +65,7 @@ def build_engine(
         ("workloads", workload_controllers(config.workloads)),
         ("volumes", (ResourceClaims(), volume_controller(volumes, config.workloads))),
         # The volume controller provisions, too; another one needs somebody to do it.
-        ("provisioner", (Provisioner(volumes),) if "volumes" in without else ()),
+        ("provisioner", (ExternalProvisioner(volumes),) if "volumes" in without else ()),
         ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas())),
         ("", (Drain(watch), RollingDrains())),

@@ -1,4 +1,4 @@
-"""Provisioner: stands in for external provisioners beside a stock persistent volume controller.
+"""ExternalProvisioner: provisions volumes beside a stock persistent volume controller.
 
 `Volumes` binds claims and provisions volumes. A stock kube-controller-manager in its place only
 binds: volumes come from the provisioners of CSI drivers, which a simulated cluster lacks.
@@ -38,7 +38,7 @@ from fairlead.engine.workloads.volumes.command import PROVISIONED_BY, RELEASED, 
 from fairlead.engine.workloads.volumes.volume_index import VolumeIndex
 
 
-class Provisioner:
+class ExternalProvisioner:
     """Provisions the volumes of annotated claims, whatever their provisioner is called."""
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
