@@ -21,7 +21,7 @@ from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 UNTOLERATED: Final = unresolvable("node(s) had untolerated taint(s)").by("TaintToleration")
-_REJECTING: Final = ("NoSchedule", "NoExecute")
+REJECTING: Final = ("NoSchedule", "NoExecute")
 
 
 class TaintToleration:
@@ -37,7 +37,7 @@ class TaintToleration:
         taints = node.node.spec.taints
         if not taints:
             return None
-        untolerated = find_untolerated(taints, pod.shape.spec.tolerations, _REJECTING)
+        untolerated = find_untolerated(taints, pod.shape.spec.tolerations, REJECTING)
         return None if untolerated is None else UNTOLERATED
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -67,11 +67,11 @@ class TaintToleration:
         if not isinstance(new, Node):
             return True
         tolerations = pod.shape.spec.tolerations
-        if find_untolerated(new.spec.taints, tolerations, _REJECTING) is not None:
+        if find_untolerated(new.spec.taints, tolerations, REJECTING) is not None:
             return False
         if not isinstance(old, Node):
             return True
-        return find_untolerated(old.spec.taints, tolerations, _REJECTING) is not None
+        return find_untolerated(old.spec.taints, tolerations, REJECTING) is not None
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows

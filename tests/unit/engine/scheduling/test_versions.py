@@ -258,3 +258,38 @@ def test_an_idle_scheduler_waits_for_backoffs_in_1_19(stage_of, version, waits):
         assert not scene.is_due()
         scene.now += 1
         assert scene.is_due()
+
+
+NAMED = (
+    "1 node(s) didn't match node selector, "
+    "1 node(s) had taint {a: x}, that the pod didn't tolerate, "
+    "2 node(s) had taint {b: }, that the pod didn't tolerate."
+)
+COUNTED = (
+    "1 node(s) didn't match Pod's node affinity/selector, "
+    "3 node(s) had untolerated taint(s). no new claims to deallocate"
+)
+
+
+@pytest.mark.parametrize(("version", "reasons"), [("1.19", NAMED), ("1.36", COUNTED)])
+def test_reasons_of_taints_and_node_selectors(stage_of, version, reasons):
+    """1.19 counts nodes with different taints apart."""
+    labels = {"disk": "ssd"}
+    nodes = (
+        make_node("n1", labels=labels, taints=["a=x:NoSchedule"]),
+        make_node("n2", labels=labels, taints=["b:NoSchedule"]),
+        make_node("n3", labels=labels, taints=["b:NoExecute"]),
+        make_node("n4"),
+    )
+    scene = stage_of(version, *nodes, make_pod("p", spec={"nodeSelector": labels}))
+    event = next(command for command in scene.turn() if command[0] == "event")
+    assert event[3].startswith(f"0/4 nodes are available: {reasons}")
+
+
+def test_scores_of_1_19(stage_of):
+    """Its default weights, and the older balance of cpu and memory."""
+    nodes = (make_node("n1", cpu="4", memory="4Gi"), make_node("n2", cpu="4", memory="64Gi"))
+    pod = make_pod("p", requests={"cpu": "2", "memory": "2Gi"})
+    for version, node in (("1.19", "n1"), ("1.36", "n2")):
+        scene = stage_of(version, *nodes, pod)
+        assert ("bind", "p", node) in scene.turn(), version

@@ -115,7 +115,7 @@ def test_the_taints_of_a_silent_node_follow_the_gates(experiment, gates, effects
 @pytest.mark.parametrize(
     ("gates", "reason"),
     [
-        ("", "node(s) had untolerated taint"),
+        ("", "node(s) had taint {node.kubernetes.io/unreachable: }, that the pod didn't"),
         ("TaintNodesByCondition=false", "node(s) were not ready"),
     ],
 )

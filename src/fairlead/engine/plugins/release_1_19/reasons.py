@@ -1,0 +1,73 @@
+"""TaintToleration and NodeAffinity of 1.19, which give other reasons than today's.
+
+A taint is named, so that nodes with different taints are counted apart.
+upstream: v1.19 tainttoleration/taint_toleration.go: Filter, nodeaffinity/node_affinity.go: Filter
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.objects import Taint
+from fairlead.api.taint import find_untolerated
+from fairlead.engine.core.status import Status, unresolvable
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Rows, Verdicts
+from fairlead.engine.plugins.node_affinity import MISMATCH, NodeAffinity
+from fairlead.engine.plugins.taint_toleration import REJECTING, TaintToleration
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+_UNMATCHED: Final = unresolvable("node(s) didn't match node selector").by(NodeAffinity.name)
+
+
+class NamedTaintToleration(TaintToleration):
+    """The first taint that a pod does not tolerate is part of the reason."""
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Reject a node with a NoSchedule or NoExecute taint that the pod does not tolerate."""
+        tolerations = pod.shape.spec.tolerations
+        taint = find_untolerated(node.node.spec.taints, tolerations, REJECTING)
+        return None if taint is None else _untolerated(taint)
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`: skips untainted nodes and evaluates equal taints once."""
+        codes = np.zeros(len(rows), np.int32)
+        statuses: dict[Status, int] = {}
+        known: dict[tuple[Taint, ...], int] = {}
+        for i in np.flatnonzero(table.tainted[rows]).tolist():
+            node = table.at(int(rows[i]))
+            taints = node.node.spec.taints
+            if taints not in known:
+                status = self.filter(state, pod, node)
+                code = statuses.setdefault(status, len(statuses) + 1) if status is not None else 0
+                known[taints] = code
+            codes[i] = known[taints]
+        return Verdicts(codes, (_UNMATCHED, *statuses))
+
+
+def _untolerated(taint: Taint) -> Status:
+    reason = f"node(s) had taint {{{taint.key}: {taint.value}}}, that the pod didn't tolerate"
+    return unresolvable(reason).by(TaintToleration.name)
+
+
+class SelectorNodeAffinity(NodeAffinity):
+    """Node selectors and affinity have one reason."""
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Reject a node that the pod's selector or required affinity does not match."""
+        status = super().filter(state, pod, node)
+        return _UNMATCHED if status is MISMATCH else status
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        found = super().filter_columns(state, pod, table, rows)
+        statuses = tuple(_UNMATCHED if one is MISMATCH else one for one in found.statuses)
+        return Verdicts(found.codes, statuses)
