@@ -1,7 +1,7 @@
-"""How a request waits for a webhook: it is a generator that yields the call and is sent the answer.
+"""Suspends a request while a webhook is called: it yields the call and is sent the answer.
 
-    handler --> store verb --> admission --> webhook plugin --yield WebhookCall--> who runs it
-                                             <----------send WebhookAnswer---------
+    handler --> store verb --> admission --> webhook plugin --yield WebhookCall--> HTTP server
+                                                            <--send WebhookAnswer--
 
 Nothing between the plugin and the HTTP server does I/O; other requests run while one is suspended.
 So an object may change between a request's read and its write. The write then raises
