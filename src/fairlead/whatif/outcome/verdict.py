@@ -262,7 +262,7 @@ def _interrupted(effect: Effect) -> str | None:
         return None
     pods = outage.back_with_node
     come = "comes" if pods == 1 else "come"
-    return f"{_pods(pods)} {come} back with {'its' if pods == 1 else 'their'} nodes."
+    return f"{_pods(pods)} {come} back with {'its node' if pods == 1 else 'their nodes'}."
 
 
 Row = Callable[[Effect], str | None]

@@ -1,0 +1,173 @@
+"""The verdict is the first row of the table of outcomes that applies; one test for each row."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.outcome.effect import effect_of
+from fairlead.whatif.outcome.outage import DrainProgress, LossCause, LostPod, OutageOutcome
+from fairlead.whatif.outcome.run_outcome import (
+    BudgetHistory,
+    Complaint,
+    Evicted,
+    NodeEnd,
+    PdbBreach,
+    PodEnd,
+    Recurrence,
+    ResourceAllocation,
+    RunOutcome,
+    Undrained,
+)
+from fairlead.whatif.outcome.verdict import _TABLE, OutcomeKind, Severity, verdict_of
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
+
+WEB = WorkloadRef("Deployment", "ns", "web")
+
+
+def pod(name, node="", started_s=None, **fields):
+    started = None if started_s is None else seconds(started_s)
+    return PodEnd(namespace="ns", name=name, node=node, started_at=started, owner=WEB, **fields)
+
+
+def evicted(one):
+    return Evicted(pod=one, node=one.node, at=seconds(1), why="drain")
+
+
+def outcome(*pods, nodes=("a", "b"), **fields):
+    ends = tuple(
+        NodeEnd(name=name, zone="", unschedulable=False, allocatable={}, requested={}, pods=())
+        for name in nodes
+    )
+    facts = {
+        "started_at": 0, "ended_at": seconds(60), "settled": True, "preempted": (), "evicted": (),
+        "pdb_breaches": (), "undrained": (), "skipped": (), "complaints": (), "recurrences": (),
+        "allocations": (), "priority_names": {}, "samples": (), "choices_among_equals": 0,
+    }  # fmt: skip
+    return RunOutcome(pods={one.key: one for one in pods}, nodes=ends, **{**facts, **fields})
+
+
+def outage(**fields):
+    facts = {
+        "concerned": 1, "evicted": 0, "first_eviction_at": None, "last_eviction_at": None,
+        "first_back_at": None, "last_back_at": None, "replaced": 0, "back_with_node": 0,
+        "nodes": (), "lost": (), "preempted": (), "turns": (), "zones": (), "node_samples": (),
+        "pod_samples": (),
+    }  # fmt: skip
+    return OutageOutcome(**{**facts, **fields})
+
+
+def lost(cause):
+    return LostPod(pod="ns/p", priority=0, node="a", cause=cause, why="")
+
+
+def ready(wanted, lowest, at_end):
+    return WorkloadReadiness(
+        wanted=wanted, before=wanted, lowest=lowest, lowest_for=seconds(5), at_end=at_end
+    )
+
+
+def requested(amount):
+    return (
+        ResourceAllocation(resource="cpu", allocatable=9000, requested_before=0, requested=amount),
+    )
+
+
+HERE, THERE = pod("p", "a", 0), pod("p", "b", 3)
+HISTORY = BudgetHistory(
+    pdb="ns/web", rule="minAvailable 1", allowed=0, needed=1, lowest_healthy=0,
+    displaced=("ns/p",), refused=(),
+)  # fmt: skip
+NOT_BACK = DrainProgress(node="a", begun_at=0, empty_at=None, back_at=None)
+
+ROWS = {
+    OutcomeKind.LOOP: (
+        outcome(HERE, recurrences=(Recurrence("cycle", "a and b preempt each other", 1),)),
+        "Pods displace one another again and again: a and b preempt each other.",
+    ),
+    OutcomeKind.UNDRAINED: (
+        outcome(HERE, undrained=(Undrained(pod=HERE, why="no"),)),
+        "The drain does not complete: 1 pod on 1 node cannot be evicted.",
+    ),
+    OutcomeKind.PENDING: (
+        outcome(pod("p", reason="0/2 nodes are available: 2 Insufficient cpu.")),
+        "1 pod of deploy/ns/web stays pending: Insufficient cpu.",
+    ),
+    OutcomeKind.ERROR: (
+        outcome(HERE, complaints=(Complaint("ReplicaSet ns/web", "exceeded quota"),)),
+        "1 error: ReplicaSet ns/web: exceeded quota",
+    ),
+    OutcomeKind.GONE: (
+        outcome(evicted=(evicted(HERE),)),
+        "1 pod is gone for good, nothing replaces ns/p.",
+    ),
+    OutcomeKind.DOWN: (
+        outcome(HERE, outage=outage(lost=(lost(LossCause.TOLERATES),))),
+        "1 pod of failed nodes is not back: 1 tolerates indefinitely.",
+    ),
+    OutcomeKind.UNFINISHED: (
+        outcome(HERE, drains=(NOT_BACK,)),
+        "The rolling drain is not finished after 1m00s: 0 of 1 node are back.",
+    ),
+    OutcomeKind.BREACHED: (
+        outcome(
+            THERE,
+            evicted=(evicted(HERE),),
+            budgets=(HISTORY,),
+            pdb_breaches=(PdbBreach(pdb="ns/web", pod="ns/p", by="x", at=1),),
+        ),
+        "Budget ns/web is breached by 1 pod.",
+    ),
+    OutcomeKind.UNAVAILABLE: (
+        outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 1)}),
+        "deploy/ns/web has no ready pod for up to 5s.",
+    ),
+    OutcomeKind.DISPLACED: (
+        outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(3, 2, 3)}),
+        "1 pod of deploy/ns/web is displaced and runs again after 3s.",
+    ),
+    OutcomeKind.UPDATED: (
+        outcome(pod("p", "a", 2, requests={"cpu": 2})),
+        "1 pod of deploy/ns/web is replaced or resized within 2s.",
+    ),
+    OutcomeKind.STARTED: (
+        outcome(HERE, pod("q", "b", 4)),
+        "1 more pod of deploy/ns/web runs after 4s, and none is displaced.",
+    ),
+    OutcomeKind.REMOVED: (outcome(), "1 pod of deploy/ns/web is removed."),
+    OutcomeKind.INTERRUPTED: (
+        outcome(HERE, outage=outage(back_with_node=1)),
+        "1 pod comes back with its node.",
+    ),
+    OutcomeKind.RESIZED: (
+        outcome(HERE, allocations=requested(9)),
+        "The pods request other amounts of cpu.",
+    ),
+    OutcomeKind.UNCHANGED: (outcome(HERE), "Nothing changes for any pod."),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_row_of_the_table(kind):
+    changed, sentence = ROWS[kind]
+    first = verdict_of(effect_of(outcome(HERE), changed)).first
+    assert (first.kind, first.sentence) == (kind, sentence)
+
+
+def test_the_table_is_complete_and_in_order():
+    kinds = [kind for kind, _ in _TABLE]
+    assert set(OutcomeKind) - {OutcomeKind.UNCHANGED} == set(kinds)
+    assert set(ROWS) == set(OutcomeKind)
+
+
+def test_what_is_worse_comes_first():
+    """A pod stays pending, and others are displaced: both are findings, in this order."""
+    changed = outcome(
+        pod("p", reason="0/2 nodes are available: 2 Insufficient cpu."),
+        pod("q", "b", 3),
+        evicted=(evicted(pod("q", "a", 0)),),
+        workloads={WEB: ready(3, 2, 3)},
+    )
+    findings = verdict_of(effect_of(outcome(HERE, pod("q", "a", 0)), changed)).findings
+    assert [one.kind for one in findings] == [OutcomeKind.PENDING, OutcomeKind.DISPLACED]
+    assert [one.severity for one in findings] == [Severity.BAD, Severity.GOOD]
