@@ -5,7 +5,7 @@ upstream: pkg/controllers/disruption/types.go:NewCandidate, pkg/utils/disruption
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,7 +27,7 @@ from fairlead.engine.autoscaling.karpenter.labels import (
 )
 from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
 from fairlead.engine.autoscaling.karpenter.pod import is_disruptable, is_reschedulable
-from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.core.instant import Instant
@@ -141,7 +141,7 @@ class Candidates:
             instance_type,
             tuple(pod for pod in pods if is_reschedulable(pod)),
             sum(map(eviction_cost, pods)) * lifetime_remaining(claim, now),
-            self._price(node.labels, instance_type),
+            self._price(node.label_requirements, instance_type),
         )
 
     def _node_problem(self, node: StateNode) -> str | None:
@@ -160,10 +160,11 @@ class Candidates:
         )
         return next((text for applies, text in checks if applies), None)
 
-    def _price(self, labels: Mapping[str, str], instance_type: InstanceType | None) -> float | None:
+    def _price(
+        self, requirements: Requirements, instance_type: InstanceType | None
+    ) -> float | None:
         if instance_type is None:
             return None
-        requirements = label_requirements(labels)
         offerings = instance_type.compatible_offerings(requirements, self._well_known)
         return min((one.price for one in offerings), default=None)
 

@@ -65,7 +65,6 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.volumetopolog
     volume_requirements,
 )
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
-    label_requirements,
     pod_requirements,
 )
 from fairlead.engine.autoscaling.karpenter.scheduling.taints import untolerated
@@ -254,7 +253,7 @@ class Provisioner:
         return _with_required_node_affinity(newest, node_affinity)
 
     def _daemons_on(self, node: StateNode, daemons: Sequence[Pod]) -> list[Pod]:
-        labels = label_requirements(node.labels)
+        labels = node.label_requirements
         return [
             pod
             for pod in daemons

@@ -78,6 +78,7 @@ class KarpenterCluster:
             StorageClass: self.storage.classes,
             CSINode: self.storage.csi_nodes,
         }
+        self._joined: dict[str, StateNode] = {}
         self._on_node: dict[str, dict[str, Pod]] = {}
         self._pods_on: dict[str, PodsOnNode] = {}
         self._daemon_pods: dict[str, dict[str, Pod]] = {}
@@ -107,6 +108,7 @@ class KarpenterCluster:
             case NodeClaim():
                 self.node_claims.pop(obj.key, None)
                 self.marked.discard(obj.status.provider_id or obj.key)
+                self._joined.pop(obj.status.provider_id or obj.key, None)
             case _ if (store := self._stores.get(type(obj))) is not None:
                 store.pop(obj.key, None)
                 return
@@ -196,11 +198,21 @@ class KarpenterCluster:
         return joined
 
     def _state_node(self, claim: NodeClaim | None, node: Node | None, now: Instant) -> StateNode:
+        """The joined node; the same one as long as nothing about it changes."""
         bare = StateNode(claim, node)
         key = bare.key
         nominated = self.nominated_until.get(key, now) > now
         marked = key in self.marked
-        return StateNode(claim, node, marked, nominated) if nominated or marked else bare
+        known = self._joined.get(key)
+        if (
+            known is not None
+            and known.claim is claim
+            and known.node is node
+            and (known.marked, known.nominated) == (marked, nominated)
+        ):
+            return known
+        found = self._joined[key] = StateNode(claim, node, marked, nominated)
+        return found
 
     def is_synced(self) -> bool:
         """Whether every NodeClaim has a provider id, so that usage is complete."""

@@ -24,6 +24,11 @@ from fairlead.engine.autoscaling.karpenter.labels import (
     REGISTERED,
     UNREGISTERED_TAINT,
 )
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
+    Requirements,
+    label_requirements,
+)
 
 _EPHEMERAL_TAINTS: Final = (
     ("node.kubernetes.io/not-ready", "NoSchedule"),
@@ -83,6 +88,17 @@ class StateNode:
         if self.claim is not None and (self.node is None or not self.registered):
             return self.claim.metadata.labels
         return self.node.metadata.labels if self.node is not None else {}
+
+    @cached_property
+    def requirements(self) -> Requirements:
+        """The labels as requirements, with the hostname."""
+        host = LabelRequirement(HOSTNAME, values=frozenset((self.hostname,)))
+        return self.label_requirements.with_added((host,))
+
+    @cached_property
+    def label_requirements(self) -> Requirements:
+        """The labels as requirements."""
+        return label_requirements(self.labels)
 
     @property
     def annotations(self) -> Mapping[str, str]:

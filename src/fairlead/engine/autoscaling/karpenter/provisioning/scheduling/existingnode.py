@@ -11,10 +11,8 @@ from fairlead.api.objects import Pod
 from fairlead.engine.autoscaling.karpenter.labels import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topology import Topology
-from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
     Requirements,
-    label_requirements,
 )
 from fairlead.engine.autoscaling.karpenter.scheduling.taints import untolerated
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
@@ -44,8 +42,7 @@ class ExistingNode:
         self.remaining = _minus(available, missing)
         # A negative amount anywhere keeps all pods away, so only what grows needs a recheck.
         self.is_overcommitted = any(amount < 0 for amount in self.remaining.values())
-        host = LabelRequirement(HOSTNAME, values=frozenset((state.hostname,)))
-        self.requirements = label_requirements(state.labels).with_added((host,))
+        self.requirements = state.requirements
         self._ports = list(on_node.ports)
         self._storage = cluster.storage
         self._limits = cluster.storage.limits(state.node_name)
