@@ -128,7 +128,7 @@ class Provisioner:
         """The pods to place, by namespace and name, and those for which no node is made."""
         pending: list[Pod] = []
         ignored: dict[str, str] = {}
-        candidates = [pod for pod in self._cluster.pods.values() if is_provisionable(pod)]
+        candidates = [pod for pod in self._cluster.unbound_pods.values() if is_provisionable(pod)]
         for pod in sorted(candidates, key=_pod_order):
             if avoids_karpenter(pod):
                 ignored[pod.key] = ""

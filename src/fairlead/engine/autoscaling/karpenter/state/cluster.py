@@ -66,6 +66,7 @@ class KarpenterCluster:
         self.nominated_until: dict[str, Instant] = {}
         self.marked: set[str] = set()
         self.memory = ConsolidationMemory()
+        self.unbound_pods: dict[str, Pod] = {}
         self.anti_affinity_pods: dict[str, Pod] = {}
         self._stores: dict[type, dict[str, Any]] = {
             NodePool: self.node_pools,
@@ -144,6 +145,8 @@ class KarpenterCluster:
         if pod.spec.node_name:
             self._on_node.setdefault(pod.spec.node_name, {})[key] = pod
             self._pods_on.pop(pod.spec.node_name, None)
+        else:
+            self.unbound_pods[key] = pod
         if has_required_anti_affinity(pod):
             self.anti_affinity_pods[key] = pod
         for owner in pod.metadata.owner_references:
@@ -158,6 +161,7 @@ class KarpenterCluster:
         if on_node is not None:
             on_node.pop(key, None)
             self._pods_on.pop(old.spec.node_name, None)
+        self.unbound_pods.pop(key, None)
         self.anti_affinity_pods.pop(key, None)
         for owner in old.metadata.owner_references:
             self._daemon_pods.get(owner.uid, {}).pop(key, None)
