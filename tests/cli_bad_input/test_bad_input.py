@@ -135,6 +135,22 @@ def config(name, content, *says):
 
 CASES = [
     # --- files ---------------------------------------------------------------------------------
+    change(
+        "autoscaler without groups",
+        "--autoscale cluster-autoscaler",
+        "--autoscale: no node has a label of a node group",
+    ),
+    change(
+        "groups for nobody",
+        "--node-groups g.yaml",
+        "--node-groups: needs --autoscale cluster-autoscaler",
+    ),
+    change(
+        "bad node group",
+        "--autoscale cluster-autoscaler --node-groups change.yaml",
+        "change.yaml: node-groups[0].max: expected int, got str",
+        content="node-groups: [{name: g, min: 0, max: many, labels: {pool: old}}]\n",
+    ),
     Case("missing file", "whatif none.yaml", ("none.yaml: cannot be read: No such file",)),
     Case("directory without files", "whatif .", (".: is a directory without a .yaml",)),
     Case("nothing on stdin", "whatif -", ("stdin: is empty\n",)),

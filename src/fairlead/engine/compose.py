@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
+from fairlead.engine.autoscaling.compose import cluster_autoscaler
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.config import EngineConfig
@@ -69,6 +70,7 @@ def build_engine(
         ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas())),
         ("", (Drain(watch), RollingDrains())),
+        ("", _autoscalers(config)),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
         ("", _autoscalers(config)),
         ("", (watch,)),
@@ -79,10 +81,15 @@ def build_engine(
 
 
 def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
-    """Karpenter, if the cluster has one."""
-    if config.karpenter is None:
-        return ()
-    return (Karpenter(config.karpenter, seed=config.seed, start=config.start),)
+    """The autoscalers of nodes that the cluster has."""
+    autoscalers: list[Controller] = []
+    if config.autoscaler is not None:
+        autoscalers.append(
+            cluster_autoscaler(config.autoscaler, seed=config.seed, start=config.start)
+        )
+    if config.karpenter is not None:
+        autoscalers.append(Karpenter(config.karpenter, seed=config.seed, start=config.start))
+    return tuple(autoscalers)
 
 
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.core.instant import Instant
@@ -17,8 +18,8 @@ from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
 class EngineConfig:
     """`seed` settles choices among equals; `start` is the phase of periodic work (ns).
 
-    Without `batch` there is no batch scheduler. Pods that it takes by their schedulerName are never
-    the pod scheduler's.
+    Without `autoscaler` no node group grows or shrinks. Without `batch` there is no batch
+    scheduler. Pods that it takes by their schedulerName are never the pod scheduler's.
     """
 
     seed: int = 0
@@ -30,3 +31,4 @@ class EngineConfig:
     workloads: WorkloadsConfig = field(default_factory=WorkloadsConfig)
     volumes: VolumesConfig = field(default_factory=VolumesConfig)
     karpenter: KarpenterConfig | None = None
+    autoscaler: ClusterAutoscalerConfig | None = None

@@ -17,6 +17,11 @@ from fairlead.whatif.configuration.karpenter_config import (
     has_node_pools,
     karpenter_config,
 )
+from fairlead.whatif.configuration.node_group import (
+    NO_AUTOSCALING,
+    AutoscaleOptions,
+    read_autoscaling,
+)
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
@@ -51,6 +56,7 @@ class Conditions:
     releases: Releases = CURRENT_RELEASES
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS
     karpenter: KarpenterInput | None = None
+    autoscale: AutoscaleOptions = NO_AUTOSCALING
 
 
 DEFAULT_CONDITIONS: Final = Conditions()
@@ -130,6 +136,7 @@ def what_if(
         karpenter, assumed = karpenter_config(snapshot, conditions.karpenter)
     elif has_node_pools(snapshot):
         assumed.append(KARPENTER_IDLE)
+    autoscaling = read_autoscaling(conditions.autoscale, initial)
     without = Experiment(
         title=snapshot.source,
         source=snapshot.source,
@@ -142,11 +149,13 @@ def what_if(
         node_lifecycle=conditions.node_lifecycle,
         releases=conditions.releases,
         steps_begin=None,
+        autoscaler=autoscaling.config,
         karpenter=karpenter,
         notes=(
             *unreadable_lines(snapshot.unreadable),
             *dump_notes(snapshot.manifests),
             *assumed,
+            *autoscaling.notes,
         ),
     )
     changed = replace(

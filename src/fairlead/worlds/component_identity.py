@@ -69,6 +69,8 @@ def user_of(issued: Issued, old: Object | None) -> User:
             return authenticated(f"system:node:{_node(issued, old)}", ("system:nodes",))
         case Component.KARPENTER:
             return authenticated(f"{_SERVICE_ACCOUNT}karpenter", _GROUPS)
+        case Component.CLUSTER_AUTOSCALER:
+            return authenticated(f"{_SERVICE_ACCOUNT}cluster-autoscaler", _GROUPS)
         case Component.API_SERVER:
             return authenticated("system:apiserver", ("system:masters",))
         case Component.CONTROLLER_MANAGER:

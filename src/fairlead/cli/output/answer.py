@@ -14,6 +14,7 @@ from rich.text import Text
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.cli.output.amount import amount_text
+from fairlead.cli.output.autoscaling_summary import print_autoscaling
 from fairlead.cli.output.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.jobs_summary import print_queues, print_waiting_groups
 from fairlead.cli.output.outage_summary import print_outage, print_rolling_drains
@@ -68,6 +69,7 @@ def print_answer(
     _print_notes(console, answer)
     print_waiting_groups(console, changed.jobs, start)
     print_queues(console, changed.jobs, answer.without.jobs)
+    print_autoscaling(console, changed.autoscaling, start, answer.without.autoscaling)
 
 
 # --- head --------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ class Component(StrEnum):
     SCHEDULER = "kube-scheduler"
     API_SERVER = "kube-apiserver"
     KARPENTER = "karpenter"
+    CLUSTER_AUTOSCALER = "cluster-autoscaler"
 
 
 class Issuer(Struct, frozen=True):
@@ -39,6 +40,7 @@ SCHEDULER: Final = Issuer(Component.SCHEDULER)
 KUBELET: Final = Issuer(Component.KUBELET)
 API_SERVER: Final = Issuer(Component.API_SERVER)
 KARPENTER: Final = Issuer(Component.KARPENTER)
+CLUSTER_AUTOSCALER: Final = Issuer(Component.CLUSTER_AUTOSCALER)
 
 
 def controller_account(account: str) -> Issuer:

@@ -12,6 +12,7 @@ from typing import Final
 
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
+from fairlead.whatif.outcome.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
@@ -222,7 +223,8 @@ class RunOutcome:
     no node failed; `drains` are the rolling ones. `workloads` are those whose pods changed, of
     `workloads_total`. `budgets` are those that cover displaced pods, or pods that were not evicted.
     `touched` has the keys of all pods that changed since the cluster was loaded; None if unknown.
-    `notes` say, each in a sentence, which rules did not act and how the input was completed.
+    `autoscaling` is None if no autoscaler acted. `notes` say, each in a sentence, which rules did
+    not act and how the input was completed.
     """
 
     started_at: Instant
@@ -250,6 +252,7 @@ class RunOutcome:
     budgets: tuple[BudgetHistory, ...] = ()
     touched: frozenset[str] | None = None
     rest: Rest = AT_REST
+    autoscaling: AutoscalingOutcome | None = None
 
     @property
     def virtual_seconds(self) -> float:

@@ -19,6 +19,7 @@ from fairlead.whatif.outcome.fail_on import ConditionResult
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Preempted, RunOutcome
 from fairlead.whatif.question import WhatIfAnswer
+from fairlead.whatif.result.autoscaling_json import autoscaling_json
 from fairlead.whatif.result.effect_json import effect_json
 from fairlead.whatif.result.jobs_json import gangs, queues, queues_of_both, waiting_groups
 from fairlead.whatif.result.outage_json import drains_json, outage_json
@@ -66,6 +67,7 @@ def whatif_result(
         "waiting_groups": waiting_groups(changed.jobs, start),
         "gangs": gangs(changed.jobs),
         "outage": outage_json(answer.outage, start),
+        **autoscaling_json(changed.autoscaling, start, without.autoscaling),
         "drains": drains_json(changed),
         "allocation": _allocation_of_both(without, changed),
         "rest": _rest(without.rest),
@@ -96,6 +98,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "waiting_groups": waiting_groups(outcome.jobs, start),
         "gangs": gangs(outcome.jobs),
         "outage": outage_json(outcome.outage, start),
+        **autoscaling_json(outcome.autoscaling, start),
         "drains": drains_json(outcome),
         "allocation": [
             {

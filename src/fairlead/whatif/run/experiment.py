@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.apiserver.kind import NODE
+from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -49,6 +50,7 @@ class Experiment:
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     batch: BatchConfig | None = None
+    autoscaler: ClusterAutoscalerConfig | None = None
     node_lifecycle: NodeLifecycleConfig = DEFAULT
     releases: Releases = CURRENT_RELEASES
     karpenter: KarpenterConfig | None = None

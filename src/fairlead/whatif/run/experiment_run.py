@@ -24,6 +24,7 @@ from fairlead.api.pods.facts import condition
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
+from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.compose import build_engine
@@ -39,6 +40,7 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.autoscaling import karpenter_notes
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
+from fairlead.whatif.outcome.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import (
     Complaint,
@@ -55,6 +57,7 @@ from fairlead.whatif.run.allocation import (
     nodes_at_end,
     requested_in,
 )
+from fairlead.whatif.run.autoscaling import autoscaling_outcome
 from fairlead.whatif.run.experiment import Experiment, with_topology_labels
 from fairlead.whatif.run.gang_recorder import GangRecorder
 from fairlead.whatif.run.job_recorder import JobRecorder, missing_queue, missing_queue_notes
@@ -194,6 +197,7 @@ class ExperimentRun:
             workloads=WorkloadsConfig(serves_clients=experiment.runs_cron_jobs),
             batch=experiment.batch,
             karpenter=experiment.karpenter,
+            autoscaler=experiment.autoscaler,
         )
         reporter: Reporter = self._metrics or self._jobs
         self._decision_log = None if logging is None else logging(reporter)
@@ -203,6 +207,8 @@ class ExperimentRun:
         self._scheduler = engine.find(Scheduler)
         self._batch = None if experiment.batch is None else engine.find(Batch)
         self._karpenter = None if experiment.karpenter is None else engine.find(Karpenter)
+        acts = experiment.autoscaler is not None
+        self._autoscaler = engine.find(ClusterAutoscaler) if acts else None
         if self._metrics is not None:
             self._metrics.waiting = self._scheduler.queue
         self._engine = _RecordedEngine(engine, self._recorder, self._jobs.gangs)
@@ -317,6 +323,8 @@ class ExperimentRun:
             return False
         if self._karpenter is not None and self._karpenter.is_waiting():
             return False
+        if self._autoscaler is not None and self._autoscaler.is_waiting(world.now):
+            return False
         return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
 
     def _why_waiting(self, pod: Pod) -> str:
@@ -393,7 +401,13 @@ class ExperimentRun:
             budgets=tuple(recorder.budgets.histories(since)),
             touched=frozenset(recorder.touched),
             rest=rest,
+            autoscaling=self._autoscaling(since, until),
         )
+
+    def _autoscaling(self, since: Instant, until: Instant) -> AutoscalingOutcome | None:
+        if self._autoscaler is None:
+            return None
+        return autoscaling_outcome(self._autoscaler, since, until)
 
     def _counted_from(self, rest: Rest) -> DurationNs:
         """The delay after the start from which the outcome is counted."""

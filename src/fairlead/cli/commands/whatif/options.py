@@ -107,9 +107,16 @@ class RunOptions:
     batch_config: BatchConfig = None
     batch_plugin: BatchPlugins = ()
     autoscale: Annotated[
-        Literal["off", "karpenter"],
-        Parameter(help="Let Karpenter add and remove nodes in both runs."),
+        Literal["off", "auto", "cluster-autoscaler", "karpenter"],
+        Parameter(
+            help="Let an autoscaler add and remove nodes in both runs; auto: a Cluster Autoscaler "
+            "if the snapshot has one."
+        ),
     ] = "off"
+    node_groups: Annotated[
+        str,
+        named("FILE", "Cluster Autoscaler's node groups, instead of those that labels show."),
+    ] = ""
     instance_types: Annotated[
         str | None,
         Parameter(

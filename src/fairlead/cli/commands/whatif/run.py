@@ -25,6 +25,7 @@ from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_failure import Failures
 from fairlead.whatif.configuration.batch_config import BatchOptions
 from fairlead.whatif.configuration.karpenter_config import KarpenterInput
+from fairlead.whatif.configuration.node_group import OFF, AutoscaleOptions
 from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import field_duration
@@ -79,6 +80,7 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
                 node_lifecycle=lifecycle,
                 releases=Releases(release, release),
                 batch=BatchOptions(options.batch_config, options.batch_plugin),
+                autoscale=_cluster_autoscaler(options),
                 karpenter=_karpenter(options),
             ),
             progress=progress if logging is None else None,
@@ -103,9 +105,15 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
     return _exit_code(answer, results)
 
 
+def _cluster_autoscaler(options: RunOptions) -> AutoscaleOptions:
+    """Whether Cluster Autoscaler takes part, and its node groups."""
+    choice = OFF if options.autoscale == "karpenter" else options.autoscale
+    return AutoscaleOptions(choice, options.node_groups)
+
+
 def _karpenter(options: RunOptions) -> KarpenterInput | None:
     """Karpenter's input if it takes part. Raises InputError for options without it."""
-    if options.autoscale == "off":
+    if options.autoscale != "karpenter":
         given = (("--instance-types", options.instance_types), ("--node-pools", options.node_pools))
         for name, value in given:
             if value is not None:

@@ -117,7 +117,7 @@ class StaticAutoscaler:
         self._templates = TemplateProvider(provider, context.snapshot, options, self._taints)
         self._pods = PodList(context)
         self._repair = FleetRepair(context)
-        self._scale_down = ScaleDown(context, self.planner, self.actuator)
+        self.scale_down = ScaleDown(context, self.planner, self.actuator)
         self._is_initialized = False
 
     # --- following the cluster -------------------------------------------------------------
@@ -172,10 +172,10 @@ class StaticAutoscaler:
             if record.scale_ups[-1].result is ScaleUpResult.SUCCESSFUL:
                 record.scale_down.result = ScaleDownResult.IN_COOLDOWN
             if self.context.options.scale_down_enabled:
-                self._scale_down.run(
+                self.scale_down.run(
                     record.scale_down, nodes, deletions, now, is_forbidden=not may_scale_down
                 )
-                record.took = self._scale_down.took
+                record.took = self.scale_down.took
             if self.context.options.enforce_node_group_min_size:
                 self._enforce_min_size(record, templates, now)
 
@@ -270,9 +270,9 @@ class StaticAutoscaler:
             self._report(record, status)
             if status.result is not ScaleUpResult.SUCCESSFUL:
                 return
-            self._scale_down.last_scale_up = now
+            self.scale_down.last_scale_up = now
             for info in status.infos:
-                self._scale_down.note_scale_up(info.group, now)
+                self.scale_down.note_scale_up(info.group, now)
             if not self.context.options.salvo_scale_up:
                 return
             pods = self._settle(pods, status, templates)
@@ -314,7 +314,7 @@ class StaticAutoscaler:
         record.scale_ups.append(status)
         send_events(status, self.context.events)
         if status.result is ScaleUpResult.SUCCESSFUL:
-            self._scale_down.last_scale_up = now
+            self.scale_down.last_scale_up = now
 
 
 def _limited(pods: Sequence[PodInfo]) -> ScaleUpStatus:

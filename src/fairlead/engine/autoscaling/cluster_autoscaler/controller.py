@@ -1,0 +1,254 @@
+"""ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
+
+A loop runs every --scan-interval. If two loops in a row saw the same cluster and came to the same
+result, further ones would too until an object changes or a time that some rule compares with is
+reached. So the next loop is the first one after that, and idle hours cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from fairlead.api.objects import ApiObject, Lease, Node
+from fairlead.engine.autoscaling.cluster_autoscaler.history import AutoscalerHistory
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import created_at
+from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
+    NodeGroupSpec,
+    SimulatedProvider,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
+    LoopRecord,
+    StaticAutoscaler,
+)
+from fairlead.engine.core.command import Command, EvictPod
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.issuer import CLUSTER_AUTOSCALER, Issuer
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.core.tie_break import TieBreak
+
+# Ages that rules compare with: new pods, stable nodes, deletion taints, instances.
+_POD_AGES: Final = (seconds(2), seconds(30))
+_NODE_AGES: Final = (seconds(60), seconds(300))
+_RECHECK: Final[DurationNs] = seconds(3600)
+
+
+class ClusterAutoscaler:
+    """See the module's docstring; `history` is what it has done."""
+
+    issuer: ClassVar[Issuer] = CLUSTER_AUTOSCALER
+
+    def __init__(
+        self, options: AutoscalingOptions, provider: SimulatedProvider, *, seed: int, start: Instant
+    ) -> None:
+        """The first loop is one interval after `start`."""
+        self._options = options
+        self._provider = provider
+        pick = TieBreak(seed)
+        self.autoscaler = StaticAutoscaler(provider, options, pick=pick.pick)
+        self.history = AutoscalerHistory(provider)
+        self._start = start
+        self._next_loop = start + options.scan_interval
+        self._has_changed = True
+        self._last: tuple[object, ...] | None = None
+        self._changed_at: Instant = start
+
+    # --- stimuli ---------------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Follow the cluster; an answer to an eviction continues a drain."""
+        match stimulus:
+            case ObjectsLoaded(objects):
+                for one in objects:
+                    self._put(one, now, is_loaded=True)
+            case ObjectChanged(changed):
+                self._put(changed, now, is_loaded=False)
+            case ObjectDeleted(gone):
+                self._remove(gone, now)
+            case CommandSucceeded(EvictPod(pod=ref)):
+                self.autoscaler.actuator.eviction_answered(ref, None, now)
+            case CommandFailed(EvictPod(pod=ref), reason, message):
+                problem = None if reason is FailureReason.NOT_FOUND else message
+                self.autoscaler.actuator.eviction_answered(ref, problem, now)
+            case _:
+                return []
+        return self._commands()
+
+    def _put(self, changed: ApiObject, now: Instant, *, is_loaded: bool) -> None:
+        if isinstance(changed, Lease):
+            return
+        if isinstance(changed, Node):
+            changed = self._provider.adopt(changed)
+            known = self.autoscaler.context.listers.nodes.get(changed.metadata.name)
+            if known is not None and _without_heartbeat(known) == _without_heartbeat(changed):
+                return
+            if known is None and not is_loaded:
+                self.history.node_added(changed, now)
+        self.autoscaler.put(changed)
+        self._wake(now)
+
+    def _remove(self, gone: ApiObject, now: Instant) -> None:
+        if isinstance(gone, Lease):
+            return
+        if isinstance(gone, Node):
+            gone = self.autoscaler.context.listers.nodes.get(gone.metadata.name, gone)
+            self.history.node_removed(gone, now)
+            self._provider.lose(gone)
+        self.autoscaler.remove(gone)
+        self._wake(now)
+
+    def _wake(self, now: Instant) -> None:
+        """Something changed: the next loop of the grid runs."""
+        if not self._has_changed:
+            self._has_changed = True
+            self._next_loop = self._on_grid(now)
+        self._changed_at = now
+
+    def _on_grid(self, at: Instant) -> Instant:
+        """The first loop at or after `at`."""
+        interval = self._options.scan_interval
+        return self._start + max(-(-(at - self._start) // interval), 1) * interval
+
+    # --- time ------------------------------------------------------------------------------
+
+    def next_deadline(self) -> Instant | None:
+        """When a loop, a deletion or a machine is due."""
+        dues = (self._next_loop, self.autoscaler.actuator.next_due(), self._provider.next_due())
+        return min(due for due in dues if due is not None)
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Background work first, then machines, then the loop."""
+        due = self.autoscaler.actuator.next_due()
+        if due is not None and due <= now:
+            self.autoscaler.actuator.run_due(now)
+            return self._commands()
+        due = self._provider.next_due()
+        if due is not None and due <= now:
+            self._provider.run_due(now)
+            self._wake(now)
+            return self._commands()
+        self._loop(now)
+        return self._commands()
+
+    def _commands(self) -> list[Command]:
+        found = [*self._provider.commands, *self.autoscaler.commands]
+        self._provider.commands.clear()
+        self.autoscaler.commands.clear()
+        return found
+
+    def _loop(self, now: Instant) -> None:
+        has_changed, self._has_changed = self._has_changed, False
+        record = self.autoscaler.run_once(now)
+        self.history.loop_done(record, self.autoscaler)
+        result = self._result(record)
+        is_steady = not has_changed and result == self._last
+        self._last = result
+        self._next_loop = now + self._options.scan_interval
+        if is_steady:
+            due = min((at for at in self._times() if at > now), default=now + _RECHECK)
+            self._next_loop = max(self._on_grid(due), self._next_loop)
+
+    def _result(self, record: LoopRecord) -> tuple[object, ...]:
+        """What a loop came to; equal results mean that it changed nothing."""
+        planner, registry = self.autoscaler.planner, self.autoscaler.context.registry
+        unneeded = tuple((name, one.since) for name, one in planner.unneeded.by_name.items())
+        reasons = tuple((name, one.reason) for name, one in planner.unremovable.reasons.items())
+        remain = tuple(
+            (info.pod.key, str(info.rejected), str(info.skipped))
+            for status in record.scale_ups
+            for info in status.remain
+        )
+        results = tuple(status.result for status in record.scale_ups)
+        requests = tuple((name, one.increase) for name, one in sorted(registry.requests.items()))
+        return (record.scale_down.result, results, unneeded, reasons, remain, requests)
+
+    # --- when a loop could come to something else ------------------------------------------
+
+    def _times(self) -> Iterator[Instant]:
+        """Instants at which a comparison with the time changes."""
+        yield from self._times_of_scale_down()
+        registry, context = self.autoscaler.context.registry, self.autoscaler.context
+        for request in registry.requests.values():
+            yield request.expected_by + 1
+        for end in registry.backoff.ends():
+            yield end + 1
+        for group in self._provider.node_groups():
+            allowed = context.group_options(group).max_node_provision_time
+            for since in registry.unregistered().values():
+                yield since + allowed + 1
+            wrong = registry.incorrect_size(group.id)
+            if wrong is not None:
+                yield wrong.since + allowed + 1
+        for pod in context.listers.unbound.values():
+            for age in (*_POD_AGES, self._options.new_pod_scale_up_delay):
+                yield created_at(pod) + age + 1
+        for age in (*_NODE_AGES, self._options.defaults.max_node_startup_time):
+            yield self._changed_at + age + 1
+
+    def _times_of_scale_down(self) -> Iterator[Instant]:
+        options, planner = self._options, self.autoscaler.planner
+        for one in planner.unneeded.by_name.values():
+            yield one.since + planner.unneeded.threshold(one.removal.node) + 1
+        expiry = planner.unremovable.next_expiry()
+        if expiry is not None:
+            yield expiry
+        scale_down = self.autoscaler.scale_down
+        yield scale_down.last_scale_up + options.scale_down_delay_after_add
+        yield scale_down.last_deletion + options.scale_down_delay_after_delete
+        timeout = options.blocking_system_pod_distruption_timeout
+        for why in planner.unremovable.reasons.values():
+            if why.blocking is not None:
+                yield created_at(why.blocking.pod) + timeout + 1
+
+    # --- inspection ------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> list[NodeGroupSpec]:
+        """The node groups."""
+        return [group.spec for group in self._provider.node_groups()]
+
+    def group_sizes(self) -> dict[str, int]:
+        """How many nodes each group has now."""
+        sizes: dict[str, int] = {}
+        for node in self.autoscaler.context.listers.nodes.values():
+            group = self.autoscaler.context.group_of(node)
+            if group is not None:
+                sizes[group.id] = sizes.get(group.id, 0) + 1
+        return sizes
+
+    def is_waiting(self, now: Instant) -> bool:
+        """Return True if time alone will make it change the cluster."""
+        autoscaler, options = self.autoscaler, self._options
+        context, planner = autoscaler.context, autoscaler.planner
+        if self._provider.next_due() is not None or autoscaler.actuator.next_due() is not None:
+            return True
+        if context.registry.requests or self._has_changed:
+            return True
+        pods = context.listers.unschedulable_pods()
+        if pods and any(end >= now for end in context.registry.backoff.ends()):
+            return True
+        cooldown = autoscaler.scale_down.last_scale_up + options.scale_down_delay_after_add
+        return any(
+            max(one.since + planner.unneeded.threshold(one.removal.node), cooldown)
+            + options.scan_interval
+            >= now
+            for one in planner.unneeded.by_name.values()
+        )
+
+
+def _without_heartbeat(node: Node) -> tuple[object, ...]:
+    """What the autoscaler reads of a node."""
+    conditions = tuple(
+        (one.type, one.status, one.last_transition_time) for one in node.status.conditions
+    )
+    meta, status = node.metadata, node.status
+    return meta.labels, meta.annotations, node.spec, status.allocatable, status.capacity, conditions

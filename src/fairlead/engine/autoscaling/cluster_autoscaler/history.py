@@ -1,0 +1,105 @@
+"""AutoscalerHistory: what the autoscaler has done in a run, and why it has not done more.
+
+For answers to users; no decision reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fairlead.api.objects import Node
+from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import (
+    ScaleUpResult,
+    not_triggered,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
+    LoopRecord,
+    StaticAutoscaler,
+)
+from fairlead.engine.core.instant import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGrowth:
+    """A group was asked for more nodes, for `pods`."""
+
+    at: Instant
+    group: str
+    current: int
+    new: int
+    pods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeArrival:
+    """A node of a group appeared."""
+
+    at: Instant
+    node: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDeparture:
+    """A node of a group is gone; `is_own` if the autoscaler removed it."""
+
+    at: Instant
+    node: str
+    group: str
+    is_own: bool
+
+
+class AutoscalerHistory:
+    """`without_scale_up` and `staying` hold the reasons of the last loop that had any."""
+
+    def __init__(self, provider: CloudProvider) -> None:
+        """Empty."""
+        self._provider = provider
+        self._started: set[str] = set()
+        self.growths: list[GroupGrowth] = []
+        self.arrivals: list[NodeArrival] = []
+        self.departures: list[NodeDeparture] = []
+        self.without_scale_up: Mapping[str, str] = {}
+        self.staying: Mapping[str, str] = {}
+
+    def node_added(self, node: Node, now: Instant) -> None:
+        """A node appeared."""
+        group = self._provider.node_group_for(node.spec.provider_id)
+        if group is not None:
+            self.arrivals.append(NodeArrival(now, node.metadata.name, group.id))
+
+    def node_removed(self, node: Node, now: Instant) -> None:
+        """A node is gone."""
+        group = self._provider.node_group_for(node.spec.provider_id)
+        name = node.metadata.name
+        if group is not None:
+            self.departures.append(NodeDeparture(now, name, group.id, name in self._started))
+
+    def loop_done(self, record: LoopRecord, autoscaler: StaticAutoscaler) -> None:
+        """Take over what a loop did."""
+        remaining: dict[str, str] = {}
+        for status in record.scale_ups:
+            pods = tuple(pod.key for pod in status.triggered)
+            for info in status.infos:
+                growth = GroupGrowth(record.at, info.group, info.current, info.new, pods)
+                self.growths.append(growth)
+            if status.result is not ScaleUpResult.ERROR:
+                remaining |= {info.pod.key: not_triggered(status, info) for info in status.remain}
+        if record.unschedulable is not None:
+            self.without_scale_up = remaining
+        self._started |= {one.name for one in record.scale_down.deleting}
+        if record.scale_down.candidates is not None:
+            self.staying = _staying(autoscaler)
+
+
+def _staying(autoscaler: StaticAutoscaler) -> dict[str, str]:
+    """Why each examined node stays, by upstream's reasons."""
+    found = {}
+    for name, why in autoscaler.planner.unremovable.reasons.items():
+        text = str(why.reason)
+        if why.blocking is not None:
+            text = f"{text}: {why.blocking.reason}, {why.blocking.pod.key}"
+        found[name] = text
+    return found

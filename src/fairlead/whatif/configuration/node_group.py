@@ -1,0 +1,355 @@
+"""Node groups for a simulated autoscaler: from a file, or from the labels of the nodes in a dump.
+
+A managed cluster puts the name of its group on every node. A GKE node pool is one group per zone.
+The limits and flags of a Cluster Autoscaler in the dump are taken over. What had to be assumed is
+said in a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from fairlead.api.codec import DecodeError, decode_as, without_nulls
+from fairlead.api.json import Json
+from fairlead.api.objects import Node
+from fairlead.apiserver.kind import NODE
+from fairlead.engine.autoscaling.cluster_autoscaler.options import (
+    AutoscalingOptions,
+    NodeGroupOptions,
+    OptionError,
+    parse_options,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
+    DELETION_TIME,
+    PROVISION_TIME,
+    NodeGroupSpec,
+)
+from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.input.document import read
+from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
+from fairlead.whatif.snapshot.manifest import Manifest
+
+OFF: Final = "off"
+AUTO: Final = "auto"
+CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
+CHOICES: Final = (OFF, AUTO, CLUSTER_AUTOSCALER)
+_ZONE: Final = "topology.kubernetes.io/zone"
+_HOSTNAME: Final = "kubernetes.io/hostname"
+# Who puts the label on nodes, the label, and the label that divides a group further.
+_GROUP_LABELS: Final = (
+    ("EKS", "eks.amazonaws.com/nodegroup", ""),
+    ("GKE", "cloud.google.com/gke-nodepool", _ZONE),
+    ("AKS", "kubernetes.azure.com/agentpool", ""),
+    ("kops", "kops.k8s.io/instancegroup", ""),
+    ("Cluster API", "cluster.x-k8s.io/deployment-name", ""),
+)
+_CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
+_ASSUMED: Final = (1, 100)
+_KEPT_TAINT_PREFIXES: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+
+
+@dataclass(frozen=True, slots=True)
+class AutoscaleOptions:
+    """The autoscaler that the user asked for, and the file with its node groups ("": none)."""
+
+    autoscale: str = OFF
+    node_groups: str = ""
+
+
+NO_AUTOSCALING: Final = AutoscaleOptions()
+
+
+class _TemplateForm(StrictForm, frozen=True, kw_only=True):
+    """A node of a group; what is allocatable is the capacity if it is not stated."""
+
+    labels: dict[str, str] = {}
+    taints: list[dict[str, Any]] = []
+    capacity: dict[str, str | int | float]
+    allocatable: dict[str, str | int | float] = {}
+
+
+class _OutageForm(StrictForm, frozen=True, kw_only=True, rename={"lasts": "for"}):
+    """A span without capacity, after the start of the run."""
+
+    after: str | float = 0
+    lasts: str | float
+
+
+class _GroupForm(StrictForm, frozen=True, kw_only=True):
+    """One node group."""
+
+    name: str
+    min: int
+    max: int
+    labels: dict[str, str]
+    template: _TemplateForm | None = None
+    price: float | None = None
+    provision_time: str | float | None = None
+    deletion_time: str | float | None = None
+    out_of_capacity: list[_OutageForm] = []
+    options: dict[str, Any] = {}
+
+
+class _FileForm(StrictForm, frozen=True, kw_only=True):
+    """`--node-groups FILE`; flags are Cluster Autoscaler's, without dashes."""
+
+    node_groups: list[_GroupForm]
+    flags: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaling:
+    """What was found: the configuration (None: no autoscaler acts), and what to tell the user."""
+
+    config: ClusterAutoscalerConfig | None
+    notes: tuple[str, ...] = ()
+
+
+def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -> Autoscaling:
+    """The autoscaler that `options` ask for, for the cluster of `manifests`. Raises InputError."""
+    if options.autoscale not in CHOICES:
+        hint = known_names(options.autoscale, CHOICES)
+        raise InputError("--autoscale", f"no autoscaler {options.autoscale!r}; {hint}")
+    manifests = list(manifests)
+    installed = _installed(manifests)
+    if options.autoscale == OFF:
+        if options.node_groups:
+            raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
+        return Autoscaling(None, (_NOT_ACTING,) if installed is not None else ())
+    if options.node_groups:
+        return Autoscaling(_of_file(options.node_groups, _nodes(manifests)))
+    if options.autoscale == AUTO and installed is None:
+        return Autoscaling(None, (_NOTHING_INSTALLED,))
+    return _of_labels(_nodes(manifests), installed or _Installed())
+
+
+_NOT_ACTING: Final = (
+    "The dump has a Cluster Autoscaler, which does not act here; --autoscale cluster-autoscaler "
+    "lets it act."
+)
+_NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so none acts."
+
+
+def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
+    return [one.value for one in manifests if one.kind is NODE]
+
+
+# --- the autoscaler in the dump ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Installed:
+    """The flags of a Cluster Autoscaler, and the limits that `--nodes=min:max:name` states."""
+
+    options: AutoscalingOptions = field(default_factory=AutoscalingOptions)
+    limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def _installed(manifests: Iterable[Manifest]) -> _Installed | None:
+    """The Cluster Autoscaler that runs in the cluster of `manifests`."""
+    for manifest in manifests:
+        if manifest.kind.kind == "Deployment":
+            template = manifest.value.get("spec", {}).get("template") or {}
+            for container in (template.get("spec") or {}).get("containers") or ():
+                if CLUSTER_AUTOSCALER in str(container.get("image", "")):
+                    words = [*(container.get("command") or ()), *(container.get("args") or ())]
+                    return _of_flags(_flags(str(word) for word in words))
+    return None
+
+
+def _flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """(name, value) of each flag; a flag without a value is true."""
+    for word in words:
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            yield name, value if equals else "true"
+
+
+def _of_flags(flags: Iterable[tuple[str, str]]) -> _Installed:
+    """Take over the flags that matter; others, such as --cloud-provider, are ignored."""
+    known: dict[str, str] = {}
+    limits: dict[str, tuple[int, int]] = {}
+    for name, value in flags:
+        if name == "nodes":
+            minimum, _, rest = value.partition(":")
+            maximum, _, group = rest.partition(":")
+            if minimum.isdigit() and maximum.isdigit():
+                limits[group.rpartition("/")[2]] = (int(minimum), int(maximum))
+            continue
+        try:
+            parse_options({name: value})
+        except OptionError:
+            continue
+        known[name] = value
+    return _Installed(parse_options(known), limits)
+
+
+# --- groups from labels ------------------------------------------------------------------------
+
+
+def _of_labels(nodes: Iterable[Json], installed: _Installed) -> Autoscaling:
+    members: dict[tuple[str, str], list[Json]] = {}
+    selectors: dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]] = {}
+    for node in nodes:
+        found = _group_of(node)
+        if found is not None:
+            owner, name, labels, annotations = found
+            members.setdefault((owner, name), []).append(node)
+            selectors[owner, name] = labels, annotations
+    if not members:
+        known = ", ".join(label for _, label, _ in _GROUP_LABELS)
+        raise InputError(
+            "--autoscale", f"no node has a label of a node group ({known}); give --node-groups FILE"
+        )
+    specs, assumed = [], []
+    for (owner, name), group in sorted(members.items()):
+        labels, annotations = selectors[owner, name]
+        minimum, maximum = installed.limits.get(name, _ASSUMED)
+        if name not in installed.limits:
+            assumed.append(name)
+            minimum, maximum = min(minimum, len(group)), max(maximum, len(group))
+        specs.append(
+            NodeGroupSpec(
+                id=name,
+                minimum=minimum,
+                maximum=maximum,
+                labels=labels,
+                annotations=annotations,
+                template=_template_of(group[0]),
+            )
+        )
+    notes = [f"Node groups by the labels of {_listed(owner for owner, _ in members)}."]
+    if assumed:
+        low, high = _ASSUMED
+        notes.append(
+            f"Assumed limits of {low} to {high} nodes for {_listed(assumed)}; --node-groups FILE "
+            "states others."
+        )
+    config = ClusterAutoscalerConfig(tuple(specs), installed.options)
+    return Autoscaling(config, tuple(notes))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+def _group_of(node: Json) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
+    """(who labelled it, group, labels and annotations that all its nodes have)."""
+    labels = node["metadata"].get("labels") or {}
+    for owner, key, divider in _GROUP_LABELS:
+        if key in labels:
+            selected = {one: labels[one] for one in (key, divider) if one and one in labels}
+            return owner, "-".join(selected.values()), selected, {}
+    name = (node["metadata"].get("annotations") or {}).get(_CAPI_OWNER)
+    return None if name is None else ("Cluster API", name, {}, {_CAPI_OWNER: name})
+
+
+def _template_of(node: Json) -> Json:
+    """What a new node of the same group would look like."""
+    labels = {
+        key: value
+        for key, value in (node["metadata"].get("labels") or {}).items()
+        if key != _HOSTNAME
+    }
+    taints = [
+        taint
+        for taint in (node.get("spec") or {}).get("taints") or ()
+        if not str(taint.get("key", "")).startswith(_KEPT_TAINT_PREFIXES)
+        and "ClusterAutoscaler" not in str(taint.get("key", ""))
+    ]
+    status = node.get("status") or {}
+    kept = {key: status[key] for key in ("capacity", "allocatable", "nodeInfo") if key in status}
+    spec = {"taints": taints} if taints else {}
+    template: Json = without_nulls({"metadata": {"labels": labels}, "spec": spec, "status": kept})
+    return template
+
+
+# --- groups from a file ------------------------------------------------------------------------
+
+
+def _of_file(path: str, nodes: Iterable[Json]) -> ClusterAutoscalerConfig:
+    documents = read(path)
+    if len(documents) != 1:
+        raise InputError(path, f"expected one document, found {len(documents)}")
+    form, nodes = decode_strictly(documents[0], _FileForm), list(nodes)
+    try:
+        options = parse_options(form.flags)
+    except OptionError as cause:
+        raise InputError(path, str(cause), field="flags") from None
+    specs: list[NodeGroupSpec] = []
+    for index, group in enumerate(form.node_groups):
+        where = f"node-groups[{index}]"
+        if any(spec.id == group.name for spec in specs):
+            raise InputError(path, f"{group.name!r} appears twice", field=f"{where}.name")
+        specs.append(_spec(path, where, group, nodes))
+    if not specs:
+        raise InputError(path, "is empty", field="node-groups")
+    return ClusterAutoscalerConfig(tuple(specs), options)
+
+
+def _spec(path: str, where: str, group: _GroupForm, nodes: Iterable[Json]) -> NodeGroupSpec:
+    """One group of the file. Raises InputError."""
+    if not 0 <= group.min <= group.max:
+        problem = f"0 <= min <= max does not hold for min {group.min} and max {group.max}"
+        raise InputError(path, problem, field=where)
+    if not group.labels:
+        raise InputError(path, "is empty, so no node could belong", field=f"{where}.labels")
+    try:
+        NodeGroupOptions().overridden(group.options)
+    except OptionError as cause:
+        raise InputError(path, str(cause), field=f"{where}.options") from None
+    spec = NodeGroupSpec(
+        id=group.name,
+        minimum=group.min,
+        maximum=group.max,
+        labels=group.labels,
+        price=group.price,
+        provision_time=_duration(path, f"{where}.provision-time", group.provision_time)
+        or PROVISION_TIME,
+        deletion_time=_duration(path, f"{where}.deletion-time", group.deletion_time)
+        or DELETION_TIME,
+        out_of_capacity=tuple(_outages(path, where, group)),
+        overrides=group.options,
+    )
+    return replace(spec, template=_template_in(path, where, group, spec, nodes))
+
+
+def _duration(path: str, where: str, text: str | float | None) -> DurationNs | None:
+    return field_duration(path, where, text)
+
+
+def _outages(path: str, where: str, group: _GroupForm) -> Iterator[tuple[DurationNs, DurationNs]]:
+    for index, span in enumerate(group.out_of_capacity):
+        field_name = f"{where}.out-of-capacity[{index}]"
+        after = _duration(path, f"{field_name}.after", span.after) or 0
+        yield after, after + (_duration(path, f"{field_name}.for", span.lasts) or 0)
+
+
+def _template_in(
+    path: str, where: str, group: _GroupForm, spec: NodeGroupSpec, nodes: Iterable[Json]
+) -> Json:
+    """The stated template, else the first node that has the group's labels."""
+    stated = group.template
+    if stated is None:
+        for node in nodes:
+            if spec.owns(decode_as(Node, without_nulls(node))):
+                return _template_of(node)
+        problem = "no node has these labels, so a template is needed"
+        raise InputError(path, problem, field=where)
+    template: Json = {
+        "metadata": {"labels": {**stated.labels, **group.labels}},
+        "spec": {"taints": stated.taints} if stated.taints else {},
+        "status": {
+            "capacity": stated.capacity,
+            "allocatable": stated.allocatable or stated.capacity,
+        },
+    }
+    try:
+        decode_as(Node, template)
+    except DecodeError as cause:
+        raise InputError(path, cause.problem, field=f"{where}.template") from None
+    return template

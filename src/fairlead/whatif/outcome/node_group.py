@@ -1,0 +1,78 @@
+"""What an autoscaler did in a run: nodes that came and went, by group, and what kept it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fairlead.engine.core.instant import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTransition:
+    """A node of a group appeared (`came`) or is gone."""
+
+    at: Instant
+    node: str
+    group: str
+    came: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOutcome:
+    """A node group: its limits, its nodes before and after, and the node hours of the run.
+
+    `price` is that of a node for an hour, None if it is unknown.
+    """
+
+    group: str
+    minimum: int
+    maximum: int
+    before: int
+    after: int
+    added: int
+    removed: int
+    node_hours: float
+    price: float | None
+
+    @property
+    def cost_per_hour(self) -> float | None:
+        """What the nodes cost at the end, in an hour."""
+        return None if self.price is None else self.after * self.price
+
+
+@dataclass(frozen=True, slots=True)
+class AutoscalingOutcome:
+    """`waiting` says why pods trigger no scale-up, `staying` why nodes are not removed."""
+
+    autoscaler: str
+    groups: tuple[GroupOutcome, ...]
+    transitions: tuple[NodeTransition, ...]
+    waiting: Mapping[str, str]
+    staying: Mapping[str, str]
+
+    @property
+    def added(self) -> int:
+        """How many nodes came."""
+        return sum(group.added for group in self.groups)
+
+    @property
+    def removed(self) -> int:
+        """How many nodes went."""
+        return sum(group.removed for group in self.groups)
+
+    @property
+    def nodes_after(self) -> int:
+        """How many nodes the groups have at the end."""
+        return sum(group.after for group in self.groups)
+
+    @property
+    def node_hours(self) -> float:
+        """Node hours of all groups."""
+        return sum(group.node_hours for group in self.groups)
+
+    @property
+    def cost_per_hour(self) -> float | None:
+        """What all groups cost at the end, in an hour; None if a price is unknown."""
+        costs = [group.cost_per_hour for group in self.groups]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)

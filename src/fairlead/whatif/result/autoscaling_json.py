@@ -1,0 +1,61 @@
+"""The part of a result's JSON about the autoscaler."""
+
+from __future__ import annotations
+
+from fairlead.api.json import Json
+from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.whatif.outcome.node_group import AutoscalingOutcome, GroupOutcome
+
+
+def autoscaling_json(
+    outcome: AutoscalingOutcome | None, start: Instant, without: AutoscalingOutcome | None = None
+) -> Json:
+    """`{"autoscaling": …}`, with totals of the run `without` the change; empty if none acted."""
+    if outcome is None:
+        return {}
+    found: Json = {
+        "autoscaler": outcome.autoscaler,
+        "groups": [_group(one) for one in outcome.groups],
+        "nodes": [
+            {
+                "at_s": round(to_seconds(one.at - start), 3),
+                "node": one.node,
+                "group": one.group,
+                "event": "added" if one.came else "removed",
+            }
+            for one in outcome.transitions
+        ],
+        "no_scale_up": [{"pod": pod, "why": why} for pod, why in outcome.waiting.items()],
+        "no_scale_down": [{"node": node, "why": why} for node, why in outcome.staying.items()],
+        **_totals(outcome),
+        "without": None if without is None else _totals(without),
+    }
+    return {"autoscaling": found}
+
+
+def _group(one: GroupOutcome) -> Json:
+    return {
+        "group": one.group,
+        "min": one.minimum,
+        "max": one.maximum,
+        "nodes_before": one.before,
+        "nodes_after": one.after,
+        "added": one.added,
+        "removed": one.removed,
+        "node_hours": round(one.node_hours, 3),
+        "cost_per_hour": _money(one.cost_per_hour),
+    }
+
+
+def _totals(outcome: AutoscalingOutcome) -> Json:
+    return {
+        "added": outcome.added,
+        "removed": outcome.removed,
+        "nodes_after": outcome.nodes_after,
+        "node_hours": round(outcome.node_hours, 3),
+        "cost_per_hour": _money(outcome.cost_per_hour),
+    }
+
+
+def _money(amount: float | None) -> float | None:
+    return None if amount is None else round(amount, 4)

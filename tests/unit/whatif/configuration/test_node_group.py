@@ -1,0 +1,162 @@
+"""Node groups: from labels, from the autoscaler in the dump, and from a file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.configuration.node_group import AutoscaleOptions, read_autoscaling
+from fairlead.whatif.input.error import InputError
+
+ON = AutoscaleOptions("cluster-autoscaler")
+ZONE = "topology.kubernetes.io/zone"
+
+
+@pytest.fixture
+def of_labels(found, make):
+    """The groups of nodes with these labels, each as (id, min, max)."""
+
+    def read(*labels, more=()):
+        nodes = [make.node(f"n{i}", **one) for i, one in enumerate(labels)]
+        return read_autoscaling(ON, found(*nodes, *more))
+
+    return read
+
+
+def limits(autoscaling):
+    return [(one.id, one.minimum, one.maximum) for one in autoscaling.config.groups]
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        pytest.param({"eks.amazonaws.com/nodegroup": "w"}, ["w"], id="EKS"),
+        pytest.param({"cloud.google.com/gke-nodepool": "p", ZONE: "z"}, ["p-z"], id="GKE"),
+        pytest.param({"kubernetes.azure.com/agentpool": "np"}, ["np"], id="AKS"),
+        pytest.param({"kops.k8s.io/instancegroup": "ig"}, ["ig"], id="kops"),
+        pytest.param({"cluster.x-k8s.io/deployment-name": "md"}, ["md"], id="Cluster API"),
+    ],
+)
+def test_labels_show_the_groups(of_labels, labels, names):
+    assert [name for name, _, _ in limits(of_labels(labels, labels))] == names
+
+
+def test_a_gke_pool_is_one_group_per_zone(of_labels):
+    pool = "cloud.google.com/gke-nodepool"
+    found = of_labels({pool: "p", ZONE: "a"}, {pool: "p", ZONE: "b"}, {pool: "p", ZONE: "b"})
+    assert limits(found) == [("p-a", 1, 100), ("p-b", 1, 100)]
+
+
+def test_assumed_limits_are_said(of_labels):
+    found = of_labels({"kops.k8s.io/instancegroup": "ig"})
+    assert found.notes == (
+        "Node groups by the labels of kops.",
+        "Assumed limits of 1 to 100 nodes for ig; --node-groups FILE states others.",
+    )
+
+
+def test_the_autoscaler_in_the_dump_sets_limits_and_flags(of_labels, make):
+    deployment = make.workload(name="ca", namespace="kube-system")
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container["image"] = "registry/cluster-autoscaler:v1.36.0"
+    container["command"] = [
+        "./cluster-autoscaler", "--nodes=2:9:ig", "--expander=most-pods",
+        "--cloud-provider=aws", "--scale-down-unneeded-time=3m",
+    ]  # fmt: skip
+    found = of_labels({"kops.k8s.io/instancegroup": "ig"}, more=[deployment])
+    assert limits(found) == [("ig", 2, 9)]
+    assert found.config.options.expander == ("most-pods",)
+    assert found.config.options.defaults.scale_down_unneeded_time == seconds(180)
+    assert found.notes == ("Node groups by the labels of kops.",)
+
+
+def test_off_says_that_an_installed_autoscaler_does_not_act(found, make):
+    deployment = make.workload(name="ca", namespace="kube-system")
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"] = "cluster-autoscaler"
+    quiet = read_autoscaling(AutoscaleOptions(), found(make.node("n"), deployment))
+    assert quiet.config is None
+    assert quiet.notes[0].startswith("The dump has a Cluster Autoscaler, which does not act here")
+    auto = read_autoscaling(AutoscaleOptions("auto"), found(make.node("n")))
+    assert (auto.config, len(auto.notes)) == (None, 1)
+
+
+def test_a_template_is_a_node_without_what_is_its_own(of_labels):
+    found = of_labels({"kops.k8s.io/instancegroup": "ig", "kubernetes.io/hostname": "n0"})
+    [group] = found.config.groups
+    assert group.template["metadata"] == {"labels": {"kops.k8s.io/instancegroup": "ig"}}
+    assert group.template["status"]["allocatable"]["cpu"] == "4"
+
+
+GROUP = {"name": "g", "min": 0, "max": 3, "labels": {"pool": "a"}}
+TEMPLATE = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "58"}}
+
+
+@pytest.fixture
+def of_file(found, make, write):
+    """The configuration of a file with these groups, for one node of pool a."""
+
+    def read(*groups, **more):
+        text = json.dumps({"node-groups": groups, **more})
+        options = AutoscaleOptions("cluster-autoscaler", str(write("g.yaml", text)))
+        return read_autoscaling(options, found(make.node("n", pool="a"))).config
+
+    return read
+
+
+def test_a_file_states_everything(of_file):
+    config = of_file(
+        {
+            **GROUP,
+            "labels": {"pool": "gpu"},
+            "template": {**TEMPLATE, "taints": [{"key": "gpu", "effect": "NoSchedule"}]},
+            "price": 1.5,
+            "provision-time": "3m",
+            "out-of-capacity": [{"after": "1m", "for": "2m"}],
+            "options": {"scale-down-unneeded-time": "1m"},
+        },
+        flags={"expander": "price"},
+    )
+    [group] = config.groups
+    assert (group.price, group.provision_time) == (1.5, seconds(180))
+    assert group.out_of_capacity == ((seconds(60), seconds(180)),)
+    assert group.template["metadata"]["labels"] == {"pool": "gpu"}
+    assert config.options.expander == ("price",)
+
+
+def test_without_a_template_a_group_is_like_its_first_node(of_file):
+    [group] = of_file(GROUP).groups
+    assert group.template["status"]["allocatable"]["cpu"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("groups", "more", "says"),
+    [
+        ([], {}, "node-groups: is empty"),
+        ([GROUP, GROUP], {}, r"node-groups\[1\].name: 'g' appears twice"),
+        ([{**GROUP, "min": 4}], {}, r"node-groups\[0\]: 0 <= min <= max does not hold"),
+        ([{**GROUP, "labels": {}}], {}, r"node-groups\[0\].labels: is empty"),
+        ([{**GROUP, "labels": {"x": "y"}}], {}, r"node-groups\[0\]: no node has these labels"),
+        ([{**GROUP, "colour": 1}], {}, r"node-groups\[0\].colour: unknown field"),
+        ([{**GROUP, "provision-time": "soon"}], {}, r"node-groups\[0\].provision-time: "),
+        ([{**GROUP, "options": {"x": 1}}], {}, r"node-groups\[0\].options: no flag --x"),
+        ([GROUP], {"flags": {"expander": "grpc"}}, "flags: expander: grpc asks a server"),
+    ],
+)
+def test_a_bad_file_names_the_field(of_file, groups, more, says):
+    with pytest.raises(InputError, match=says):
+        of_file(*groups, **more)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (AutoscaleOptions("karpentr"), "--autoscale: no autoscaler 'karpentr'"),
+        (AutoscaleOptions("off", "g.yaml"), "--node-groups: needs --autoscale"),
+        (ON, "--autoscale: no node has a label of a node group"),
+    ],
+)
+def test_bad_options_are_named(found, make, options, says):
+    with pytest.raises(InputError, match=says):
+        read_autoscaling(options, found(make.node("n")))

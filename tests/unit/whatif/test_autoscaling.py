@@ -1,0 +1,89 @@
+"""What-ifs with an autoscaler: nodes by group, reasons, the text and the JSON of the answer."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import jsonschema
+import pytest
+from rich.console import Console
+
+from fairlead.cli.output.answer import print_answer
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.node_group import AutoscaleOptions
+from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.result.result_json import whatif_result
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "result-schema.json"
+GROUPS = {
+    "node-groups": [{"name": "general", "min": 1, "max": 4, "labels": {"pool": "a"}, "price": 0.5}]
+}
+
+
+@pytest.fixture
+def answer(snapshot, make, write):
+    """Scale a Deployment of two pods on two nodes to so many, with an autoscaler."""
+
+    def ask(replicas):
+        nodes = [make.node(name, pool="a") for name in ("a", "b")]
+        for node in nodes:
+            node["status"]["capacity"] = node["status"]["allocatable"]
+        groups = str(write("groups.yaml", json.dumps(GROUPS)))
+        return what_if(
+            snapshot(*nodes, make.workload(replicas=2, cpu="3")),
+            ClusterChange(scale=(f"deploy/web={replicas}",)),
+            Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", groups)),
+        )
+
+    return ask
+
+
+def text_of(answer):
+    out = StringIO()
+    print_answer(answer, console=Console(file=out, width=120))
+    return out.getvalue()
+
+
+def test_nodes_come_for_pending_pods_up_to_the_maximum(answer):
+    found = answer(6)
+    autoscaling = found.changed.autoscaling
+    assert (autoscaling.added, autoscaling.nodes_after) == (2, 4)
+    assert len(found.difference.placed) == 2
+    assert set(autoscaling.waiting.values()) == {
+        "pod didn't trigger scale-up: 1 max node group size reached"
+    }
+    assert found.without.autoscaling.added == 0
+    assert autoscaling.cost_per_hour == 2.0
+
+
+def test_unneeded_nodes_go_before_the_cluster_has_settled(answer):
+    found = answer(1)
+    autoscaling = found.changed.autoscaling
+    assert (autoscaling.removed, autoscaling.nodes_after) == (1, 1)
+    assert found.changed.settled
+    [gone] = autoscaling.transitions
+    assert gone.at - found.changed.started_at > 600 * 10**9
+
+
+def test_the_json_keeps_to_the_schema(answer):
+    schema = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
+    result = whatif_result(answer(6))
+    schema.validate(result)
+    assert [group["nodes_after"] for group in result["autoscaling"]["groups"]] == [4]
+    assert result["autoscaling"]["without"]["added"] == 0
+
+
+def test_the_text_says_what_came_and_why_not_more(answer):
+    text = text_of(answer(6))
+    assert "nodes by cluster-autoscaler: 2 added, 0 removed, 4 at the end" in text
+    assert "- general: 2 → 4 nodes (1 to 4), 2 added after " in text
+    assert "pods that trigger no scale-up: 2" in text
+    assert "then 2.00 per hour, 1,460 per month" in text
+
+
+def test_without_an_autoscaler_nothing_is_said_of_one(snapshot, make):
+    found = what_if(snapshot(make.node("a")), ClusterChange())
+    assert found.changed.autoscaling is None
+    assert "autoscaling" not in whatif_result(found)
