@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange, steps_of_change
 from fairlead.whatif.change.descheduled_pod import deschedule
 from fairlead.whatif.configuration.batch_config import DEFAULT_BATCH_OPTIONS, BatchOptions
@@ -46,14 +47,18 @@ if TYPE_CHECKING:
 class Conditions:
     """Settings that both runs share.
 
-    `horizon` is the longest virtual time (ns) after the last step; `batch` says how whole jobs are
-    scheduled; with `karpenter`, Karpenter adds and removes nodes in both runs.
+    `horizon` is the longest virtual time (ns) after the last step. `config` is the
+    KubeSchedulerConfiguration of today, None for kube-scheduler's defaults, and `plugin` has
+    today's plugins. `batch` says how whole jobs are scheduled; with `karpenter`, Karpenter adds
+    and removes nodes in both runs.
     """
 
     seed: int = 0
     horizon: DurationNs = HORIZON_DEFAULT
     node_lifecycle: NodeLifecycleConfig = DEFAULT
     releases: Releases = CURRENT_RELEASES
+    config: str | None = None
+    plugin: tuple[str, ...] = ()
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS
     karpenter: KarpenterInput | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
@@ -75,12 +80,14 @@ class WhatIfAnswer:
     """Both runs of a what-if, the effect of the change, and the verdict on it.
 
     `source` is the snapshot as the user named it; `releases` are the versions of both runs.
+    `scheduler_config` is the file of the run without the change, "" for kube-scheduler's defaults.
     """
 
     source: str
     change: ClusterChange
     seed: int
     releases: Releases = CURRENT_RELEASES
+    scheduler_config: str = ""
     effect: Effect
     verdict: Verdict
 
@@ -145,7 +152,7 @@ def what_if(
         horizon=conditions.horizon,
         seed=conditions.seed,
         kubelet=KubeletConfig(renews_leases=conditions.releases.nodes.node_leases),
-        scheduler=read_scheduler_config(None, release=conditions.releases.general),
+        scheduler=_scheduler(conditions, conditions.config, conditions.plugin),
         node_lifecycle=conditions.node_lifecycle,
         releases=conditions.releases,
         steps_begin=None,
@@ -161,10 +168,11 @@ def what_if(
     changed = replace(
         without,
         steps=tuple(steps_of_change(change, snapshot, conditions.seed)),
-        scheduler=read_scheduler_config(
-            change.config, UserPlugins(change.plugin), conditions.releases.general
-        ),
     )
+    if change.new_config or change.new_plugin:
+        plugins = (*conditions.plugin, *change.new_plugin)
+        scheduler = _scheduler(conditions, change.new_config or conditions.config, plugins)
+        changed = replace(changed, scheduler=scheduler)
     batch = conditions.batch
     without = with_batch(without, batch, changed.steps)
     new = replace(batch, source=change.new_batch_config or batch.source)
@@ -180,6 +188,13 @@ def what_if(
         change=change,
         seed=conditions.seed,
         releases=conditions.releases,
+        scheduler_config=conditions.config or "",
         effect=effect,
         verdict=verdict_of(effect),
     )
+
+
+def _scheduler(
+    conditions: Conditions, config: str | None, plugins: tuple[str, ...]
+) -> SchedulerConfig:
+    return read_scheduler_config(config, UserPlugins(plugins), conditions.releases.general)

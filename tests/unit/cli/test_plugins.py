@@ -53,9 +53,9 @@ def test_explain_asks_the_plugin(fairlead) -> None:
 
 def test_whatif_compares_with_the_run_without_the_plugin(fairlead) -> None:
     scale = ("--scale", "deploy/analytics/reports=40")
-    _, out, _ = fairlead("whatif", STORE, *scale, "--plugin", "only.py:Only", "-o", "json")
+    _, out, _ = fairlead("whatif", STORE, *scale, "--new-plugin", "only.py:Only", "-o", "json")
     found = json.loads(out)
-    assert found["changes"] == ["--scale deploy/analytics/reports=40", "--plugin only.py:Only"]
+    assert found["changes"] == ["--scale deploy/analytics/reports=40", "--new-plugin only.py:Only"]
     placed = {one["node"] for one in found["placed"]}
     assert all(node.endswith("0") for node in placed)
 

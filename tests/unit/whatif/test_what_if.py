@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import what_if
+from fairlead.whatif.question import Conditions, what_if
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_another_scheduler_configuration_places_new_pods_elsewhere(ask, make, wr
     cluster = [make.node("a"), make.node("b"), make.pod("old", cpu="2", node_name="a")]
     new = [make.pod("new")]
     assert ask(cluster, new).difference.placed[0].node == "b"
-    assert ask(cluster, new, config=config).difference.placed[0].node == "a"
+    assert ask(cluster, new, new_config=config).difference.placed[0].node == "a"
 
 
 def test_equal_seeds_give_equal_answers(ask, make):
@@ -214,3 +214,24 @@ def test_equal_seeds_give_equal_answers(ask, make):
     new = [make.pod(f"p{n}") for n in range(8)]
     first, second = (ask(cluster, new).difference for _ in range(2))
     assert first == second
+
+
+def test_todays_scheduler_configuration_holds_in_both_runs(make, snapshot, write):
+    """A configuration of today that packs nodes decides without any change, too."""
+    text = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated}}
+  plugins:
+    score: {disabled: [{name: "*"}], enabled: [{name: NodeResourcesFit}]}
+"""
+    path = write("scheduler.yaml", text)
+    objects = [make.node("a"), make.node("b"), make.pod("old", node_name="a"), make.pod("new")]
+    conditions = Conditions(config=path)
+    answer = what_if(snapshot(*objects), ClusterChange(cordon=("b",)), conditions)
+    assert answer.scheduler_config == path
+    assert answer.without.pods["default/new"].node == "a"
+    assert answer.changed.pods["default/new"].node == "a"

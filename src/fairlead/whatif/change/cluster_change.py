@@ -52,8 +52,8 @@ class ClusterChange:
     max_unavailable: int | None = None
     failures: Failures = field(default_factory=Failures)
     lasts: str = ""
-    config: str | None = None
-    plugin: tuple[str, ...] = ()
+    new_config: str | None = None
+    new_plugin: tuple[str, ...] = ()
     new_batch_config: str | None = None
     reschedule: str = ""
     namespace: str = ""
@@ -71,8 +71,8 @@ class ClusterChange:
         }
         after = {
             "--for": (self.lasts,) if self.lasts else (),
-            "--config": (self.config,) if self.config else (),
-            "--plugin": self.plugin,
+            "--new-config": (self.new_config,) if self.new_config else (),
+            "--new-plugin": self.new_plugin,
             "--new-batch-config": (self.new_batch_config,) if self.new_batch_config else (),
             "--reschedule": (self.reschedule,) if self.reschedule else (),
         }
@@ -81,7 +81,7 @@ class ClusterChange:
     @property
     def changes_scheduler(self) -> bool:
         """Whether the run with the change has another scheduler or batch configuration."""
-        return bool(self.config or self.plugin or self.new_batch_config)
+        return bool(self.new_config or self.new_plugin or self.new_batch_config)
 
     @property
     def title(self) -> str:

@@ -43,6 +43,7 @@ def whatif_result(
     return {
         **_head(WHAT_IF, answer.source, answer.seed, changed),
         **answer.releases.as_json(),
+        "scheduler_config": answer.scheduler_config,
         "changes": answer.change.words,
         **effect_json(answer, conditions, group_by),
         "difference": not found.is_empty,

@@ -107,5 +107,5 @@ def test_a_change_that_cannot_be_is_refused(cluster, change, line):
 
 
 def test_words_repeat_the_command_line():
-    change = ClusterChange(drain=("a", "b"), config="s.yaml", apply=("f",))
-    assert change.words == ["--apply f", "--drain a", "--drain b", "--config s.yaml"]
+    change = ClusterChange(drain=("a", "b"), new_config="s.yaml", apply=("f",))
+    assert change.words == ["--apply f", "--drain a", "--drain b", "--new-config s.yaml"]

@@ -31,7 +31,7 @@ def ask(make, snapshot, write):
         pods[0]["metadata"]["labels"] = {"app": "web"}
         cluster = snapshot(make.node("a"), make.node("b"), *pods)
         config = write("config.yaml", config) if config else None
-        return what_if(cluster, ClusterChange(config=config, **change))
+        return what_if(cluster, ClusterChange(new_config=config, **change))
 
     return run
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
-from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, NewBatchConfig
+from fairlead.cli.options.plugin import BatchConfig, BatchPlugins, NewBatchConfig, Plugins
 
 CONDITIONS: Final = """\
 Exit with 3 if a condition holds: pending>0, undrained, pdb-breached, loop, workload-below=80% (of \
@@ -56,12 +56,13 @@ class ChangeOptions:
             show_default=False,
         ),
     ] = ""
-    config: Annotated[
-        str | None, named("FILE", "A KubeSchedulerConfiguration for the run with the change.")
+    new_config: Annotated[
+        str | None,
+        named("FILE", "A different --config (KubeSchedulerConfiguration) to try, with the change."),
     ] = None
-    plugin: Annotated[
+    new_plugin: Annotated[
         Names,
-        repeatable("MODULE:CLASS", "A scheduler plugin for the run with the change."),
+        repeatable("MODULE:CLASS", "A scheduler plugin to try, in the run with the change only."),
     ] = ()
     new_batch_config: NewBatchConfig = None
     reschedule: Annotated[
@@ -104,6 +105,11 @@ class RunOptions:
             "GKE or AKS).",
         ),
     ] = ""
+    config: Annotated[
+        str | None,
+        named("FILE", "Today's KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
+    ] = None
+    plugin: Plugins = ()
     batch_config: BatchConfig = None
     batch_plugin: BatchPlugins = ()
     autoscale: Annotated[

@@ -79,6 +79,8 @@ def run_what_if(request: WhatIfRequest, options: RunOptions, outputs: AnswerOutp
                 horizon=horizon,
                 node_lifecycle=lifecycle,
                 releases=Releases(release, release),
+                config=options.config,
+                plugin=options.plugin,
                 batch=BatchOptions(options.batch_config, options.batch_plugin),
                 autoscale=_cluster_autoscaler(options),
                 karpenter=_karpenter(options),
