@@ -152,16 +152,25 @@ class Driver:
 
     def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
         """Work until no stimulus and no command is left; return False if paused before that."""
-        while self._commands or self._stimuli or self._poll():
-            if self._commands:
-                self._perform(self._commands.popleft())
-            else:
-                stimulus = self._stimuli.popleft()
+        commands, stimuli = self._commands, self._stimuli
+        handle, perform, poll = self._engine.handle, self._world.perform, self._world.poll
+        now = self.now
+        while True:
+            if commands:
+                outcome = perform(commands.popleft(), now)
+                if outcome is not None:
+                    stimuli.append(outcome)
+            elif stimuli:
+                stimulus = stimuli.popleft()
                 self._step(stimulus)
-                self._commands.extend(self._engine.handle(stimulus, self.now))
+                commands.extend(handle(stimulus, now))
+            else:
+                stimuli.extend(poll(now))
+                if not stimuli:
+                    return True
+                continue
             if pause_when is not None and pause_when() and self._is_busy():
                 return False
-        return True
 
     def _is_busy(self) -> bool:
         return bool(self._commands or self._stimuli or self._poll())
@@ -169,11 +178,6 @@ class Driver:
     def _poll(self) -> bool:
         self._stimuli.extend(self._world.poll(self.now))
         return bool(self._stimuli)
-
-    def _perform(self, issued: Issued) -> None:
-        outcome = self._world.perform(issued, self.now)
-        if outcome is not None:
-            self._stimuli.append(outcome)
 
     def _step(self, cause: Stimulus | None) -> None:
         self._steps += 1

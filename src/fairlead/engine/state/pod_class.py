@@ -28,7 +28,7 @@ class PodClass:
         return f"PodClass({self.namespace}, {dict(self.labels)}, {self.where.rows})"
 
 
-class Counter(Protocol):
+class PodCounter(Protocol):
     """Keeps sums over rows; see `engine.state.pod_index.domain_counts`."""
 
     def count(self, row: int, weight: int, pods: int) -> None:
@@ -48,9 +48,9 @@ class PodLocations:
     def __init__(self) -> None:
         """Start without pods and counters."""
         self.rows: dict[int, int] = {}
-        self.counters: list[tuple[Counter, int]] = []
+        self.counters: list[tuple[PodCounter, int]] = []
 
-    def ignore(self, counter: Counter) -> None:
+    def ignore(self, counter: PodCounter) -> None:
         """Stop notifying `counter`."""
         self.counters = [entry for entry in self.counters if entry[0] is not counter]
 
