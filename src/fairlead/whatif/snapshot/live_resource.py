@@ -33,6 +33,7 @@ csinodes.storage.k8s.io: limits of volumes per node are ignored
 csidrivers.storage.k8s.io: the storage capacity of drivers is ignored
 csistoragecapacities.storage.k8s.io: the storage capacity of drivers is ignored
 volumeattachments.storage.k8s.io: limits of volumes per node are ignored
+serviceaccounts: pods of missing service accounts are not refused
 limitranges: new pods get no default requests
 resourcequotas: quotas refuse nothing
 runtimeclasses.node.k8s.io: the overhead of runtime classes is ignored
@@ -42,6 +43,12 @@ resourceslices.resource.k8s.io: pods with devices cannot be placed as on the clu
 deviceclasses.resource.k8s.io: pods with devices cannot be placed as on the cluster
 leases.coordination.k8s.io: an outage under way seems to begin earlier than it did
 horizontalpodautoscalers.autoscaling: workloads keep their present number of replicas
+validatingadmissionpolicies.admissionregistration.k8s.io: admission policies refuse nothing
+validatingadmissionpolicybindings.admissionregistration.k8s.io: admission policies refuse nothing
+mutatingadmissionpolicies.admissionregistration.k8s.io: admission policies change nothing
+mutatingadmissionpolicybindings.admissionregistration.k8s.io: admission policies change nothing
+validatingwebhookconfigurations.admissionregistration.k8s.io: webhooks to call are unknown
+mutatingwebhookconfigurations.admissionregistration.k8s.io: webhooks to call are unknown
 podgroups.scheduling.volcano.sh: gangs of Volcano are scheduled pod by pod
 queues.scheduling.volcano.sh: the queues of Volcano are unknown
 podgroups.scheduling.incubator.k8s.io: gangs of kube-batch are scheduled pod by pod
@@ -49,6 +56,9 @@ queues.scheduling.incubator.k8s.io: the queues of kube-batch are unknown
 podgroups.scheduling.sigs.dev: gangs of kube-batch are scheduled pod by pod
 queues.scheduling.sigs.dev: the queues of kube-batch are unknown
 podgroups.scheduling.x-k8s.io: gangs are scheduled pod by pod
+nodepools.karpenter.sh: Karpenter's nodes are not added or removed
+nodeclaims.karpenter.sh: Karpenter's nodes are not added or removed
+nodeoverlays.karpenter.sh: Karpenter's prices and capacities are not adjusted
 """
 
 
@@ -70,8 +80,16 @@ class LiveResource:
         return f"{root}/{kind.plural}"
 
 
+# Kinds that the API server does not know without their definitions.
+_KARPENTER: Final = (
+    Kind("karpenter.sh", "v1", "NodePool", "nodepools", is_custom=True),
+    Kind("karpenter.sh", "v1", "NodeClaim", "nodeclaims", is_custom=True),
+    Kind("karpenter.sh", "v1alpha1", "NodeOverlay", "nodeoverlays", is_custom=True),
+)
+
+
 def _resources(text: str) -> tuple[LiveResource, ...]:
-    by_name = {kind.resource: kind for kind in reversed(KINDS)}
+    by_name = {kind.resource: kind for kind in (*reversed(KINDS), *_KARPENTER)}
     rows = (line.partition(": ") for line in text.strip().splitlines())
     return tuple(LiveResource(by_name[name], consequence) for name, _, consequence in rows)
 
