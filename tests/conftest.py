@@ -19,6 +19,9 @@ from hypothesis import HealthCheck, settings
 SPELLINGS: Final = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
 PREFIX: Final = "needs "
 
+# Test runners with several processes set the width of their terminal, which output would follow.
+os.environ.pop("COLUMNS", None)
+
 settings.register_profile(
     "ci",
     derandomize=True,
