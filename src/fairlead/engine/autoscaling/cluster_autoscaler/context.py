@@ -29,11 +29,11 @@ def _first(_count: int) -> int:
 
 @dataclass(slots=True)
 class AutoscalingContext:
-    """`commands` collects what is to be done in the cluster; the world takes it from there.
+    """What all parts of one autoscaler share: its options, listers, snapshot and node groups.
 
-    `pick` chooses among equal expansion options. `priorities` is the text of the priority
-    expander's ConfigMap. `placeholders` are the groups of nodes of this loop's snapshot that do not
-    exist yet.
+    Parts append the commands they want executed to `commands`. `pick` chooses among equal expansion
+    options. `priorities` returns the text of the priority expander's ConfigMap. `placeholders` maps
+    nodes of this loop's snapshot that do not exist yet to their groups.
     """
 
     options: AutoscalingOptions

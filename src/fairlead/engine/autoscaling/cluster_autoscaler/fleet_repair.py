@@ -87,7 +87,7 @@ class FleetRepair:
     def fix_sizes(self, now: Instant) -> bool:
         """Lower targets that have been above the number of nodes for too long.
 
-        Returns True if one was lowered. Raises RepairError.
+        Returns True if a target was lowered. Raises RepairError.
         """
         context, has_fixed = self._context, False
         for group in context.provider.node_groups():

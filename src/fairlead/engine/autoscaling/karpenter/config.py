@@ -19,9 +19,10 @@ PROVISION_TIME: Final[DurationNs] = seconds(60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KarpenterConfig:
-    """`provision_time` is the usual time from a NodeClaim to its Ready node.
+    """The configuration of Karpenter in a simulation: pools, instance types and options.
 
-    Each node takes between 3/4 and 5/4 of it, by seed.
+    `provision_time` is the usual time from a NodeClaim to its Ready node. Each node takes between
+    3/4 and 5/4 of it, by seed.
     """
 
     pools: tuple[NodePool, ...]

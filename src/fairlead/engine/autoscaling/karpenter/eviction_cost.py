@@ -30,7 +30,7 @@ def eviction_cost(pod: Pod) -> float:
 
 
 def lifetime_remaining(claim: NodeClaim, now: Instant) -> float:
-    """The part of the NodeClaim's life that is left, 1 for a new one."""
+    """Return the share of the NodeClaim's lifetime that is left, 1 if it never expires."""
     # upstream: pkg/utils/disruption/disruption.go:LifetimeRemaining
     expire_after = duration_or_never(claim.spec.expire_after)
     if not expire_after:

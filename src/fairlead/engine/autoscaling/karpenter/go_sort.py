@@ -24,7 +24,7 @@ _UNKNOWN, _INCREASING, _DECREASING = range(3)
 
 
 def go_sorted(elements: list[Element], keys: list[Any]) -> list[Element]:
-    """`elements` in the order in which Go's sort.Slice leaves them; `keys` are theirs."""
+    """Return `elements`, sorted by `keys`, in the order in which Go's sort.Slice leaves them."""
     n = len(keys)
     if n <= _INSERTION_MAX:
         return [elements[i] for i in sorted(range(n), key=keys.__getitem__)]

@@ -1,4 +1,4 @@
-"""What Karpenter has done in a run: nodes asked for and removed, pods that trigger nothing."""
+"""What Karpenter has done in a run: nodes created and removed, pods it made no node for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.engine.core.instant import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KarpenterNodeChange:
-    """A node that was asked for (`added`) or removed; `price` is per hour.
+    """A node that Karpenter requested (`added`) or removed; `price` is per hour.
 
     `reason` is `Provisioned`, a disruption reason, or `Expired`.
     """

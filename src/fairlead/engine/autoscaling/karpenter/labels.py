@@ -61,7 +61,7 @@ def normalized_label(key: str) -> str:
 
 
 def is_restricted(key: str, well_known: frozenset[str]) -> bool:
-    """Whether users may not ask for the label `key` in a pod or NodePool."""
+    """Return whether pods and NodePools may not use the label `key` in their requirements."""
     # upstream: labels.go:IsRestrictedLabel
     if key in well_known:
         return False

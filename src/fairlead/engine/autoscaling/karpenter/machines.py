@@ -91,11 +91,11 @@ class Machines:
         return bool(self._due)
 
     def forget(self, name: str) -> None:
-        """The NodeClaim is deleted before its Node appeared."""
+        """Forget the NodeClaim `name`, which is deleted before its Node appears."""
         self._due.pop(name, None)
 
     def ready(self, now: Instant) -> list[str]:
-        """The NodeClaims whose Nodes appear now."""
+        """Return the names of the NodeClaims whose Nodes appear by `now`, and forget them."""
         found = sorted(name for name, due in self._due.items() if due <= now)
         for name in found:
             del self._due[name]
@@ -103,7 +103,7 @@ class Machines:
 
 
 def node_of(claim: NodeClaim, now: Instant) -> CreateObject:
-    """The Node of a NodeClaim, as its kubelet registers it."""
+    """Return the command that creates the Node of `claim` as its kubelet registers it."""
     at = format_timestamp(now)
     labels = {
         **claim.metadata.labels,

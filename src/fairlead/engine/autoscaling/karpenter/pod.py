@@ -1,4 +1,4 @@
-"""What Karpenter asks about pods: is it provisionable, movable, blocking?
+"""Predicates over pods: whether Karpenter may provision for a pod, move it, or is blocked by it.
 
 upstream: pkg/utils/pod/scheduling.go
 """

@@ -45,10 +45,11 @@ Ask = Callable[[Any], Sequence[TaskInfo]]
 
 @dataclass(frozen=True, slots=True)
 class EvictionKind:
-    """`ask(plugin, task, candidates)` calls the plugin's method that returns possible victims.
+    """How one action evicts: the plugins that vote on victims, and the methods to call on them.
 
-    A plugin of type `sparing` can also rule out a whole job before that:
-    `spares(plugin, taker, giver)`.
+    `voters` selects the plugins of each tier. `ask(plugin, task, candidates)` returns the
+    candidates that the plugin allows to evict. A plugin of type `sparing` can rule out a whole job
+    before that: `spares(plugin, taker, giver)`.
     """
 
     why: str

@@ -104,7 +104,7 @@ class TaskInfo:
 
     @property
     def key(self) -> str:
-        """`namespace/name`."""
+        """The pod's `namespace/name`."""
         return self.info.key
 
     @property

@@ -1,4 +1,4 @@
-"""AffinityOfJobs: inter-pod affinity as kube-batch sees it (the defect affinity-foreign-pod).
+"""AffinityOfJobs: inter-pod affinity by kube-batch's rules (the defect affinity-foreign-pod).
 
 Only tasks of this session's jobs count, and only those with a node. The pod index of placed pods
 does not have this information, so every task is evaluated for every node. This is slow, and only
@@ -37,18 +37,18 @@ _NO_NAMESPACE_LABELS: Mapping[str, str] = {}
 
 
 class AffinityOfJobs:
-    """PreFilter, Filter."""
+    """PreFilter and Filter for inter-pod affinity among the tasks of the session's jobs."""
 
     name = "InterPodAffinity"
     locality = Locality.CLUSTER
 
     def __init__(self, jobs: JobTable, cluster: Cluster) -> None:
-        """`jobs` are those of the session; tasks of other jobs do not count."""
+        """Evaluate affinity against the tasks of `jobs` only."""
         self._jobs = jobs
         self._cluster = cluster
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Skipped if neither the pod nor any placed task has terms."""
+        """Return SKIP if neither the pod nor any placed task has affinity terms."""
         if has_pod_affinity(pod.shape.spec):
             return None
         has_terms = (has_pod_affinity(task.info.shape.spec) for task in self._placed())
@@ -70,7 +70,10 @@ class AffinityOfJobs:
         return None
 
     def _placed(self) -> Iterator[TaskInfo]:
-        """upstream: plugins/util/util.go: PodLister.FilteredList."""
+        """Yield the tasks that have a node.
+
+        upstream: plugins/util/util.go: PodLister.FilteredList.
+        """
         for job in self._jobs.jobs.values():
             if job.group is not None and job.queue in self._jobs.queues:
                 for status in ALLOCATED_STATUSES:
@@ -92,7 +95,7 @@ class AffinityOfJobs:
     def _is_attracted(
         self, terms: list[AffinityTerm], pod: PodInfo, node: NodeInfo, placed: list[TaskInfo]
     ) -> bool:
-        """Whether one task here meets all terms, or none anywhere and the pod is the first."""
+        """Return whether a task here matches all terms, or none anywhere but the pod itself."""
         if not terms or self._is_met(terms, node, placed):
             return True
         matching = (task for task in placed if _all_match(terms, _pod_class(task.info)))

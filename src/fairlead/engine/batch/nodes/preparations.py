@@ -67,7 +67,7 @@ class Preparations:
     """All tasks with volumes or devices, from their allocation until they are bound."""
 
     def __init__(self, choice: NodeChoice, jobs: JobTable) -> None:
-        """`choice` has the plugins."""
+        """Run the Reserve and PreBind plugins of `choice`."""
         self._choice = choice
         self._jobs = jobs
         self._framework = choice.framework

@@ -29,15 +29,16 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Room:
-    """`is_left_out[row]` marks nodes excluded from the session because their pods use too much.
+    """The idle and releasing resources of all nodes in a session.
 
-    `shared` is the room that every job sees; `whole` also includes the room reserved for a starving
-    gang. `nonzero_surplus[row]` is what the node's own (cpu, memory) with defaults count too much.
-    Valid from `open` to the end of the session.
+    `is_left_out[row]` marks nodes excluded from the session because their pods use too much.
+    `shared` is the room for every job; `whole` also includes the room reserved for a starving gang.
+    `nonzero_surplus[row]` is what the node's own (cpu, memory) with defaults count too much. Valid
+    from `open` to the end of the session.
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        """Empty before `open`."""
+        """Start without room, until `open`."""
         self._cluster = cluster
         self.table: NodeTable = cluster.table
         self.idle: Ints = np.zeros((0, 0), np.int64)
@@ -99,7 +100,7 @@ class Room:
                 releasing[column, row] += sign * amount
 
     def hold_back(self, amounts: Ints | None) -> None:
-        """Reserve `amounts` by [resource, row]: only the view `whole` still sees them."""
+        """Reserve `amounts` by [resource, row]: only the view `whole` still includes them."""
         rows: dict[int, None] = {}
         for held in (self.held_back, amounts):
             if held is not None:
@@ -114,9 +115,9 @@ class Room:
 
 
 class RoomView:
-    """Room as one job sees it: all of it, or without what is reserved for another job.
+    """The room for one job: all of it, or without what is reserved for another job.
 
-    `now` is what is idle, minus what pipelined tasks were promised beyond the releasing amounts.
+    `now` is what is idle, minus what is pipelined beyond the releasing amounts.
     """
 
     def __init__(self, room: Room, *, sees_all: bool) -> None:
@@ -131,17 +132,17 @@ class RoomView:
         return free - self._held(column, row)
 
     def now_many(self, column: int, rows: Rows) -> Ints:
-        """`now` on many nodes."""
+        """Return `now` for many nodes."""
         room = self._room
         free: Ints = room.idle[column, rows] + np.minimum(room.releasing[column, rows], 0)
         return free if self._hides_nothing(column) else free - self._held_many(column, rows)
 
     def leaving(self, column: int, row: int) -> int:
-        """Return what is releasing on one node and not promised yet."""
+        """Return what is releasing on one node and neither pipelined to a task nor reserved."""
         return int(self._room.releasing[column, row]) - self._held(column, row)
 
     def leaving_many(self, column: int, rows: Rows) -> Ints:
-        """`leaving` on many nodes."""
+        """Return `leaving` for many nodes."""
         releasing: Ints = self._room.releasing[column, rows]
         return (
             releasing if self._hides_nothing(column) else releasing - self._held_many(column, rows)
@@ -154,7 +155,7 @@ class RoomView:
         return free - self._held(column, row)
 
     def future_many(self, column: int) -> Ints:
-        """`future` on all nodes."""
+        """Return `future` for all nodes."""
         free: Ints = self._room.idle[column] + self._room.releasing[column]
         held = self._room.held_back
         if held is None or self._sees_all or column >= len(held):
@@ -188,7 +189,7 @@ class RuleSums:
     """Usage of nodes for the scorers of 1.16: the nodes' own sums without the surplus."""
 
     def __init__(self, room: Room, requests: RequestTable) -> None:
-        """`requests` has the rule."""
+        """`requests` counts requests by the rule of 1.16."""
         self._room = room
         self._requests = requests
 

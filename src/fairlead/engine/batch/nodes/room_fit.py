@@ -31,7 +31,7 @@ class NodePresence:
     locality = Locality.ROW
 
     def __init__(self, room: Room) -> None:
-        """`room` knows which nodes are excluded."""
+        """`room` decides which nodes are excluded."""
         self._room = room
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -42,7 +42,7 @@ class NodePresence:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for the nodes at `rows`."""
         codes = self._room.is_left_out[rows].astype(np.int32)
         return Verdicts(codes, (OUT_OF_SYNC, OUT_OF_SYNC))
 
@@ -60,7 +60,7 @@ class MaxPods:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for the nodes at `rows`."""
         full = table.pod_count[rows] >= table.allowed_pods[rows]
         return Verdicts(full.astype(np.int32), (TOO_MANY_PODS, TOO_MANY_PODS))
 
@@ -136,7 +136,7 @@ class RoomFit:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`: the code has a bit for each missing resource."""
+        """Return the verdicts of `filter` for `rows`: a code has a bit per missing resource."""
         request = self._requests.of(pod)
         codes = self._missing(self._sources[0], request, rows)
         for source in self._sources[1:]:

@@ -42,7 +42,7 @@ class Facet:
     """Some of a plugin's methods, under the plugin's name."""
 
     def __init__(self, plugin: Plugin, members: tuple[str, ...]) -> None:
-        """Take over those of `members` that `plugin` has."""
+        """Copy the methods in `members` that `plugin` has."""
         self.name = plugin.name
         self.locality = locality_of(plugin)
         for member in members:

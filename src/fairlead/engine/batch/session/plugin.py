@@ -34,7 +34,7 @@ class BatchPlugin(Protocol):
 
     @property
     def name(self) -> str:
-        """The name by which configuration refers to it."""
+        """The name of the plugin in the configuration."""
         ...
 
 
@@ -52,11 +52,11 @@ class Listens(BatchPlugin, Protocol):
     """A plugin that follows what tasks hold."""
 
     def allocated(self, task: TaskInfo) -> None:
-        """`task` now holds what it occupies; undone by `deallocated`."""
+        """Count the resources of `task`, which now has a node."""
         ...
 
     def deallocated(self, task: TaskInfo) -> None:
-        """`task` holds nothing any more."""
+        """Stop counting the resources of `task`, which has lost its node."""
         ...
 
 
@@ -65,7 +65,7 @@ class JobOrder(BatchPlugin, Protocol):
     """A plugin that orders the jobs of a queue."""
 
     def job_key(self, job: JobInfo) -> Any:
-        """The job with the smallest key is served first."""
+        """Return the sort key of `job`; the job with the smallest key is served first."""
         ...
 
 
@@ -74,7 +74,7 @@ class QueueOrder(BatchPlugin, Protocol):
     """A plugin that orders queues."""
 
     def queue_key(self, queue: QueueInfo) -> Any:
-        """The queue with the smallest key is served first."""
+        """Return the sort key of `queue`; the queue with the smallest key is served first."""
         ...
 
 
@@ -83,7 +83,7 @@ class TaskOrder(BatchPlugin, Protocol):
     """A plugin that orders the tasks of a job."""
 
     def task_key(self, task: TaskInfo) -> Any:
-        """The task with the smallest key is served first, and evicted last."""
+        """Return the sort key of `task`; the smallest key is served first, and evicted last."""
         ...
 
 
@@ -139,7 +139,7 @@ class Preemptable(BatchPlugin, Protocol):
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return those of `candidates` (all on one node) that may be evicted, in their order."""
+        """Return the evictable tasks of `candidates` (all on one node), in their order."""
         ...
 
 
@@ -150,7 +150,7 @@ class Reclaimable(BatchPlugin, Protocol):
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return those of `candidates` (all on one node) that may be evicted, in their order."""
+        """Return the evictable tasks of `candidates` (all on one node), in their order."""
         ...
 
 
@@ -159,7 +159,7 @@ class SparesFromPreemption(BatchPlugin, Protocol):
     """A `Preemptable` that can rule out whole jobs, which saves calls for each member."""
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return whether it names no member of `giver` for any task of `taker`."""
+        """Return whether `preemptable` returns no task of `giver` for any task of `taker`."""
         ...
 
 
@@ -168,7 +168,7 @@ class SparesFromReclaim(BatchPlugin, Protocol):
     """A `Reclaimable` that can rule out whole jobs."""
 
     def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
-        """Return whether it names no member of `giver` for any task of `taker`."""
+        """Return whether `reclaimable` returns no task of `giver` for any task of `taker`."""
         ...
 
 
@@ -192,10 +192,10 @@ class JobEnqueueable(BatchPlugin, Protocol):
 
 @runtime_checkable
 class JobEnqueued(BatchPlugin, Protocol):
-    """A plugin that follows which groups are admitted."""
+    """A plugin that keeps track of the admitted groups."""
 
     def enqueued(self, job: JobInfo) -> None:
-        """`job` was admitted and counts from now on."""
+        """Count `job`, which was just admitted."""
         ...
 
 

@@ -20,7 +20,7 @@ class StatementOperation(Protocol):
     """An operation and its inverse."""
 
     def do(self, session: Session) -> None:
-        """Do it in the session."""
+        """Carry out the operation in the session."""
         ...
 
     def undo(self, session: Session) -> None:
@@ -28,7 +28,7 @@ class StatementOperation(Protocol):
         ...
 
     def settle(self, session: Session) -> None:
-        """Make it final."""
+        """Send what cannot be undone."""
         ...
 
 
@@ -40,11 +40,11 @@ class AllocateOperation:
     node: NodeInfo
 
     def do(self, session: Session) -> None:
-        """Allocate."""
+        """Allocate the resources in the session."""
         session.allocate(self.task, self.node)
 
     def undo(self, session: Session) -> None:
-        """Deallocate."""
+        """Deallocate the resources in the session."""
         session.deallocate(self.task)
 
     def settle(self, session: Session) -> None:
@@ -62,11 +62,11 @@ class Pipeline:
     node: NodeInfo
 
     def do(self, session: Session) -> None:
-        """Pipeline."""
+        """Pipeline the task in the session."""
         session.pipeline(self.task, self.node)
 
     def undo(self, session: Session) -> None:
-        """Unpipeline."""
+        """Undo the pipelining in the session."""
         session.unpipeline(self.task)
 
     def settle(self, session: Session) -> None:
@@ -81,15 +81,15 @@ class Evict:
     why: str
 
     def do(self, session: Session) -> None:
-        """Release the task."""
+        """Mark the task as releasing in the session."""
         session.release(self.task)
 
     def undo(self, session: Session) -> None:
-        """Undo the release."""
+        """Undo the release in the session."""
         session.unevict(self.task)
 
     def settle(self, session: Session) -> None:
-        """Send the deletion."""
+        """Send the deletion of the pod."""
         session.evict(self.task, self.why)
 
 
@@ -106,10 +106,10 @@ class Displace:
         """Nothing to do before the commit."""
 
     def undo(self, session: Session) -> None:
-        """Nothing to undo."""
+        """Do nothing: nothing was done before the commit."""
 
     def settle(self, session: Session) -> None:
-        """Report it."""
+        """Report the victims as displaced by `task`."""
         session.tell_displacement(self.task, self.node, self.victims, self.why)
 
 

@@ -166,7 +166,7 @@ class Rollout:
         )
 
     def reported_states(self) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
-        """Return the same for known ReplicaSets, with the numbers of their status."""
+        """Return the new and the old ReplicaSets with the replica numbers of their status."""
         parts = {key: _reported_state(key, one) for key, one in self.replica_sets.items()}
         return parts.pop(self.current, None), list(parts.values())
 

@@ -45,7 +45,10 @@ _MESSAGES_MAX: Final = 3
 
 @dataclass(slots=True)
 class ScaleUpRequest:
-    """Nodes that a group was asked for; every new increase restarts the clock."""
+    """An open request for `increase` new nodes in one group, which times out at `expected_by`.
+
+    `time` is when the request was last increased.
+    """
 
     increase: int
     time: Instant
@@ -226,7 +229,7 @@ class ClusterStateRegistry:
                 self._time_out(groups[name], request, now)
 
     def _time_out(self, group: NodeGroup, request: ScaleUpRequest, now: Instant) -> None:
-        """Back off the group, drop the request, and lower the target by all that was asked for."""
+        """Back off the group, drop the request, and lower the target by its nodes."""
         waited = format_duration(now - request.time)
         message = f"Nodes added to group {group.id} failed to register within {waited}"
         self._events.on_status(WARNING, "ScaleUpTimedOut", message)

@@ -16,7 +16,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """`similar` are the ids of groups among which the new nodes would be balanced."""
+    """An expansion option: adding `nodes` nodes to `group` makes room for `pods`.
+
+    `similar` are the ids of groups among which the new nodes would be balanced.
+    """
 
     group: NodeGroup
     nodes: int

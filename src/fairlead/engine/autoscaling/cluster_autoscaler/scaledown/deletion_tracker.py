@@ -49,7 +49,7 @@ class NodeDeletionTracker:
     """Nodes in order of the start of their deletion."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start without deletions."""
         self._empty: dict[str, str] = {}
         self._drained: dict[str, str] = {}
         self._results: dict[str, NodeDeleteResult] = {}
@@ -74,8 +74,9 @@ class NodeDeletionTracker:
         return DeletionsInProgress(tuple(self._empty), tuple(self._drained), by_group)
 
     def take_results(self, now: Instant) -> dict[str, NodeDeleteResult]:
-        """The results since the last call; those of the same instant as that are not reported.
+        """Return the results since the last call, by node, and forget them.
 
+        A result that is recorded at the instant of the last call is never returned.
         upstream: nodedeletiontracker.go: ClearResultsNotNewerThan
         """
         found, self._results, self._taken_at = self._results, {}, now

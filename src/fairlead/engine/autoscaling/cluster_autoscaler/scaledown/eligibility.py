@@ -38,16 +38,19 @@ def has_no_scale_down_annotation(node: Node) -> bool:
 
 
 class EligibilityChecker:
-    """`utilizations` holds those of the nodes of the last `filter_out_unremovable`."""
+    """Selects the nodes whose removal is worth simulating.
+
+    `utilizations` maps names of nodes to their utilization in the last `filter_out_unremovable`.
+    """
 
     def __init__(self, context: AutoscalingContext, unremovable: UnremovableNodes) -> None:
-        """Note reasons in `unremovable`."""
+        """Record in `unremovable` why nodes are rejected."""
         self._context = context
         self._unremovable = unremovable
         self.utilizations: dict[str, Utilization] = {}
 
     def filter_out_unremovable(self, candidates: Sequence[Node], now: Instant) -> list[str]:
-        """The names of the candidates to simulate, in order."""
+        """Return the names of the candidates to simulate, in order."""
         self.utilizations = {}
         eligible = []
         for node in candidates:

@@ -43,7 +43,10 @@ _LONG_AGO: Final[Instant] = -(1 << 62)
 
 
 class ScaleDown:
-    """`last_scale_up` and others start delays; `took` is how long the last run slept."""
+    """The scale-down part of a loop: applies the delays, then plans and starts deletions.
+
+    `last_scale_up` and `last_deletion` start delays. `took` is how long the last `run` slept.
+    """
 
     def __init__(
         self, context: AutoscalingContext, planner: ScaleDownPlanner, actuator: Actuator

@@ -29,7 +29,7 @@ class _Column:
     """One label of many subjects: a code per subject into the distinct requirements on it."""
 
     def __init__(self, requirements: Iterable[LabelRequirement | None]) -> None:
-        """None stands for a subject without a requirement, which agrees with everything."""
+        """`requirements` has one entry per subject: None if it has no requirement on this label."""
         codes: dict[LabelRequirement | None, int] = {}
         rows = [codes.setdefault(one, len(codes)) for one in requirements]
         self._codes = np.array(rows, dtype=np.int64)
@@ -41,7 +41,7 @@ class _Column:
         asked: LabelRequirement | None,
         agrees: Callable[[LabelRequirement, LabelRequirement | None], bool],
     ) -> Mask:
-        """The subjects whose requirement agrees with `asked`."""
+        """Return a mask of the subjects whose requirement `agrees` with `asked`."""
         found = self._masks.get(asked)
         if found is None:
             answers = [one is None or agrees(one, asked) for one in self._distinct]
@@ -53,7 +53,7 @@ class InstanceTypeTable:
     """Instance types in the order of the provider, with masks over them."""
 
     def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
-        """`well_known` are the labels that a node may get without being asked for."""
+        """Nodes may get the labels `well_known` even if their types do not mention them."""
         self.types = tuple(types)
         self.well_known = well_known
         self.index = {one.name: i for i, one in enumerate(self.types)}
@@ -186,7 +186,7 @@ def _intersects(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
 
 
 def _allows(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
-    """Whether a node that states `asked`, None for nothing, can be an offering with `one`."""
+    """Return whether an offering with `one` can meet `asked` (None: no requirement)."""
     if asked is None:
         return one.denies
     return asked.has_intersection(one) or (one.denies and asked.denies)

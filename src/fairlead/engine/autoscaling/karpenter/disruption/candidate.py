@@ -34,7 +34,10 @@ from fairlead.engine.core.instant import Instant
 
 
 class DisruptionClass(StrEnum):
-    """Whether pods can block: with eventual disruption a termination grace period wins."""
+    """Whether pods can block a disruption.
+
+    They cannot block an EVENTUAL disruption of a NodeClaim with a termination grace period.
+    """
 
     GRACEFUL = "graceful"
     EVENTUAL = "eventual"
@@ -106,7 +109,7 @@ class Candidates:
     def of(
         self, disruption_class: DisruptionClass, should_disrupt: ShouldDisrupt, now: Instant
     ) -> list[DisruptionCandidate]:
-        """The candidates of a method, by name."""
+        """Return the candidates of a disruption method, sorted by name."""
         candidates = self.all(disruption_class, now)[0]
         return [one for one in candidates if should_disrupt(one) is True]
 

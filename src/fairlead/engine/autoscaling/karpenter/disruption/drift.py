@@ -21,14 +21,14 @@ from fairlead.engine.core.instant import Instant
 
 
 class Drift:
-    """One drifted node at a time, at any price, without validation."""
+    """Disrupts one drifted node at a time, at any price, without validation."""
 
     name = "drift"
     reason = DRIFTED
     disruption_class = DisruptionClass.EVENTUAL
 
     def __init__(self, context: DisruptionContext) -> None:
-        """Decide in `context`."""
+        """Use the cluster and options of `context`."""
         self._context = context
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> bool:

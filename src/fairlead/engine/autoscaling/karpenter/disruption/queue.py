@@ -47,7 +47,7 @@ class DisruptionQueue:
     """The commands under way, in the order in which they were started."""
 
     def __init__(self, cluster: KarpenterCluster) -> None:
-        """Nothing is under way."""
+        """Start without commands."""
         self._cluster = cluster
         self._commands: list[QueuedCommand] = []
         self.keys: set[str] = set()

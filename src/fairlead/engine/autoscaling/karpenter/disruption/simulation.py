@@ -25,7 +25,7 @@ _SHOWN_ERRORS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """The outcome: `errors` are those of pods that are running, by pod."""
+    """The result of a simulated pass; `errors` maps running pods without a place to the reason."""
 
     requests: tuple[NodeClaimRequest, ...]
     placed: tuple[ExistingNode, ...]

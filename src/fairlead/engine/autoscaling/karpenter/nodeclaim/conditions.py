@@ -54,7 +54,10 @@ CloudDrift = Callable[[NodeClaim], str]
 
 
 class ClaimConditions:
-    """Sets the conditions; it remembers for which NodeClaims the instance type was found."""
+    """Computes the conditions of NodeClaims.
+
+    A found instance type is not looked up again for a while.
+    """
 
     def __init__(self, types_of: TypesOfPool, cloud_drift: CloudDrift) -> None:
         """`cloud_drift` answers the provider's reason for drift, "" for none."""
@@ -109,7 +112,10 @@ class ClaimConditions:
     def _is_type_gone(
         self, claim: NodeClaim, pool: NodePool, labels: Requirements, now: Instant
     ) -> bool:
-        """Whether the provider no longer sells what the NodeClaim is; young ones are not asked."""
+        """Return whether the provider no longer offers the NodeClaim's instance type.
+
+        A young NodeClaim is not checked.
+        """
         # upstream: drift.go:instanceTypeNotFound
         age = now - parse_timestamp(claim.metadata.creation_timestamp)
         uid = claim.metadata.uid or claim.name

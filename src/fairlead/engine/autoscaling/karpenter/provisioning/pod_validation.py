@@ -1,4 +1,4 @@
-"""Pods for which no node is made, because they ask for something that no node may have.
+"""Finds pods for which no node is made, because they require something that no node may have.
 
 upstream: pkg/controllers/provisioning/provisioner.go:Validate, pkg/apis/v1/nodeclaim_validation.go
 """
@@ -32,7 +32,7 @@ _NUMERIC: Final = ("Gt", "Lt", "Gte", "Lte")
 
 
 def avoids_karpenter(pod: Pod) -> bool:
-    """Whether the pod asks for a node that Karpenter does not manage."""
+    """Return whether the pod requires a node that Karpenter does not manage."""
     # upstream: provisioner.go:validateKarpenterManagedLabelCanExist
     found = pod_requirements(pod, preferred=True).find(NODE_POOL)
     return found is not None and found.operator == DOES_NOT_EXIST

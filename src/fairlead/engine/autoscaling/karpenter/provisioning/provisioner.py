@@ -111,7 +111,7 @@ class Provisioner:
         self._facts = PodFactsCache(options)
 
     def provision(self, now: Instant) -> Provisioned:
-        """One pass over the pending pods, and those of nodes that are going away."""
+        """Run one pass over the pending pods and the pods of nodes that are going away."""
         pending, ignored = self.pending_pods()
         nodes = self._cluster.nodes(now)
         moved = [
@@ -125,7 +125,7 @@ class Provisioner:
         return found
 
     def pending_pods(self) -> tuple[list[Pod], dict[str, str]]:
-        """The pods to place, by namespace and name, and those for which no node is made."""
+        """Return the pods to place, sorted by namespace and name, and why others get no node."""
         pending: list[Pod] = []
         ignored: dict[str, str] = {}
         candidates = [pod for pod in self._cluster.unbound_pods.values() if is_provisionable(pod)]

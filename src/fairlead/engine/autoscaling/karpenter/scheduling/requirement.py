@@ -112,7 +112,7 @@ class LabelRequirement:
         return sorted(self.values)
 
     def __str__(self) -> str:
-        """`key Op [v1 v2] >=g <=l minValues m`, at most five values, as upstream prints it."""
+        """Return `key Op [v1 v2] >=g <=l minValues m` with at most five values, as upstream."""
         text = f"{self.key} {self.operator}"
         if self.values:
             shown = self.sorted_values()

@@ -1,7 +1,7 @@
-"""Requirements on the labels of a node, one per label, and whether two sets of them agree.
+"""Requirements on the labels of a node, one per label, and their compatibility.
 
-A set of requirements never changes; `with_added` returns another one. `A.compatible(B)` asks
-whether a node that A describes can be what B asks for: labels that A does not mention are a problem
+A set of requirements never changes; `with_added` returns a new set. `A.compatible(B)` is whether
+a node that A describes can satisfy the requirements B: labels that A does not mention are a problem
 only if they are not well known. Errors are None or upstream's text.
 
 upstream: pkg/scheduling/requirements.go
@@ -92,9 +92,10 @@ class Requirements:
         return [one for one in self._by_key.values() if one.min_values is not None]
 
     def conflict(self, other: Requirements) -> str | None:
-        """Why no node satisfies both, None if one may; every label that both have must agree.
+        """Return why no node can satisfy both sets of requirements, None if a node can.
 
-        Two requirements that a missing label satisfies never conflict.
+        Only labels that both sets mention are compared. Two requirements that a missing label
+        satisfies never conflict.
         """
         # upstream: requirements.go:Intersects
         mine, theirs = self._by_key, other._by_key
@@ -105,7 +106,7 @@ class Requirements:
         return "; ".join(f"key {key}, {theirs[key]} not in {mine[key]}" for key in sorted(bad))
 
     def intersects(self, other: Requirements) -> bool:
-        """Whether `conflict` finds none."""
+        """Return whether a node can satisfy both sets of requirements (`conflict` returns None)."""
         mine, theirs = self._by_key, other._by_key
         if len(mine) > len(theirs):
             mine, theirs = theirs, mine
@@ -118,9 +119,9 @@ class Requirements:
     def incompatibility(
         self, asked: Requirements, allow_undefined: Collection[str] = _NOTHING
     ) -> str | None:
-        """Why a node that this describes cannot be what `asked` wants, None if it can be.
+        """Return why a node with these requirements cannot satisfy `asked`, None if it can.
 
-        Labels in `allow_undefined` may be missing here.
+        These requirements need not mention the labels in `allow_undefined`.
         """
         # upstream: requirements.go:Compatible
         for key in sorted(self._undefined(asked, allow_undefined)):
@@ -129,7 +130,7 @@ class Requirements:
         return self.conflict(asked)
 
     def compatible(self, asked: Requirements, allow_undefined: Collection[str] = _NOTHING) -> bool:
-        """Whether `incompatibility` finds none."""
+        """Return whether `incompatibility` finds no problem."""
         mine = self._by_key
         for key, one in asked._by_key.items():
             existing = mine.get(key)
@@ -182,7 +183,7 @@ def term_requirements(term: NodeSelectorTerm) -> Requirements:
 
 
 def pod_requirements(pod: Pod, *, preferred: bool) -> Requirements:
-    """What a pod asks of its node: nodeSelector, and the first required term of node affinity.
+    """Return the requirements of a pod: nodeSelector and the first required term of node affinity.
 
     With `preferred` the heaviest preferred term counts as required, too; relaxation drops it when
     it cannot be met. The other required terms are alternatives that relaxation moves up.

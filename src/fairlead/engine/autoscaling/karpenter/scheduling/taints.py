@@ -21,7 +21,7 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> s
 
 
 def taint_text(taint: Taint) -> str:
-    """`key=value:Effect`, without the value if it has none."""
+    """Return `key=value:Effect`, or `key:Effect` if the taint has no value."""
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
 

@@ -1,1 +1,1 @@
-"""The cluster as Karpenter sees it: NodeClaims joined with Nodes, pods by node, memory."""
+"""Karpenter's view of the cluster: NodeClaims joined with Nodes, and pods by node."""

@@ -53,7 +53,7 @@ class KarpenterCluster:
     """Pools, claims, nodes and pods by name, and which nodes are nominated or marked."""
 
     def __init__(self) -> None:
-        """An empty cluster."""
+        """Start with an empty cluster."""
         self.node_pools: dict[str, NodePool] = {}
         self.node_claims: dict[str, NodeClaim] = {}
         self.node_objects: dict[str, Node] = {}

@@ -152,12 +152,12 @@ class StateNode:
 
     @cached_property
     def allocatable(self) -> dict[str, int]:
-        """What pods can use."""
+        """What pods can use of the node, by resource."""
         return self._amounts("allocatable")
 
     @cached_property
     def capacity(self) -> dict[str, int]:
-        """What the machine has."""
+        """What the machine has, by resource."""
         return self._amounts("capacity")
 
     def _amounts(self, field: str) -> dict[str, int]:

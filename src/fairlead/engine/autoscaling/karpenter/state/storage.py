@@ -71,7 +71,7 @@ class StorageObjects:
 
 
 def claim_keys(pod: Pod) -> Iterator[str]:
-    """`namespace/name` of the claims that the pod's volumes use."""
+    """Yield `namespace/name` of each claim that the pod's volumes use."""
     for volume in pod.spec.volumes:
         name = claim_name(pod, volume)
         if name:

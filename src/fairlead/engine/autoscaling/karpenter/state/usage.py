@@ -71,7 +71,7 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 def conflicting_port(
     asked: Iterable[HostPort], used: Iterable[HostPort]
 ) -> tuple[HostPort, HostPort] | None:
-    """The first of `asked` that cannot be used beside one of `used`, with that one."""
+    """Return the first of `asked` that conflicts with a port in `used`, and that port."""
     # upstream: hostportusage.go:HostPort.Matches
     taken = list(used)
     for one in asked:

@@ -1,4 +1,4 @@
-"""InFlightNodeClaim: a node that the pass is going to ask for.
+"""InFlightNodeClaim: a node that the pass is going to create.
 
 It starts from its NodePool's template. Each pod narrows its requirements, and with them the
 instance types that are still possible; `can_add` decides whether one remains, `add` commits.
@@ -152,7 +152,7 @@ class InFlightNodeClaim:
         return self._with_volumes(pod, joined, alternatives[-1], relaxes_min_values)
 
     def _joined(self, asked: Requirements) -> Requirements | str:
-        """The claim's requirements and what a pod asks, or why they do not agree."""
+        """Return the claim's requirements combined with `asked`, or why they are incompatible."""
         key = (self.requirements, asked)
         known = self._context.joined
         found = known.get(key)
@@ -305,7 +305,10 @@ class InFlightNodeClaim:
 
 @dataclass(frozen=True, slots=True)
 class _FilterText:
-    """Upstream's text for a failed filter; resources are those of the daemons and the pod."""
+    """Builds upstream's text for a failed filter of instance types by `requirements` and resources.
+
+    The resources are the sum of the requests of the daemons and of `pod`.
+    """
 
     reason: str
     requirements: Requirements

@@ -1,4 +1,4 @@
-"""PendingPod: a pod that a pass tries to place, with what relaxation has left of its wishes.
+"""PendingPod: a pod that a pass tries to place, with the constraints that relaxation has left.
 
 The pod itself never changes; relaxation replaces it by a copy without one preference.
 

@@ -1,4 +1,4 @@
-"""Relaxation: gives up one of a pod's wishes at a time until it can be placed.
+"""Relaxation: drops a pod's preferences and alternative terms, one at a time, until it fits.
 
 The order is upstream's: alternatives of required node affinity, preferred pod affinity, preferred
 pod anti-affinity, preferred node affinity, ScheduleAnyway constraints, PreferNoSchedule taints.
@@ -36,7 +36,7 @@ Relaxed = tuple[Pod, str]
 
 
 def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
-    """The pod without the next wish to give up, None if nothing is left.
+    """Return the pod without the next term to relax, None if nothing is left to relax.
 
     The last step, a toleration, is taken only with `tolerates_prefer_no_schedule`: if some NodePool
     has such a taint.
@@ -56,7 +56,7 @@ def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
 
 
 def without_required_node_affinity_term(pod: Pod) -> Relaxed | None:
-    """The pod without the first of several alternatives of required node affinity."""
+    """Return the pod without the first required node affinity term, None if no other is left."""
     affinity = pod.spec.affinity
     if affinity is None or affinity.node_affinity is None:
         return None

@@ -196,7 +196,7 @@ class ProvisioningScheduler:
             pod.facts = self._facts.of(pod.pod)
 
     def _restore(self, pod: PendingPod) -> None:
-        """Undo relaxation: the next attempt starts with all wishes again."""
+        """Undo relaxation: the next attempt starts with all preferences again."""
         if pod.pod is not pod.original:
             pod.pod = pod.original
             self._topology.update(pod)
@@ -300,7 +300,7 @@ class ClaimRoom:
     """An upper bound of what each NodeClaim can still take, as columns over claims."""
 
     def __init__(self) -> None:
-        """No claims."""
+        """Start without NodeClaims."""
         self._names: dict[str, int] = {}
         self._room = np.zeros((16, 0), dtype=np.int64)
         self._count = 0

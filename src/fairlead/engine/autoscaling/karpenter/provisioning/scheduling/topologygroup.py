@@ -65,7 +65,7 @@ class TopologyGroup:
 
     @property
     def sort_key(self) -> tuple[int, str]:
-        """The order in which groups are asked, so that errors are reproducible."""
+        """The key by which groups are sorted, so that errors are reproducible."""
         return self.kind, self.key
 
     def selects(self, pod: Pod, shape: Hashable) -> bool:
@@ -78,7 +78,7 @@ class TopologyGroup:
         return found
 
     def register(self, domain: str) -> None:
-        """Make a domain known."""
+        """Add `domain` without pods, unless it is known."""
         self.counts.setdefault(domain, 0)
 
     def record(self, domains: Iterable[str], number: int = 1) -> None:

@@ -22,7 +22,11 @@ HONOR = "Honor"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopologyNodeFilter:
-    """`alternatives` are requirements of which one must hold; without any, all nodes match."""
+    """Decides which nodes a topology spread constraint counts.
+
+    Of the requirements in `alternatives` a node must meet at least one; if there are none, every
+    node does.
+    """
 
     alternatives: tuple[Requirements, ...] = ()
     honors_taints: bool = False

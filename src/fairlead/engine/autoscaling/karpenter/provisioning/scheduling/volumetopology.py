@@ -34,7 +34,7 @@ Alternatives = tuple[Requirements, ...]
 
 
 def volume_requirements(pod: Pod, storage: StorageObjects) -> Alternatives | None:
-    """Alternative requirements of which a node must meet one; None if volumes ask for nothing.
+    """Return alternative requirements of which a node must meet one, None if volumes have none.
 
     The alternatives of several volumes are combined pair by pair; pairs that contradict each other
     are left out unless all do.
