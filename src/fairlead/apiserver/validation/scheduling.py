@@ -61,7 +61,7 @@ SYSTEM_CLASSES: Final = {
 
 
 def check_priority_class(obj: PriorityClass) -> Causes:
-    """A PriorityClass."""
+    """Yields the errors of a PriorityClass."""
     name = obj.metadata.name
     if name.startswith(SYSTEM_PREFIX):
         yield from _check_system_class(obj)
@@ -77,7 +77,7 @@ def check_priority_class(obj: PriorityClass) -> Causes:
 
 
 def check_priority_class_update(old: Json, new: Json) -> Causes:
-    """The value and the preemption policy of a class never change."""
+    """Yields the errors of changes to a PriorityClass's value and preemptionPolicy."""
     before, after = decode_as(PriorityClass, old), decode_as(PriorityClass, new)
     if before.value != after.value:
         yield forbidden("value", "may not be changed in an update.")
@@ -86,7 +86,10 @@ def check_priority_class_update(old: Json, new: Json) -> Causes:
 
 
 def _check_system_class(obj: PriorityClass) -> Causes:
-    """The two system classes have fixed values."""
+    """Yields an error unless `obj`, whose name has the system prefix, is a known system class.
+
+    The value of each of the two system classes is fixed; neither can be the global default.
+    """
     # upstream: pkg/apis/scheduling/v1/helpers.go:IsKnownSystemPriorityClass
     name = obj.metadata.name
     known = SYSTEM_CLASSES.get(name)
@@ -106,7 +109,7 @@ def _check_system_class(obj: PriorityClass) -> Causes:
 
 
 def check_queue(queue: Queue) -> Causes:
-    """A Queue of a batch scheduler."""
+    """Yields the errors of a Volcano Queue."""
     spec = queue.spec
     yield from _check_amounts("spec.capability", spec.capability)
     yield from _check_amounts("spec.deserved", spec.deserved)
@@ -114,7 +117,7 @@ def check_queue(queue: Queue) -> Causes:
 
 
 def check_pod_group(group: PodGroup) -> Causes:
-    """A PodGroup of a batch scheduler."""
+    """Yields the errors of a Volcano PodGroup."""
     yield from _check_amounts("spec.minResources", group.spec.min_resources or {})
 
 

@@ -77,7 +77,7 @@ def _new_job(job: Json, _: PreparationContext) -> Json:
 
 
 def _own_causes(job: Json) -> Causes:
-    """Validate labels and selector after the server has added its own."""
+    """Yields the errors of the labels and selector that the server has added to `job`."""
     # upstream: pkg/apis/batch/validation/validation.go:validateGeneratedSelector
     spec = job["spec"]
     labels = spec["template"]["metadata"]["labels"]

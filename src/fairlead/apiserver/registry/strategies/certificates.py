@@ -54,7 +54,7 @@ _STATUSES: Final = ("False", "True", "Unknown")
 
 
 def check_request(obj: Json) -> Causes:
-    """A CertificateSigningRequest."""
+    """Yields the errors of a CertificateSigningRequest."""
     spec = obj["spec"]
     problem = _csr_problem(spec.get("request") or "")
     if problem:
@@ -113,7 +113,7 @@ def _decoded(text: str) -> bytes:
 
 
 def check_signed(old: Json, new: Json) -> Causes:
-    """A signer's update of the status of `new`, which replaces `old`."""
+    """Yields the errors of a signer's update of the status from `old` to `new`."""
     yield from _check_state(old, new)
     had, has = _rows(old), _rows(new)
     for verdict in _VERDICTS:
@@ -127,7 +127,7 @@ def check_signed(old: Json, new: Json) -> Causes:
 
 
 def check_decided(old: Json, new: Json) -> Causes:
-    """An approval or denial of `new`, which replaces `old`."""
+    """Yields the errors of an approval or denial, which changes `old` to `new`."""
     yield from _check_state(old, new)
 
 

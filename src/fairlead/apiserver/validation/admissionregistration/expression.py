@@ -114,7 +114,7 @@ def check_expression(
     wanted: tuple[str, ...] = (),
     known: ExpressionVariables | None = None,
 ) -> Causes:
-    """An expression that must have one of the types `wanted`, or any type if none is given."""
+    """Yields the errors of `expression`; its type must be one of `wanted`, if any are given."""
     if not expression.strip():
         return
     problem, made = _judged(expression, known or ExpressionVariables())
@@ -126,7 +126,7 @@ def check_expression(
 
 
 def check_variable(field: str, name: str, expression: str, known: ExpressionVariables) -> Causes:
-    """A variable definition; later expressions may refer to it."""
+    """Yields the errors of a variable, and adds it to `known` for later expressions."""
     problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
     if problem:
         yield invalid(field, expression, problem)

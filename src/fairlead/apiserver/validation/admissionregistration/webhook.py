@@ -51,7 +51,7 @@ _FORM: Final = "; desired format: https://host[/path]"
 
 
 def check_webhooks(obj: Json) -> Causes:
-    """A MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
+    """Yields the errors of a MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
     names: dict[str, None] = {}
     for index, hook in enumerate(obj.get("webhooks") or ()):
         field = f"webhooks[{index}]"
@@ -79,7 +79,7 @@ def _check_webhook(field: str, hook: Json) -> Causes:
 
 
 def check_word(field: str, word: str | None, known: tuple[str, ...]) -> Causes:
-    """A value that must be one of `known` if it is there."""
+    """Yields an error if `word` is present and not one of `known`."""
     if word is not None and word not in known:
         yield not_supported(field, word, known)
 
@@ -98,7 +98,10 @@ def _check_full_name(field: str, name: str) -> Causes:
 
 
 def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Causes:
-    """Review versions, one of them supported; a `bare` refusal does not list those."""
+    """Yields the errors of review versions, at least one of which must be supported.
+
+    The error for an empty list names the supported versions, unless it is `bare`.
+    """
     known = ", ".join(REVIEWS)
     if not versions:
         yield required(field, "" if bare else f"must specify one of {known}")
@@ -115,7 +118,7 @@ def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Cau
 
 
 def check_rule(field: str, rule: Json) -> Causes:
-    """A rule that selects requests by operation, group, version and resource."""
+    """Yields the errors of a rule, which selects requests, for example by resource."""
     operations = rule.get("operations") or []
     where = f"{field}.operations"
     if not operations:
@@ -172,7 +175,7 @@ def _check_wildcards(field: str, resources: list[str]) -> Causes:
 
 
 def check_client(field: str, client: Json) -> Causes:
-    """The client configuration: exactly one of URL and Service."""
+    """Yields the errors of a clientConfig, which has either a URL or a Service."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         yield required(field, "exactly one of url or service is required")
@@ -212,7 +215,7 @@ def _not_url(text: str) -> str:
 
 
 def check_webhook_service(field: str, service: Json) -> Causes:
-    """The Service that serves a webhook."""
+    """Yields the errors of the reference to the Service that serves a webhook."""
     reference = "admissionregistration.v1.ServiceReference"
     yield from check_fields(field, reference, service, "name", "namespace", "port")
     path, where = service.get("path") or "", f"{field}.path"
@@ -233,7 +236,7 @@ def check_webhook_service(field: str, service: Json) -> Causes:
 def check_conditions(
     field: str, conditions: list[Json], known: ExpressionVariables | None = None
 ) -> Causes:
-    """Match conditions: named CEL expressions that must all be true."""
+    """Yields the errors of matchConditions: named CEL expressions that must all be true."""
     known = known or ExpressionVariables()
     if len(conditions) > CONDITIONS_MAX:
         yield too_many(field, len(conditions), CONDITIONS_MAX)

@@ -67,14 +67,17 @@ _SHARES: Final = ("maxUnavailable", "maxSurge")
 
 
 def check_scheduled_workload(workload: Replicated) -> Causes:
-    """A stored Deployment, ReplicaSet, StatefulSet or DaemonSet."""
+    """Yields the errors of the fields that scheduling reads of a stored workload.
+
+    The workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet.
+    """
     yield from non_negative("spec.replicas", workload.spec.replicas)
     yield from check_label_selector("spec.selector", workload.spec.selector)
     yield from check_scheduled_template(workload.spec.template)
 
 
 def check_new_scheduled_workload(workload: Replicated) -> Causes:
-    """What scheduling also requires of a new workload."""
+    """Yields the errors of a new workload that are not errors in a stored one."""
     template = workload.spec.template
     yield from _check_selector(workload)
     yield from _check_runs_for_ever(template, _pods_maker(workload))
@@ -82,7 +85,7 @@ def check_new_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def _check_selector(workload: Replicated) -> Causes:
-    """The selector is present, not empty, valid, and matches the template's labels.
+    """Yields the errors of the selector, which must be valid, not empty, and match the template.
 
     Upstream has four copies of this rule, each of which leaves out something else.
     """
@@ -107,20 +110,23 @@ def _pods_maker(workload: Replicated) -> str:
 
 
 def check_scheduled_controller(controller: ReplicationController) -> Causes:
-    """A stored ReplicationController."""
+    """Yields the errors of the fields of a stored ReplicationController that scheduling reads."""
     yield from non_negative("spec.replicas", controller.spec.replicas)
     yield from check_labels("spec.selector", controller.spec.selector)
     yield from check_scheduled_template(controller.spec.template)
 
 
 def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
-    """What scheduling also requires of a new one."""
+    """Yields the errors of a new ReplicationController that are not errors in a stored one."""
     yield from _check_controller_selector(controller)
     yield from check_new_template(controller.spec.template)
 
 
 def _check_controller_selector(controller: ReplicationController) -> Causes:
-    """A selector that finds the template's pods; by default it is the template's labels."""
+    """Yields the errors of the selector, which must match the template's labels.
+
+    The default selector is the template's labels.
+    """
     spec = controller.spec
     if not spec.template:
         if not spec.selector:
@@ -135,14 +141,14 @@ def _check_controller_selector(controller: ReplicationController) -> Causes:
 
 
 def check_runnable_template(template: Json) -> Causes:
-    """What a kubelet needs to run the pods of a workload."""
+    """Yields the errors of the template's fields that kubelets, but not scheduling, need."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_runnable_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
 def check_scheduled_template(template: Json) -> Causes:
-    """What scheduling reads of a stored template."""
+    """Yields the errors of the fields of a stored template that scheduling reads."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         yield pod
@@ -152,14 +158,14 @@ def check_scheduled_template(template: Json) -> Causes:
 
 
 def check_new_template(template: Json) -> Causes:
-    """What scheduling also requires of a new template."""
+    """Yields the errors of a new template that are not errors in a stored one."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_new_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
 def _check_runs_for_ever(template: Json, kind: str) -> Causes:
-    """Pods of most workloads must restart always and have no deadline."""
+    """Yields an error if `restartPolicy` is not Always, or if activeDeadlineSeconds is set."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         return
@@ -172,7 +178,10 @@ def _check_runs_for_ever(template: Json, kind: str) -> Causes:
 
 
 def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
-    """The selector must match the template: otherwise pods are created without end."""
+    """Yields an error if `selector` does not match `template`.
+
+    The controller of such a workload would create pods without end.
+    """
     labels = _template_labels(template)
     if not selector_matches(selector, labels):
         yield invalid(f"{_TEMPLATE}.metadata.labels", labels or None, MISMATCH)
@@ -184,7 +193,7 @@ def _template_labels(template: Json) -> dict[str, str]:
 
 
 def check_template(obj: Json) -> Causes:
-    """The pod template of any workload."""
+    """Yields the errors of the pod template of a workload of any kind."""
     template = obj["spec"].get("template")
     if template is not None:
         yield from check_pod_template(_TEMPLATE, template)
@@ -197,7 +206,7 @@ def _check_shares(field: str, rolling: Json) -> Causes:
 
 
 def check_deployment(obj: Json, view: Deployment) -> Causes:
-    """A Deployment."""
+    """Yields the errors of a Deployment."""
     spec = obj["spec"]
     yield from non_negative("spec.replicas", view.spec.replicas)
     yield from _check_selected_template(obj, view)
@@ -240,14 +249,14 @@ def _check_selected_template(obj: Json, view: Replicated) -> Causes:
 
 
 def check_replica_set(obj: Json, view: ReplicaSet) -> Causes:
-    """A ReplicaSet."""
+    """Yields the errors of a ReplicaSet."""
     yield from non_negative("spec.replicas", view.spec.replicas)
     yield from check_fields("spec", "apps.v1.ReplicaSetSpec", obj["spec"], "minReadySeconds")
     yield from _check_selected_template(obj, view)
 
 
 def check_replication_controller(obj: Json, view: ReplicationController) -> Causes:
-    """A ReplicationController."""
+    """Yields the errors of a ReplicationController."""
     kind_spec = "core.v1.ReplicationControllerSpec"
     yield from check_fields("spec", kind_spec, obj["spec"], "minReadySeconds")
     yield from check_labels("spec.selector", view.spec.selector)
@@ -257,7 +266,7 @@ def check_replication_controller(obj: Json, view: ReplicationController) -> Caus
 
 
 def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
-    """A StatefulSet."""
+    """Yields the errors of a StatefulSet."""
     spec = obj["spec"]
     order = spec.get("podManagementPolicy", "")
     if order not in ("OrderedReady", "Parallel"):
@@ -298,7 +307,7 @@ def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
 
 
 def _check_partition(field: str, rolling: Json) -> Causes:
-    """partition and maxUnavailable of a StatefulSet's rolling update."""
+    """Yields the errors of partition and maxUnavailable of a StatefulSet's rolling update."""
     strategy = "apps.v1.RollingUpdateStatefulSetStrategy"
     yield from check_fields(field, strategy, rolling, "partition")
     unavailable = rolling.get("maxUnavailable")
@@ -312,7 +321,7 @@ def _check_partition(field: str, rolling: Json) -> Causes:
 
 
 def _check_claimed_template(spec: Json) -> Causes:
-    """The template, with a volume for each of the StatefulSet's claim templates."""
+    """Yields the errors of the template, with a volume added for each volumeClaimTemplate."""
     template = spec["template"]["spec"]
     claims = [one["metadata"].get("name") for one in spec.get("volumeClaimTemplates") or ()]
     claimed = [{"name": name, "emptyDir": {}} for name in claims]
@@ -323,7 +332,7 @@ def _check_claimed_template(spec: Json) -> Causes:
 
 
 def check_stateful_set_update(old: Json, new: Json) -> Causes:
-    """Only a few fields of a StatefulSet's spec can change."""
+    """Yields an error if any but the few mutable fields of a StatefulSet's spec have changed."""
     before, after = (
         {key: value for key, value in obj["spec"].items() if key not in _CHANGEABLE}
         for obj in (old, new)
@@ -333,7 +342,7 @@ def check_stateful_set_update(old: Json, new: Json) -> Causes:
 
 
 def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
-    """A DaemonSet."""
+    """Yields the errors of a DaemonSet."""
     spec = obj["spec"]
     yield from _check_selected_template(obj, view)
     yield from check_fields("spec", "apps.v1.DaemonSetSpec", spec, "minReadySeconds")
@@ -351,7 +360,7 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
 
 
 def _check_replacement(field: str, rolling: Json) -> Causes:
-    """Exactly one of maxUnavailable and maxSurge of a DaemonSet is above zero."""
+    """Yields an error unless exactly one of maxUnavailable and maxSurge is above zero."""
     yield from _check_shares(field, rolling)
     for key in _SHARES:
         if rolling.get(key) is not None:
@@ -365,14 +374,14 @@ def _check_replacement(field: str, rolling: Json) -> Causes:
 
 
 def check_revision(obj: Json) -> Causes:
-    """A ControllerRevision."""
+    """Yields the errors of a ControllerRevision."""
     if obj.get("data") is None:
         yield required("data", "data is mandatory")
     yield from check_fields("", "apps.v1.ControllerRevision", obj, "revision")
 
 
 def check_revision_update(old: Json, new: Json) -> Causes:
-    """The data of a ControllerRevision never change."""
+    """Yields an error if the data of a ControllerRevision have changed."""
     before, after = old.get("data"), new.get("data")
     if before == after and differs_as_text(before, after):
         yield invalid("data", after, IMMUTABLE)
@@ -380,5 +389,5 @@ def check_revision_update(old: Json, new: Json) -> Causes:
 
 
 def check_new_pod_template(obj: Json) -> Causes:
-    """A PodTemplate."""
+    """Yields the errors of a new PodTemplate."""
     yield from check_pod_template("template", obj["template"])

@@ -59,7 +59,7 @@ _NOT_NEGATIVE: Final = (
 
 
 def check_job(obj: Json, _: Job) -> Causes:
-    """A Job."""
+    """Yields the errors of a Job."""
     spec = obj["spec"]
     yield from check_job_spec("spec", spec)
     name, completions = obj["metadata"].get("name", ""), spec.get("completions") or 0
@@ -71,7 +71,7 @@ def check_job(obj: Json, _: Job) -> Causes:
 
 
 def check_scheduled_job(job: Job) -> Causes:
-    """What scheduling reads of a stored Job."""
+    """Yields the errors of the fields of a stored Job that scheduling reads."""
     yield from non_negative("spec.parallelism", job.spec.parallelism)
     if job.spec.completions is not None:
         yield from non_negative("spec.completions", job.spec.completions)
@@ -81,7 +81,10 @@ def check_scheduled_job(job: Job) -> Causes:
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
-    """What scheduling also requires of a new one; the server generates its selector."""
+    """Yields the errors of a new Job that are not errors in a stored one.
+
+    The selector is not checked: the server generates it.
+    """
     template = job.spec.template
     if template.get("spec", {}).get("restartPolicy", "Always") == "Always":
         yield required("spec.template.spec.restartPolicy", RESTART_POLICY_REQUIRED)
@@ -89,7 +92,7 @@ def check_new_scheduled_job(job: Job) -> Causes:
 
 
 def check_job_spec(field: str, spec: Json) -> Causes:
-    """The spec of a Job; `field` is its path."""
+    """Yields the errors of a Job's spec; `field` is its path."""
     yield from check_fields(field, "batch.v1.JobSpec", spec, *_NOT_NEGATIVE)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(f"{field}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
@@ -159,7 +162,10 @@ def _check_indexed(field: str, spec: Json) -> Causes:
 
 
 def check_new_cron_job(obj: Json) -> Causes:
-    """A new CronJob; its name leaves room for the eleven characters that its Jobs' names add."""
+    """Yields the errors of a new CronJob.
+
+    Its name must leave room for the eleven characters that the names of its Jobs add.
+    """
     yield from check_cron_job(obj)
     name = obj["metadata"].get("name", "")
     if len(name) > NAME_MAX:
@@ -167,7 +173,7 @@ def check_new_cron_job(obj: Json) -> Causes:
 
 
 def check_cron_job(obj: Json) -> Causes:
-    """A CronJob."""
+    """Yields the errors of a CronJob."""
     spec = obj["spec"]
     yield from _check_schedule("spec.schedule", spec.get("schedule", ""))
     yield from check_fields("spec", _CRON_JOB, spec, "startingDeadlineSeconds")
@@ -209,7 +215,7 @@ EXIT_CODES_MAX: Final = 255
 
 
 def check_failure_policy(field: str, spec: Json) -> Causes:
-    """A pod failure policy."""
+    """Yields the errors of the podFailurePolicy of `spec`."""
     rules = (spec.get("podFailurePolicy") or {}).get("rules") or []
     if len(rules) > RULES_MAX:
         yield too_many(f"{field}.rules", len(rules), RULES_MAX)
@@ -290,7 +296,7 @@ def _bare(field: str, why: str) -> Cause:
 
 
 def check_success_policy(field: str, spec: Json) -> Causes:
-    """A success policy."""
+    """Yields the errors of the successPolicy of `spec`."""
     policy = spec.get("successPolicy")
     if policy is None:
         return
@@ -353,7 +359,7 @@ _FIXED_OF_JOB: Final = (
 
 
 def check_job_selector(spec: Json) -> Causes:
-    """The selector matches the template's labels."""
+    """Yields an error unless the selector exists and matches the template's labels."""
     selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
     if selector is None:
         yield required("spec.selector")
@@ -362,7 +368,7 @@ def check_job_selector(spec: Json) -> Causes:
 
 
 def check_job_update(old: Json, new: Json) -> Causes:
-    """What may not change in a Job."""
+    """Yields the errors of changes to immutable fields of a Job."""
     # upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
     before, after = old["spec"], new["spec"]
     wrong = list(check_job_selector(after))

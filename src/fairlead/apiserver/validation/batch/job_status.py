@@ -58,7 +58,7 @@ class _StatusChange:
 
 
 def check_job_status(old: Json, new: Json) -> Causes:
-    """The status of `new`, which replaces `old`."""
+    """Yields the errors of a Job's status that changes from that of `old` to that of `new`."""
     change = _StatusChange(old, new)
     for name in _COUNTS:
         yield from non_negative(f"status.{name}", change.after.get(name) or 0)

@@ -58,7 +58,7 @@ _NAME_RULE: Final = (
 
 
 def check_environment(field: str, variables: list[Json]) -> Causes:
-    """The variables of a container."""
+    """Yields the errors of a container's environment variables."""
     for index, variable in enumerate(variables):
         where = f"{field}[{index}]"
         name = variable.get("name", "")
@@ -97,7 +97,7 @@ def _check_source(field: str, variable: Json, source: Json) -> Causes:
 
 
 def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = FIELDS) -> Causes:
-    """A field of the pod itself."""
+    """Yields the errors of a fieldRef, a reference to a field of the pod itself."""
     path = reference.get("fieldPath", "")
     if not path:
         yield required(f"{field}.fieldPath")
@@ -112,7 +112,7 @@ def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = 
 
 
 def check_resource_reference(field: str, reference: Json, *, of_volume: bool) -> Causes:
-    """A reference to requests or limits of a container, with a divisor."""
+    """Yields the errors of a resourceFieldRef, a reference to a container's requests or limits."""
     # upstream: validateContainerResourceFieldSelector there
     resource = reference.get("resource", "")
     if of_volume and not reference.get("containerName"):
@@ -157,7 +157,7 @@ def _check_key(field: str, reference: Json) -> Causes:
 
 
 def check_environment_sources(field: str, sources: list[Json]) -> Causes:
-    """ConfigMaps and Secrets whose keys become variables."""
+    """Yields the errors of envFrom: ConfigMaps and Secrets whose keys become variables."""
     for index, source in enumerate(sources):
         where = f"{field}[{index}]"
         if source.get("prefix"):

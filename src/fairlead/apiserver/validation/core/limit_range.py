@@ -24,7 +24,7 @@ _STORAGE: Final = "storage"
 
 
 def check_limit_range(obj: Json) -> Causes:
-    """A new or changed LimitRange."""
+    """Yields the errors of a new or changed LimitRange."""
     seen: dict[str, None] = {}
     for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
         field = f"spec.limits[{index}]"
@@ -124,7 +124,7 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
 
 
 def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
-    """Resources that cannot be over-committed have equal defaults for requests and limits."""
+    """Yields an error if the defaults of `name` differ, and it cannot be over-committed."""
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:
         return

@@ -46,7 +46,7 @@ _OUTWARD: Final = ("NodePort", BALANCED)
 
 
 def check_service(obj: Json) -> Causes:
-    """A new or changed Service."""
+    """Yields the errors of a new or changed Service."""
     spec = obj["spec"]
     ports = spec.get("ports") or []
     yield from _check_topology(obj["metadata"].get("annotations") or {})
@@ -88,7 +88,7 @@ def _check_topology(annotations: Json) -> Causes:
 
 
 def _check_name(spec: Json) -> Causes:
-    """ExternalName services have a name and no addresses."""
+    """Yields the errors of an ExternalName service, which has a name and no addresses."""
     type_ = spec.get("type", "")
     if type_ in _OUTWARD and is_headless(spec):
         why = f"may not be set to 'None' for {type_} services"
@@ -143,7 +143,7 @@ def _check_affinity(spec: Json) -> Causes:
 
 
 def check_cluster_ips(spec: Json) -> Causes:
-    """Cluster IPs, IP families and the family policy."""
+    """Yields the errors of cluster IPs, IP families and the family policy."""
     # upstream: ValidateServiceClusterIPsRelatedFields there
     if spec.get("type") == EXTERNAL_NAME:
         return
@@ -216,7 +216,7 @@ def _check_repeated(ports: list[Json]) -> Causes:
 
 
 def _check_balancing(obj: Json, spec: Json, type_: str) -> Causes:
-    """Fields that only LoadBalancer services have."""
+    """Yields the errors of the fields that only LoadBalancer services may have."""
     yield from _check_source_ranges(obj, spec, type_)
     if spec.get("allocateLoadBalancerNodePorts") is not None and type_ != BALANCED:
         yield forbidden("spec.allocateLoadBalancerNodePorts", ONLY_BALANCED)
@@ -261,7 +261,7 @@ def _check_policies(spec: Json, type_: str) -> Causes:
 
 
 def check_service_update(old: Json, new: Json) -> Causes:
-    """What may not change in a Service."""
+    """Yields the errors of changes to immutable fields of a Service."""
     before, after = old["spec"], new["spec"]
     if before.get("type") == "ExternalName" or after.get("type") == "ExternalName":
         return

@@ -59,7 +59,7 @@ def forbidden(field: str, why: str) -> Cause:
 
 
 def non_negative(field: str, value: int) -> Causes:
-    """`value` must be 0 or more."""
+    """Yields an error if `value` is negative."""
     if value < 0:
         yield invalid(field, value, "must be greater than or equal to 0")
 

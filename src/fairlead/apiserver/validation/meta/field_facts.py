@@ -47,10 +47,11 @@ _FORMATS: Final[Mapping[str, Callable[[str], tuple[str, ...]]]] = {
 
 
 def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
-    """What is wrong with single fields of `obj`, in the order of `names`.
+    """Yields the errors of single fields of `obj`, in the order of `names`.
 
-    `obj` is a `type_name`, such as `core.v1.Container`, at path `field`. Without names, all fields
-    that have facts are checked in the order of their rows. Raises KeyError for a field without.
+    `obj`, at path `field`, is of type `type_name`, such as `core.v1.Container`. Without `names`,
+    all fields that have facts are checked, in the order of those. Raises KeyError for a name
+    without facts.
     """
     facts = facts_of(type_name).fields
     for name in names or facts:
@@ -58,7 +59,7 @@ def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
 
 
 def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
-    """What is wrong with the value of the field at path `field`."""
+    """Yields the errors of `value`, the value of the field at path `field`."""
     if facts.is_zero and value is None:
         value = 0
     if value is None or (value == "" and not facts.checks_empty):
@@ -78,7 +79,10 @@ def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
 
 
 def check_immutable(type_name: str, old: Json, new: Json) -> Causes:
-    """Changes of immutable fields between `old` and `new`, objects of a `type_name`."""
+    """Yields an error for each immutable field that differs between `old` and `new`.
+
+    Both are objects of type `type_name`.
+    """
     for fixed in facts_of(type_name).immutable:
         before, after = _value(old, fixed.path), _value(new, fixed.path)
         if not list(check_unchanged(fixed.path, before, after)):

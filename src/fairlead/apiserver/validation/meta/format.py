@@ -127,21 +127,21 @@ def not_found(field: str, value: str) -> Cause:
 
 
 def check_one_of(field: str, value: str, known: Iterable[str]) -> Causes:
-    """A value that must be one of `known`."""
+    """Yields an error if `value` is not one of `known`."""
     if value not in known:
         yield not_supported(field, value, known)
 
 
 def check_at_least(field: str, value: int | None, least: int) -> Causes:
-    """A number, if present, that must be at least `least`."""
+    """Yields an error if `value` is present and less than `least`."""
     if value is not None and value < least:
         yield invalid(field, value, f"must be greater than or equal to {least}")
 
 
 def check_unchanged(field: str, old: Any, new: Any, shape: str = "") -> Causes:
-    """An immutable field; an absent value equals an empty list or map.
+    """Yields an error if an immutable field differs; an absent value equals an empty list or map.
 
-    `shape` names the type of an object, or of a list's items, that upstream shows as its own.
+    `shape` names the type of an object, or of a list's items, that upstream prints as a Go struct.
     """
     if old == new or (_is_none(old) and _is_none(new)):
         return
@@ -161,7 +161,7 @@ def shown_as(shape: str, value: Any) -> Any:
 
 
 def check_port_number(field: str, number: int) -> Causes:
-    """A port number."""
+    """Yields the errors of a port number."""
     if not 1 <= number <= PORT_MAX:
         yield invalid(field, number, f"must be between 1 and {PORT_MAX}, inclusive")
 
@@ -184,7 +184,7 @@ def port_name_problems(name: str) -> tuple[str, ...]:
 
 
 def check_port(field: str, port: int | str) -> Causes:
-    """A port's number or name."""
+    """Yields the errors of a port's number or name."""
     if isinstance(port, int):
         yield from check_port_number(field, port)
     else:
@@ -236,7 +236,7 @@ def node_selector(selector: Json) -> NodeSelector:
 
 
 def check_share(field: str, amount: int | str) -> Causes:
-    """A non-negative number or a percentage."""
+    """Yields the errors of a non-negative number or a percentage."""
     if isinstance(amount, int):
         yield from check_at_least(field, amount, 0)
     elif not _PERCENT.fullmatch(amount):
@@ -244,7 +244,7 @@ def check_share(field: str, amount: int | str) -> Causes:
 
 
 def check_not_beyond_all(field: str, amount: int | str) -> Causes:
-    """A percentage of at most 100%."""
+    """Yields an error for a percentage above 100%."""
     if (
         isinstance(amount, str)
         and _PERCENT.fullmatch(amount)
@@ -259,31 +259,31 @@ def is_nothing(amount: int | str | None) -> bool:
 
 
 def check_subdomain(field: str, text: str) -> Causes:
-    """A DNS subdomain."""
+    """Yields the errors of a DNS subdomain."""
     for problem in dns_subdomain_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_dns_label(field: str, text: str) -> Causes:
-    """A DNS label."""
+    """Yields the errors of a DNS label."""
     for problem in dns_label_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_qualified_name(field: str, text: str) -> Causes:
-    """A qualified name, such as a label key."""
+    """Yields the errors of a qualified name, such as a label key."""
     for problem in label_key_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_label_value(field: str, text: str) -> Causes:
-    """A label value."""
+    """Yields the errors of a label value."""
     for problem in label_value_problems(text):
         yield invalid(field, text, problem)
 
 
 def check_domain_name(field: str, text: str) -> Causes:
-    """A fully qualified domain name."""
+    """Yields the errors of a fully qualified domain name."""
     # upstream: apimachinery/pkg/util/validation/validation.go:IsFullyQualifiedDomainName
     if not text:
         yield required(field)
@@ -303,7 +303,7 @@ def check_domain_name(field: str, text: str) -> Causes:
 
 
 def check_not_special(field: str, text: str) -> Causes:
-    """An IP address that is not loopback, link-local or unspecified."""
+    """Yields an error for an IP address that is loopback, link-local or unspecified."""
     # upstream: pkg/apis/core/validation/validation.go:ValidateEndpointIP
     try:
         address = ipaddress.ip_address(text)
@@ -321,7 +321,7 @@ def too_many(field: str, count: int, most: int) -> Cause:
 
 
 def check_domain_path(field: str, path: str) -> Causes:
-    """A domain-prefixed path such as `acme.io/foo`."""
+    """Yields the errors of a domain-prefixed path such as `acme.io/foo`."""
     # upstream: apimachinery/pkg/util/validation/validation.go:IsDomainPrefixedPath
     host, _, rest = path.partition("/")
     if not path:
@@ -336,13 +336,13 @@ def check_domain_path(field: str, path: str) -> Causes:
 
 
 def check_backsteps(field: str, path: str) -> Causes:
-    """A path without `..`."""
+    """Yields an error if `path` contains `..`."""
     if ".." in path.split("/"):
         yield invalid(field, path, "must not contain '..'")
 
 
 def check_local_path(field: str, path: str) -> Causes:
-    """A relative path without `..`."""
+    """Yields an error if `path` is absolute or contains `..`."""
     if path.startswith("/"):
         yield invalid(field, path, "must be a relative path")
     yield from check_backsteps(field, path)

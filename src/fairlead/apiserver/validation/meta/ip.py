@@ -103,7 +103,7 @@ def is_ip(text: str) -> bool:
 
 
 def check_ip(field: str, text: str) -> Causes:
-    """An IPv4 or IPv6 address."""
+    """Yields the errors of an IPv4 or IPv6 address."""
     # upstream: ip.go:IsValidIPForLegacyField
     found = parse_ip(text)
     if found is None:
@@ -115,7 +115,7 @@ def check_ip(field: str, text: str) -> Causes:
 
 
 def check_strict_ip(field: str, text: str) -> Causes:
-    """An address in canonical form."""
+    """Yields the errors of an IP address, which must be in canonical form."""
     # upstream: ip.go:IsValidIP
     problems = tuple(check_ip(field, text))
     yield from problems
@@ -125,7 +125,7 @@ def check_strict_ip(field: str, text: str) -> Causes:
 
 
 def check_cidr(field: str, text: str) -> Causes:
-    """A CIDR."""
+    """Yields the errors of a CIDR."""
     # upstream: ip.go:IsValidCIDRForLegacyField
     found = parse_cidr(text)
     if found is None:
@@ -139,7 +139,7 @@ def check_cidr(field: str, text: str) -> Causes:
 
 
 def check_strict_cidr(field: str, text: str) -> Causes:
-    """A CIDR in canonical form."""
+    """Yields the errors of a CIDR, which must be in canonical form."""
     # upstream: ip.go:IsValidCIDR
     problems = tuple(check_cidr(field, text))
     yield from problems

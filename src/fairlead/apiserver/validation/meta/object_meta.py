@@ -23,7 +23,7 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules
 
 
 def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
-    """Name, namespace, labels and timestamps of an object."""
+    """Yields the errors of an object's name, namespace, labels and timestamps."""
     if not meta.name:
         yield required("metadata.name", "name or generateName is required")
     else:
@@ -38,14 +38,14 @@ def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
 
 
 def check_owner_ids(meta: ObjectMeta) -> Causes:
-    """Owner references of stored objects have uids."""
+    """Yields the errors of a stored object's owner references, which must have uids."""
     for owner in meta.owner_references:
         if not owner.uid:
             yield invalid("metadata.ownerReferences.uid", "", "must not be empty")
 
 
 def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
-    """Label keys and values; `field` is the path of the map."""
+    """Yields the errors of label keys and values; `field` is the path of the map."""
     for key, value in labels.items():
         for problem in label_key_problems(key):
             yield invalid(field, key, problem)
@@ -54,7 +54,7 @@ def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
 
 
 def check_timestamp(field: str, text: str) -> Causes:
-    """A timestamp, if there is one."""
+    """Yields the errors of a timestamp, if there is one."""
     if text:
         try:
             parse_timestamp(text)
@@ -69,7 +69,7 @@ _IMMUTABLE_KEYS: Final = ("name", "namespace", "uid")  # the server sets the oth
 
 
 def check_generate_name(rules: KindRules, meta: Json) -> Causes:
-    """generateName."""
+    """Yields the errors of generateName."""
     beginning = meta.get("generateName", "")
     if beginning:
         # upstream: apimachinery/pkg/api/validation/generic.go:maskTrailingDash, which takes two
@@ -80,13 +80,13 @@ def check_generate_name(rules: KindRules, meta: Json) -> Causes:
 
 
 def check_generation(kind: Kind, meta: Json) -> Causes:
-    """The generation, for kinds whose generation clients may set."""
+    """Yields the errors of the generation, for kinds whose generation clients may set."""
     if not kind.has_generation:  # the server counts those of the others itself
         yield from non_negative("metadata.generation", meta.get("generation") or 0)
 
 
 def check_rest(rules: KindRules, meta: Json) -> Causes:
-    """Annotations, owners and finalizers of a new object."""
+    """Yields the errors of a new object's annotations, owners and finalizers."""
     finalizers = meta.get("finalizers") or []
     yield from _check_details(meta)
     yield from _check_finalizers(finalizers)
@@ -114,7 +114,10 @@ def _check_finalizers(finalizers: list[str]) -> Causes:
 
 
 def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
-    """spec.finalizers of a Namespace; upstream's causes do not say which one is wrong."""
+    """Yields the errors of a Namespace's spec.finalizers.
+
+    Like upstream's, they do not say which of the finalizers is wrong.
+    """
     # upstream: pkg/apis/core/validation/validation.go:validateFinalizerName
     for name in names or ():
         for problem in label_key_problems(name):
@@ -124,7 +127,7 @@ def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
 
 
 def check_annotation_keys(field: str, annotations: Json) -> Causes:
-    """Annotation keys and the total size; `field` is the path of the map."""
+    """Yields the errors of annotation keys and of their total size; `field` is the map's path."""
     size = 0
     for key, value in annotations.items():
         size += len(key.encode()) + len(value.encode())
@@ -164,7 +167,10 @@ def _check_owner(field: str, owner: Json) -> Causes:
 
 
 def check_metadata_update(rules: KindRules, old: Json, new: Json) -> Causes:
-    """Updates of metadata: name, namespace and uid never change; upstream checks most twice."""
+    """Yields the errors of an update of metadata, whose name, namespace and uid are immutable.
+
+    Like upstream's, most errors are yielded twice.
+    """
     # upstream: apiserver/pkg/registry/rest/update.go:validateCommonFields, and the kind's own
     before, after = old["metadata"], new["metadata"]
     yield from check_labels("metadata.labels", after.get("labels") or {})

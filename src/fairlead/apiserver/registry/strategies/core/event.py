@@ -30,9 +30,9 @@ _NEVER: Final = "needs to be unset"
 
 
 def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
-    """An event of the core group, or a changed one of the other.
+    """Yields the errors of a core/v1 event, or of an updated events.k8s.io/v1 event.
 
-    `controller` is the name of the field that says who reports it.
+    `controller` is the name of the field that identifies the reporting controller.
     """
     if obj.get("eventTime") is None:
         yield from _check_place(obj, ("default", ""))
@@ -41,7 +41,7 @@ def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
 
 
 def check_new_event(obj: Json) -> Causes:
-    """An event of events.k8s.io, in the core group's form."""
+    """Yields the errors of a new events.k8s.io/v1 event, converted to core/v1."""
     if obj.get("eventTime") is None:
         yield from _check_place(obj, ("default", ""))
         yield required("eventTime")
@@ -61,7 +61,10 @@ def check_new_event(obj: Json) -> Causes:
 
 
 def _check_place(obj: Json, for_cluster: tuple[str, ...]) -> Causes:
-    """An event is in the namespace of its object, or in a default one."""
+    """Yields an error unless the event is in the namespace of its object.
+
+    Events of cluster-scoped objects must be in one of the namespaces `for_cluster`.
+    """
     place = obj["metadata"].get("namespace", "")
     theirs = (obj.get("involvedObject") or {}).get("namespace", "")
     if (theirs and theirs != place) or (not theirs and place not in for_cluster):

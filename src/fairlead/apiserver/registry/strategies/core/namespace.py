@@ -21,7 +21,7 @@ from fairlead.apiserver.validation.status import check_namespace_status
 
 
 def check_namespace(obj: Json) -> Causes:
-    """A Namespace."""
+    """Yields the errors of a Namespace."""
     yield from check_finalizer_names("spec.finalizers", (obj.get("spec") or {}).get("finalizers"))
 
 

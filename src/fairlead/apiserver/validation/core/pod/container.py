@@ -70,7 +70,7 @@ def check_containers(
     pod: PodContext,
     names: dict[str, None],
 ) -> Causes:
-    """All rules of a pod's main containers; `names` collects the names in use."""
+    """Yields all errors of a pod's main containers; `names` collects the names in use."""
     if not containers:
         yield required(field)
     for index, (container, view) in enumerate(zip(containers, views, strict=True)):
@@ -92,7 +92,7 @@ def check_init_containers(
     pod: PodContext,
     names: dict[str, None],
 ) -> Causes:
-    """All rules of init containers; those that restart always are sidecars."""
+    """Yields all errors of init containers; those with restartPolicy Always are sidecars."""
     for index, (container, view) in enumerate(zip(containers, views, strict=True)):
         where = f"{field}[{index}]"
         yield from _check_name_and_image(where, view)
@@ -109,7 +109,7 @@ def check_init_containers(
 
 
 def check_container(field: str, container: Json, view: Container | None, pod: PodContext) -> Causes:
-    """What holds for any container; ephemeral ones have no `view`."""
+    """Yields the errors that containers of every kind can have; ephemeral ones have no `view`."""
     yield from check_fields(field, "core.v1.Container", container, "terminationMessagePolicy")
     yield from _check_port_names(f"{field}.ports", container.get("ports") or [])
     for index, port in enumerate(view.ports if view else ()):
@@ -154,7 +154,7 @@ def _check_host_ports(field: str, container: Json, taken: dict[str, None]) -> Ca
 
 
 def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Causes:
-    """Names of the pod's resource claims that a container uses."""
+    """Yields the errors of the names of the pod's resource claims that a container uses."""
     # upstream: validateResourceClaimNames there
     seen: Counter[str] = Counter()
     shown = ", ".join(sorted(known)[:_CLAIMS_SHOWN_MAX]) if claims else ""
@@ -178,7 +178,7 @@ def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Caus
 
 
 def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Causes:
-    """A claim that a container uses, wholly or by request.
+    """Yields the errors of a container's use of a whole claim, or of one of its requests.
 
     `seen` counts the uses so far under `name`, `name/request`, and all requests under `name/`.
     """
@@ -211,7 +211,7 @@ def _check_resizing(field: str, policies: list[Json], pod: PodContext) -> Causes
 
 
 def _check_restart(field: str, container: Json) -> Causes:
-    """The restart policy of a single container."""
+    """Yields the errors of the restart policy of a single container."""
     yield from _check_restart_policy(field, container.get("restartPolicy") or "")
     rules = container.get("restartPolicyRules") or []
     if rules and container.get("restartPolicy") is None:
@@ -232,7 +232,7 @@ def _check_restart(field: str, container: Json) -> Causes:
 def check_scheduled_containers(
     field: str, containers: Sequence[Container], *, host_network: bool
 ) -> Causes:
-    """What scheduling reads of each container: ports, resources, restart policy."""
+    """Yields the errors of the ports, resources and restart policies that scheduling reads."""
     for index, container in enumerate(containers):
         where = f"{field}[{index}]"
         for number, port in enumerate(container.ports):
@@ -243,7 +243,7 @@ def check_scheduled_containers(
 
 
 def check_names(field: str, containers: Sequence[Container], names: dict[str, None]) -> Causes:
-    """Names of containers, where they have one; `names` collects the names in use."""
+    """Yields the errors of the names that containers have; `names` collects the names in use."""
     for index, container in enumerate(containers):
         yield from _check_unused_name(f"{field}[{index}]", container, names)
         for problem in dns_label_problems(container.name) if container.name else ():
@@ -251,7 +251,7 @@ def check_names(field: str, containers: Sequence[Container], names: dict[str, No
 
 
 def check_runnable(field: str, containers: Sequence[Container]) -> Causes:
-    """Names and images, without which a kubelet cannot start a container."""
+    """Yields the errors of names and images, without which a kubelet cannot start a container."""
     for index, container in enumerate(containers):
         if not container.name:
             yield required(f"{field}[{index}].name")
@@ -317,7 +317,7 @@ _HEADER_RULE: Final = (
 
 
 def check_probes(field: str, container: Json, grace_period_s: int | None) -> Causes:
-    """All hooks and probes of a container."""
+    """Yields the errors of all hooks and probes of a container."""
     lifecycle = container.get("lifecycle") or {}
     for key in HOOKS:
         if lifecycle.get(key) is not None:
@@ -342,7 +342,7 @@ def _check_probe(field: str, probe: Json) -> Causes:
 def _check_handler(
     field: str, handler: Json, known: tuple[str, ...], grace_period_s: int | None
 ) -> Causes:
-    """The action of a probe or hook: exactly one."""
+    """Yields the errors of a probe's or hook's handler, which has exactly one action."""
     stated = [key for key in known if handler.get(key) is not None]
     for key in stated[:1]:
         yield from _check_action(f"{field}.{key}", key, handler[key], grace_period_s)

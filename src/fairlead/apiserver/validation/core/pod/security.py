@@ -60,7 +60,7 @@ _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def check_container_security(field: str, context: Json, *, host_users: bool) -> Causes:
-    """Users, profiles and privileges of a container."""
+    """Yields the errors of a container's securityContext."""
     names = ("runAsUser", "runAsGroup", "procMount")
     yield from check_fields(field, "core.v1.SecurityContext", context, *names)
     mount = context.get("procMount")
@@ -88,7 +88,7 @@ def _shown(key: str) -> str:
 
 
 def check_pod_security(field: str, spec: Json) -> Causes:
-    """Users, groups, profiles and kernel parameters of a pod."""
+    """Yields the errors of a pod's securityContext."""
     context = spec.get("securityContext") or {}
     yield from check_fields(field, _CONTEXT_OF_POD, context, "fsGroup", "runAsUser", "runAsGroup")
     for index, group in enumerate(context.get("supplementalGroups") or ()):
@@ -186,7 +186,7 @@ def _check_windows(field: str, options: Json | None) -> Causes:
 
 
 def check_system(field: str, spec: Json) -> Causes:
-    """A pod with spec.os uses no field of the other operating system."""
+    """Yields an error for each field of `spec` that the OS in spec.os.name does not support."""
     match (spec.get("os") or {}).get("name"):
         case "linux":
             yield from _check_linux(field, spec)

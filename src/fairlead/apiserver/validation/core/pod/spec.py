@@ -89,7 +89,7 @@ _SEARCH_RULE: Final = (
 
 
 def check_new_pod(pod: Json, view: Pod) -> Causes:
-    """A new pod."""
+    """Yields the errors of a new pod."""
     spec = pod["spec"]
     yield from check_annotations("metadata.annotations", pod)
     yield from check_pod_spec("spec", spec, view.spec, pod["metadata"].get("name", ""))
@@ -105,20 +105,20 @@ def check_new_pod(pod: Json, view: Pod) -> Causes:
 
 
 def check_scheduled_pod(pod: Pod) -> Causes:
-    """What scheduling reads of a stored pod."""
+    """Yields the errors of the fields of a stored pod that scheduling reads."""
     yield from check_scheduled_spec("spec", pod.spec)
     yield from check_timestamp("status.startTime", pod.status.start_time)
 
 
 def check_changed_pod(pod: Pod) -> Causes:
-    """What holds for an updated pod."""
+    """Yields the errors of an updated pod, without comparing it to the previous one."""
     yield from check_scheduled_pod(pod)
     yield from check_new_scheduled_spec("spec", pod.spec)
     yield from check_runnable_spec("spec", pod.spec)
 
 
 def check_template(field: str, template: Json) -> Causes:
-    """A pod template; `field` is its path."""
+    """Yields the errors of a pod template; `field` is its path."""
     view = template_view(field, template)
     if isinstance(view, Cause):
         yield view
@@ -146,7 +146,7 @@ def template_view(field: str, template: Json) -> Pod | Cause:
 
 
 def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") -> Causes:
-    """All rules of a new pod spec; `field` is its path, `view` its typed view."""
+    """Yields all errors of a new pod's spec; `field` is its path, `view` its typed view."""
     # The order is that of ValidatePodSpec: kubectl prints causes as they come.
     volumes = spec.get("volumes") or []
     claims = spec.get("resourceClaims") or []
@@ -194,7 +194,10 @@ def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") ->
 
 
 def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """What scheduling reads of any pod's spec; `field` is its path."""
+    """Yields the errors of the fields of any pod's spec that scheduling reads.
+
+    `field` is the path of `spec`.
+    """
     for key, containers in (
         ("containers", spec.containers),
         ("initContainers", spec.init_containers),
@@ -216,7 +219,7 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """What scheduling also requires of a new pod's spec."""
+    """Yields the errors of a new pod's spec that are not errors in a stored one."""
     names: dict[str, None] = {}
     yield from check_names(f"{field}.containers", spec.containers, names)
     yield from check_names(f"{field}.initContainers", spec.init_containers, names)
@@ -224,7 +227,7 @@ def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_runnable_spec(field: str, spec: PodSpec) -> Causes:
-    """What a kubelet needs to run a pod and scheduling does not read."""
+    """Yields the errors of the fields of a pod's spec that kubelets, but not scheduling, need."""
     if not spec.containers:
         yield required(f"{field}.containers")
     yield from check_runnable(f"{field}.containers", spec.containers)
@@ -264,7 +267,7 @@ def _check_priority(field: str, spec: PodSpec) -> Causes:
 
 
 def check_tolerations(field: str, tolerations: Sequence[Toleration]) -> Causes:
-    """The tolerations of a pod, or of the pods of a class."""
+    """Yields the errors of the tolerations of a pod, or of a RuntimeClass."""
     for index, toleration in enumerate(tolerations):
         yield from _check_toleration(f"{field}[{index}]", toleration)
 
@@ -320,7 +323,7 @@ def _check_system(field: str, spec: Json) -> Causes:
 
 
 def _check_own_users(field: str, spec: Json) -> Causes:
-    """A pod in a user namespace shares no other namespace with its host."""
+    """Yields an error if a pod in a user namespace shares another namespace with its host."""
     for key, shown in _HOST_SPACES:
         if spec.get(key):
             yield forbidden(f"{field}.{shown}", "when `hostUsers` is false")

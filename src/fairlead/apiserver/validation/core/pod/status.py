@@ -23,7 +23,10 @@ ALREADY_BOUND: Final = "may not be set on pods that are already bound to a node"
 
 
 def check_pod_status(spec: Json, fields: Mapping[str, Any]) -> Causes:
-    """What is wrong with `fields`, to be merged into the status of a pod with that `spec`."""
+    """Yields the errors of `fields`, which a write merges into a pod's status.
+
+    `spec` is the spec of that pod.
+    """
     phase = fields.get("phase")
     if phase is not None and phase not in PHASES:
         yield not_supported("status.phase", phase, PHASES)

@@ -27,7 +27,10 @@ POSITIVE: Final = "must be greater than zero"
 
 
 def check_spread(field: str, constraints: Sequence[TopologySpreadConstraint]) -> Causes:
-    """All constraints, each with another topology key and action."""
+    """Yields the errors of all constraints.
+
+    No two may have the same topologyKey and whenUnsatisfiable.
+    """
     pairs = [(one.topology_key, one.when_unsatisfiable) for one in constraints]
     last = {pair: index for index, pair in enumerate(pairs)}
     for index, constraint in enumerate(constraints):
@@ -63,7 +66,7 @@ def _check_constraint(field: str, constraint: TopologySpreadConstraint) -> Cause
 
 
 def _check_keys(field: str, constraint: TopologySpreadConstraint) -> Causes:
-    """matchLabelKeys."""
+    """Yields the errors of matchLabelKeys."""
     if constraint.match_label_keys and constraint.label_selector is None:
         yield forbidden(field, "must not be specified when labelSelector is not set")
     for index, key in enumerate(constraint.match_label_keys):

@@ -41,7 +41,7 @@ _DEADLINE_S_MAX: Final = 2**31 - 1
 
 
 def check_pod_update(old: Json, new: Json) -> Causes:
-    """What may not change between the specs of `old` and `new`."""
+    """Yields the errors of changes to immutable fields of a pod's spec."""
     before, after = old.get("spec", {}), new.get("spec", {})
     if before == after:
         return
@@ -78,7 +78,7 @@ def _check_deadline(before: Json, after: Json) -> Causes:
 
 
 def _check_tolerations(before: Json, after: Json) -> Causes:
-    """Tolerations may be added; of an existing one only tolerationSeconds may change."""
+    """Yields an error for a removed toleration, or one that differs beyond tolerationSeconds."""
     kept = {_lasting(one) for one in after.get("tolerations", ())}
     for toleration in before.get("tolerations", ()):
         if _lasting(toleration) not in kept:
@@ -91,7 +91,7 @@ def _lasting(toleration: Json) -> str | bytes:
 
 
 def _check_gates(before: Json, after: Json) -> Causes:
-    """Scheduling gates can only be removed."""
+    """Yields an error if scheduling gates were added."""
     had = {gate["name"] for gate in before.get("schedulingGates", ())}
     for index, gate in enumerate(after.get("schedulingGates", ())):
         if gate["name"] not in had:
@@ -107,7 +107,7 @@ def _check_node_selector(before: Json, after: Json) -> Causes:
 
 
 def _check_node_affinity(before: Json, after: Json) -> Causes:
-    """Required terms can only be narrowed."""
+    """Yields an error if required node affinity terms were changed other than by narrowing."""
     # upstream: validation.go:validateNodeAffinityMutation
     field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     had, wants = _required_terms(before), _required_terms(after)
@@ -187,7 +187,7 @@ _AMOUNTS: Final = ("requests", "limits")
 
 
 def check_debugging(old: Json, new: Json) -> Causes:
-    """Ephemeral containers: new ones are valid, existing ones unchanged."""
+    """Yields the errors of new ephemeral containers, and of changes to existing ones."""
     yield from _check_debuggers(new["spec"])
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("", "static pods do not support ephemeral containers")
@@ -258,7 +258,7 @@ def _check_fit(field: str, container: Json) -> Causes:
 
 
 def check_resize(old: Json, new: Json) -> Causes:
-    """A resize of the containers of `old` to those of `new`."""
+    """Yields the errors of resizing the containers of `old` to those of `new`."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("", "static pods cannot be resized")
         return
@@ -280,7 +280,7 @@ def check_resize(old: Json, new: Json) -> Causes:
 
 
 def _check_kept(field: str, had: Json, wants: Json) -> Causes:
-    """Requests and limits can change but not be removed."""
+    """Yields an error if a request or limit was removed; its amount can change."""
     for key in _AMOUNTS:
         before = (had.get("resources") or {}).get(key) or {}
         after = (wants.get("resources") or {}).get(key) or {}

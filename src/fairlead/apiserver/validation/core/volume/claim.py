@@ -35,7 +35,7 @@ _TEMPLATE_METADATA: Final = ("annotations", "labels")
 
 
 def check_claim_spec(field: str, spec: Json) -> Causes:
-    """The spec of a claim; `field` is its path."""
+    """Yields the errors of a claim's spec; `field` is its path."""
     modes = spec.get("accessModes") or []
     yield from check_fields(field, _SPEC, spec, "accessModes")
     yield from check_label_selector(f"{field}.selector", label_selector(spec.get("selector")))
@@ -47,7 +47,7 @@ def check_claim_spec(field: str, spec: Json) -> Causes:
 
 
 def check_modes(field: str, modes: list[str]) -> Causes:
-    """Access modes."""
+    """Yields the errors of a claim's access modes."""
     for mode in modes:
         if mode not in ACCESS_MODES:
             yield not_supported(f"{field}.accessModes", mode, ACCESS_MODES)
@@ -73,7 +73,7 @@ def is_kept_source(source: Json | None) -> bool:
 
 
 def _check_data(field: str, spec: Json) -> Causes:
-    """dataSource and dataSourceRef."""
+    """Yields the errors of dataSource and dataSourceRef."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if not is_kept_source(source):
         source = None
@@ -105,7 +105,7 @@ def _check_source(field: str, data: Json) -> Causes:
 
 
 def check_embedded_claim(field: str, template: Json) -> Causes:
-    """The claim template of an ephemeral volume."""
+    """Yields the errors of the claim template of an ephemeral volume."""
     meta = template.get("metadata") or {}
     yield from check_labels(f"{field}.metadata.labels", meta.get("labels") or {})
     for key in meta:

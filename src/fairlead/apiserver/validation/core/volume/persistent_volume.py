@@ -55,12 +55,15 @@ _NOT_SOURCE: Final = (
 
 
 def check_claim(obj: Json) -> Causes:
-    """A PersistentVolumeClaim."""
+    """Yields the errors of a PersistentVolumeClaim."""
     yield from check_claim_spec("spec", obj["spec"])
 
 
 def check_claim_update(old: Json, new: Json) -> Causes:
-    """What may not change in a claim: it can grow once bound, and its volume can be set once."""
+    """Yields the errors of changes to a claim's spec.
+
+    A bound claim can grow; the volume's name can be set once.
+    """
     # upstream: validation.go:ValidatePersistentVolumeClaimUpdate
     before, after = dict(old["spec"]), dict(new["spec"])
     wanted_class = after.get("volumeAttributesClassName")
@@ -104,7 +107,7 @@ def _with_storage(spec: Json, text: str) -> Json:
 
 
 def check_volume(obj: Json) -> Causes:
-    """A PersistentVolume."""
+    """Yields the errors of a PersistentVolume."""
     spec = obj["spec"]
     yield from check_fields("spec", _SPEC, spec, "accessModes")
     yield from check_modes("spec", spec.get("accessModes") or [])
@@ -125,7 +128,7 @@ def check_volume(obj: Json) -> Causes:
 
 
 def check_inline_volume(field: str, spec: Json) -> Causes:
-    """The inline volume of a VolumeAttachment; `field` is its path."""
+    """Yields the errors of a VolumeAttachment's inline volume; `field` is its path."""
     why = "may not be specified in the context of inline volumes"
     for key in ("claimRef", "capacity"):
         if spec.get(key):
@@ -171,7 +174,7 @@ def _check_affinity(field: str, affinity: Json) -> Causes:
 
 
 def _check_attributes(field: str, spec: Json) -> Causes:
-    """A volumeAttributesClassName requires a CSI volume."""
+    """Yields an error for a volumeAttributesClassName without a CSI volume."""
     name = spec.get("volumeAttributesClassName")
     if name is None:
         return
@@ -205,7 +208,7 @@ def _unexpanded(old: Json, new: Json) -> Json:
 
 
 def check_volume_update(old: Json, new: Json) -> Causes:
-    """The source of a PersistentVolume never changes."""
+    """Yields the errors of changes to a PersistentVolume's source and other immutable fields."""
     before, after = (_shown_source(obj["spec"]) for obj in (old, _unexpanded(old, new)))
     if before != after:
         why = f"{VOLUME_IS_FIXED}\n{change_text(before, after)}"
@@ -221,7 +224,7 @@ def check_volume_update(old: Json, new: Json) -> Causes:
 
 
 def check_storage_class(obj: Json) -> Causes:
-    """A StorageClass."""
+    """Yields the errors of a StorageClass."""
     provisioner = obj.get("provisioner", "")
     if not provisioner:
         yield required("provisioner")
@@ -235,7 +238,7 @@ def check_storage_class(obj: Json) -> Causes:
 
 
 def check_parameters(field: str, parameters: Json) -> Causes:
-    """Parameters for a driver."""
+    """Yields the errors of a StorageClass's parameters for its provisioner."""
     # upstream: pkg/apis/storage/validation/validation.go:validateParameters
     if len(parameters) > PARAMETERS_MAX:
         text = f"Too long: may not be more than {PARAMETERS_MAX} bytes"
@@ -250,7 +253,7 @@ def check_parameters(field: str, parameters: Json) -> Causes:
 
 
 def _check_topologies(field: str, terms: list[Json]) -> Causes:
-    """allowedTopologies, without duplicates."""
+    """Yields the errors of allowedTopologies, which must not have duplicates."""
     # upstream: validateAllowedTopologies, ValidateTopologySelectorTerm
     seen: set[str | bytes] = set()
     for place, term in enumerate(terms):

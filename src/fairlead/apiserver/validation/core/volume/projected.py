@@ -34,7 +34,7 @@ _TWICE: Final = "conflicting duplicate paths"
 
 
 def _check_file_path(field: str, path: str) -> Causes:
-    """A relative path that does not begin with `..`, as kubelets' own files do."""
+    """Yields the errors of a relative path; it must not begin with `..`, as kubelets' files do."""
     if not path:
         yield required(field)
     yield from check_local_path(field, path)
@@ -48,7 +48,7 @@ def _check_mode(field: str, mode: int | None) -> Causes:
 
 
 def check_keyed_files(field: str, source: Json) -> Causes:
-    """The items and file modes of a ConfigMap or Secret volume."""
+    """Yields the errors of the items and file modes of a ConfigMap or Secret volume."""
     yield from _check_mode(f"{field}.defaultMode", source.get("defaultMode"))
     yield from _check_items(field, source)
 
@@ -62,7 +62,7 @@ def _check_items(field: str, source: Json) -> Causes:
 
 
 def check_downward(field: str, source: Json) -> Causes:
-    """A downward API volume."""
+    """Yields the errors of a downward API volume."""
     yield from _check_mode(f"{field}.defaultMode", source.get("defaultMode"))
     for item in source.get("items") or ():
         yield from _check_downward_file(field, item)  # upstream does not say which
@@ -84,7 +84,7 @@ def _check_downward_file(field: str, item: Json) -> Causes:
 
 
 def check_projected(field: str, projected: Json) -> Causes:
-    """A projected volume: several sources without conflicting paths."""
+    """Yields the errors of a projected volume, whose sources must not have conflicting paths."""
     yield from _check_mode(f"{field}.defaultMode", projected.get("defaultMode"))
     paths: dict[str, None] = {}
     for index, source in enumerate(projected.get("sources") or ()):
@@ -120,7 +120,7 @@ def _check_projection(field: str, where: str, key: str, source: Json) -> Causes:
 
 
 def check_token_life(field: str, life_s: int) -> Causes:
-    """The lifetime of a service account token."""
+    """Yields the errors of a service account token's lifetime."""
     if life_s < TOKEN_LIFE_MIN_S:
         yield invalid(field, life_s, "may not specify a duration less than 10 minutes")
     if life_s > TOKEN_LIFE_MAX_S:

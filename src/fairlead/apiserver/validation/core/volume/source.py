@@ -74,14 +74,14 @@ def disk(name: str, shown: str = "") -> Check:
 
 
 def check_nfs(field: str, source: Json) -> Causes:
-    """An NFS volume."""
+    """Yields the errors of an NFS volume."""
     path = source.get("path", "")
     if not path.startswith("/"):
         yield invalid(f"{field}.path", path, "must be an absolute path")
 
 
 def check_iscsi(field: str, source: Json) -> Causes:
-    """An iSCSI volume."""
+    """Yields the errors of an iSCSI volume."""
     if source.get("iqn"):
         yield from _check_initiator(f"{field}.iqn", source["iqn"])
     yield from check_fields(field, "core.v1.ISCSIVolumeSource", source, "lun")
@@ -102,7 +102,7 @@ def _check_initiator(field: str, name: str) -> Causes:
 
 
 def check_flocker(field: str, source: Json) -> Causes:
-    """A Flocker volume."""
+    """Yields the errors of a Flocker volume."""
     name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
     if not name and not uuid:
         yield required(field, "one of datasetName and datasetUUID is required")
@@ -130,7 +130,7 @@ def _check_secret_reference(field: str, source: Json, *, is_persistent: bool) ->
 
 
 def check_quobyte(field: str, source: Json) -> Causes:
-    """A Quobyte volume."""
+    """Yields the errors of a Quobyte volume."""
     registry = source.get("registry", "")
     if not registry:
         yield required(f"{field}.registry", _HOST_AND_PORT)
@@ -146,7 +146,7 @@ def check_quobyte(field: str, source: Json) -> Causes:
 
 
 def check_fibre(field: str, source: Json) -> Causes:
-    """A Fibre Channel volume."""
+    """Yields the errors of a Fibre Channel volume."""
     names, ids = source.get("targetWWNs") or [], source.get("wwids") or []
     where = f"{field}.targetWWNs"
     if not names and not ids:
@@ -162,7 +162,7 @@ def check_fibre(field: str, source: Json) -> Causes:
 
 
 def check_flex(field: str, source: Json) -> Causes:
-    """A FlexVolume."""
+    """Yields the errors of a FlexVolume."""
     for key in source.get("options") or {}:
         domain = key.partition("/")[0]
         if f".{domain.lower()}".endswith(_RESERVED):
@@ -171,7 +171,7 @@ def check_flex(field: str, source: Json) -> Causes:
 
 
 def check_azure_disk(field: str, source: Json) -> Causes:
-    """An Azure disk."""
+    """Yields the errors of an Azure disk."""
     yield from check_fields(field, "core.v1.AzureDiskVolumeSource", source, "cachingMode", "kind")
     type_, uri = source.get("kind"), source.get("diskURI", "")
     if type_ == "Managed" and not uri.startswith("/subscriptions/"):
@@ -193,7 +193,10 @@ def storage_os(*, is_persistent: bool) -> Check:
 
 
 def check_persistent_gluster(field: str, source: Json) -> Causes:
-    """A Glusterfs PersistentVolume, whose endpoints may be in another namespace."""
+    """Yields the errors of a Glusterfs PersistentVolume.
+
+    Its endpoints may be in another namespace.
+    """
     namespace = source.get("endpointsNamespace")
     if namespace == "":
         why = "if the endpointnamespace is set, it must be a valid namespace name"
@@ -203,7 +206,10 @@ def check_persistent_gluster(field: str, source: Json) -> Causes:
 
 
 def check_persistent_azure_file(field: str, source: Json) -> Causes:
-    """An Azure file PersistentVolume, whose secret may be in another namespace."""
+    """Yields the errors of an Azure file PersistentVolume.
+
+    Its secret may be in another namespace.
+    """
     if source.get("secretNamespace") == "":
         yield required(f"{field}.secretNamespace")
 
@@ -232,12 +238,12 @@ _MISSPELT: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
 
 def check_inline(field: str, volume: Json) -> Causes:
-    """A pod's volume has exactly one valid source."""
+    """Yields the errors of a pod's volume, which must have exactly one valid source."""
     yield from _check_sources(field, volume, "Volume", INLINE, _INLINE_RULES)
 
 
 def check_persistent(field: str, spec: Json) -> Causes:
-    """A PersistentVolume has exactly one valid source."""
+    """Yields the errors of a PersistentVolume's spec, which must have exactly one valid source."""
     yield from _check_sources(field, spec, "PersistentVolumeSpec", PERSISTENT, _PERSISTENT_RULES)
 
 
@@ -286,7 +292,7 @@ def _check_git(field: str, source: Json) -> Causes:
 
 
 def check_driver_name(field: str, name: str) -> Causes:
-    """The name of a CSI driver."""
+    """Yields the errors of a CSI driver's name."""
     # upstream: ValidateCSIDriverName there
     if not name:
         yield required(field)

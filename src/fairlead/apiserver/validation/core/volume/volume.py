@@ -40,7 +40,7 @@ _BLOCK_ONLY: Final = (
 
 
 def check_volumes(field: str, volumes: list[Json], pod_name: str = "") -> Causes:
-    """The volumes of a pod; `pod_name` is empty for templates."""
+    """Yields the errors of a pod's volumes; `pod_name` is empty for templates."""
     names: dict[str, None] = {}
     for index, volume in enumerate(volumes):
         where = f"{field}[{index}]"
@@ -96,7 +96,7 @@ def _check_source(field: str, volume: Json, pod_name: str) -> Causes:
 
 
 def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Causes:
-    """Volume mounts of a container."""
+    """Yields the errors of a container's volume mounts."""
     paths: dict[str, None] = {}
     devices = container.get("volumeDevices") or ()
     for index, mount in enumerate(container.get("volumeMounts") or ()):
@@ -121,7 +121,7 @@ def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Ca
 
 
 def _check_below(field: str, where: str, mount: Json, volume: Json) -> Causes:
-    """subPath and subPathExpr, which stay inside the volume."""
+    """Yields the errors of subPath and subPathExpr, which must stay inside the volume."""
     stated = [key for key in ("subPath", "subPathExpr") if mount.get(key)]
     if volume.get("image") is not None:
         for key in stated:
@@ -152,7 +152,7 @@ def _check_propagation(field: str, container: Json, mount: Json) -> Causes:
 
 
 def check_devices(field: str, container: Json, volumes: Mapping[str, Json]) -> Causes:
-    """Volume devices of a container."""
+    """Yields the errors of a container's volume devices."""
     names: dict[str, None] = {}
     paths: dict[str, None] = {}
     mounts = container.get("volumeMounts") or []
