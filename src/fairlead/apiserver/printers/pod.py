@@ -70,6 +70,7 @@ def _conditions(pod: Json) -> list[Json]:
 
 
 POD: Final = printer(
+    # One column for each cell of `_cells`, in its order; `*` marks those of `-o wide`.
     "Name/name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*",
     _cells,
     conditions=_conditions,

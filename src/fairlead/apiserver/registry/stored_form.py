@@ -41,7 +41,10 @@ from fairlead.api.objects import (
 )
 from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.apiserver.admission.plugins.default_toleration_seconds import NO_EXECUTE, TOLERATED
+from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
+    NO_EXECUTE,
+    TOLERATED_TAINTS,
+)
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
@@ -216,7 +219,7 @@ def _is_complete(spec: PodSpec) -> bool:
         and "" not in (spec.restart_policy, spec.scheduler_name)
         and spec.resources is None
         and not (spec.priority_class_name and spec.priority is None)
-        and all(_tolerates(spec.tolerations, key) for key in TOLERATED)
+        and all(_tolerates(spec.tolerations, key) for key in TOLERATED_TAINTS)
         and not any(one.match_label_keys for one in spec.topology_spread_constraints)
         and all(
             _is_complete_container(one, is_on_host=spec.host_network)

@@ -309,7 +309,7 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     # In pages of 4 KiB: copy the log into the database at 16 MiB instead of SQLite's 4 MiB.
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
     # FULL syncs every commit: an acknowledged write survives a power failure. NORMAL survives
-    # `kill -9` only; tests and benchmarks use it.
+    # `kill -9` only; most unit tests open their logs so (`WriteAheadLog(synced=False)`).
     connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
     connection.executescript(_SCHEMA)
     connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))

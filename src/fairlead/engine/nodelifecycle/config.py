@@ -45,6 +45,10 @@ class NodeLifecycleConfig:
     `eviction_offset` is the delay between a monitor pass and the first processing of the eviction
     queues (then every 100 ms); `gc_offset` is the same for pod garbage collection (every 20 s).
 
+    `node_eviction_rate` is per zone and second. `secondary_node_eviction_rate` replaces it in
+    partially disrupted zones of more than `large_cluster_size_threshold` nodes; in smaller ones
+    evictions stop (`zone_state.eviction_rate`). `pod_eviction_timeout` counts in old versions only.
+
     `is_taking_over` True treats the first list of nodes as already known, as if a controller with
     this state had been running before. Otherwise it behaves like a controller restart: every node
     gets a new grace period, and NoExecute taints are removed and then added again at the zone's

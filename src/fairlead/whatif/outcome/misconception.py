@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.apiserver.admission.plugins.default_toleration_seconds import TOLERATION_S_DEFAULT
+from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
+    TOLERATION_SECONDS_DEFAULT,
+)
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.eviction.pod_eviction_mode import WHY as NODE_LOST
@@ -31,7 +33,7 @@ IGNORES_BUDGETS: Final = ("taint ", NODE_LOST)
 # A zone state that lasts less is a step on the way to the next one.
 LASTING: Final = seconds(60)
 # What people quote: the tolerationSeconds that admission adds to pods by default.
-DEFAULT_TOLERATION: Final = seconds(TOLERATION_S_DEFAULT)
+DEFAULT_TOLERATION: Final = seconds(TOLERATION_SECONDS_DEFAULT)
 
 
 def misconceptions(
@@ -83,7 +85,7 @@ class _Evidence:
                 f"{for_readers(noticed - first.quiet_at)} until the node was marked not ready, "
                 f"{for_readers(tainted - noticed)} in the rate-limited queue for its taint, and "
                 f"{for_readers(left - tainted)} of tolerating it (tolerationSeconds; "
-                f"{TOLERATION_S_DEFAULT} unless the pod sets it)."
+                f"{TOLERATION_SECONDS_DEFAULT} unless the pod sets it)."
             ),
         )
 

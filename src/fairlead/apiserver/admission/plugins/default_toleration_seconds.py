@@ -15,15 +15,15 @@ from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operati
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage.storage import Storage
 
-TOLERATION_S_DEFAULT: Final = 300
-TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+TOLERATION_SECONDS_DEFAULT: Final = 300  # for both taints
+TOLERATED_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 NO_EXECUTE: Final = "NoExecute"
 
 
 class DefaultTolerationSeconds:
     """The admission plugin. kube-apiserver has a flag for each taint; here there is none."""
 
-    def __init__(self, seconds: int = TOLERATION_S_DEFAULT) -> None:
+    def __init__(self, seconds: int = TOLERATION_SECONDS_DEFAULT) -> None:
         """`seconds` is used for both taints."""
         self._seconds = seconds
 
@@ -38,7 +38,9 @@ class DefaultTolerationSeconds:
             return obj
         spec = obj.get("spec", {})
         tolerations = spec.get("tolerations", [])
-        missing = [key for key in TOLERATED if not any(_covers(one, key) for one in tolerations)]
+        missing = [
+            key for key in TOLERATED_TAINTS if not any(_covers(one, key) for one in tolerations)
+        ]
         if not missing:
             return obj
         added = [
