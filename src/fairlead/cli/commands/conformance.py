@@ -35,8 +35,8 @@ def conformance(
 ) -> int:
     """Replay decisions recorded from upstream binaries and compare every one.
 
-    For each file it prints how many cases agree and how many differ, and for each difference its
-    path and both values.
+    For each file, the command prints how many cases agree with the recording and how many differ.
+    For each difference, it prints the path of the field, the recorded value and Fairlead's value.
 
     Try:
 
@@ -55,16 +55,17 @@ def conformance(
         and lists the cases that depend on a corrected defect (kinds `kubebatch` and
         `nodelifecycle`).
     only
-        Replay only cases whose names match this pattern. Without wildcards, all differences of that
-        case are shown instead of the first one (kind `api`).
+        Replay only cases whose names match this pattern. For a name without wildcards, print all
+        differences of the case instead of only the first (kind `api`).
     show
         How many differences to show per file.
     server
         Send requests to the API server at this URL instead of Fairlead's own (kind `api`).
     tokens
-        Users of `--server`, in the format of kube-apiserver's `--token-auth-file`.
+        File with the users of `--server` and their tokens, in the format of kube-apiserver's
+        `--token-auth-file`.
     ca
-        The CA certificate of `--server`.
+        The CA certificate that `--server` is verified with.
     """
     from fairlead.conformance.run import run
 

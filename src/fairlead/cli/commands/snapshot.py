@@ -18,14 +18,15 @@ def snapshot(
     *,
     connection: ConnectionOptions = NO_CONNECTION,
     rbac: Annotated[
-        bool, Parameter(help="Print the roles that reading a cluster needs.", negative=())
+        bool,
+        Parameter(help="Print the RBAC roles that reading a cluster needs, and exit.", negative=()),
     ] = False,
 ) -> int:
-    """Write the objects of a cluster that answers depend on to a file.
+    """Write the objects of a running cluster that Fairlead needs to a file.
 
-    Nothing is changed, and no Secret, ConfigMap or Event is read. What the user may not read is
-    named, with what that means for answers. `whatif`, `explain` and scenarios read the file like
-    the output of kubectl.
+    The command only lists objects; it reads no Secrets, ConfigMaps or Events. The command lists the
+    resources that you are not allowed to read, and how that affects answers. `whatif`, `explain`
+    and scenarios read the file like the output of kubectl.
 
     Try:
 

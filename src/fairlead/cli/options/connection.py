@@ -32,7 +32,9 @@ class ConnectionOptions:
     ] = None
     in_cluster: Annotated[
         bool,
-        Parameter(help="Read the cluster that this pod runs in, as its account.", negative=()),
+        Parameter(
+            help="Read the cluster that this pod runs in, with its service account.", negative=()
+        ),
     ] = False
 
     @property

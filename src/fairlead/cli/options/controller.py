@@ -19,7 +19,7 @@ _TEXTS: Final = ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
 
 CONTROLLERS: Final = Group(
     "Controllers",
-    help="kube-controller-manager's flags for unresponsive nodes; whatif uses them for both runs.",
+    help="kube-controller-manager's flags for unresponsive nodes; they apply to every simulation.",
     sort_key=2,
     help_formatter=DefaultFormatter(column_specs=(_NAMES, _TEXTS)),
 )
@@ -41,13 +41,18 @@ class ControllerOptions:
         ),
     ] = ""
     node_startup_grace_period: Annotated[
-        str, named("DURATION", "The same for a node that has never posted its status (default 1m).")
+        str,
+        named("DURATION", "Grace period of a node that has never posted its status (default 1m)."),
     ] = ""
     node_eviction_rate: Annotated[
         str, named("RATE", "Nodes per second to taint in a zone (default 0.1).")
     ] = ""
     secondary_node_eviction_rate: Annotated[
-        str, named("RATE", "The same in a large, partially unhealthy zone (default 0.01).")
+        str,
+        named(
+            "RATE",
+            "Nodes per second to taint in a large, partially unhealthy zone (default 0.01).",
+        ),
     ] = ""
     unhealthy_zone_threshold: Annotated[
         str,
@@ -75,7 +80,7 @@ class ControllerOptions:
 
     @property
     def flags(self) -> dict[str, str]:
-        """The flags that were given, by name without dashes."""
+        """The flags that were given, keyed by name without leading dashes."""
         values = vars(self).items()
         return {name.replace("_", "-"): value for name, value in values if value}
 

@@ -19,7 +19,9 @@ Level = Literal["info", "debug", "trace"]
 LOG_LEVEL_HELP: Final = (
     "Log decisions to standard error: info (decisions), debug (their details) or trace."
 )
-VERBOSITY_HELP: Final = "The same with klog's numbers: 2 is info, 4 debug, from 5 on trace."
+VERBOSITY_HELP: Final = (
+    "--log-level as a klog verbosity: 2 is info, 4 is debug, 5 and above are trace."
+)
 
 
 @Parameter(name="*")
@@ -35,7 +37,7 @@ class DecisionLogOptions:
 
     @property
     def logging(self) -> Logging | None:
-        """Puts the log before a reporter; None if nothing is logged. Raises InputError."""
+        """Returns what wraps a reporter to log its decisions, or None. Raises InputError."""
         # Expensive to import and rarely needed.
         from fairlead.worlds.decision_log import LEVELS, DecisionLog
 

@@ -24,7 +24,7 @@ BatchConfig = Annotated[
     ),
 ]
 NewBatchConfig = Annotated[
-    str | None, named("FILE", "A different --batch-config for the run with the change.")
+    str | None, named("FILE", "Replaces --batch-config in the simulation with the change.")
 ]
 BatchPlugins = Annotated[
     Names,

@@ -27,7 +27,10 @@ def explain(
         ),
     ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
-    config: Annotated[str | None, named("FILE", "A KubeSchedulerConfiguration.")] = None,
+    config: Annotated[
+        str | None,
+        named("FILE", "KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
+    ] = None,
     plugin: Plugins = (),
     batch_config: BatchConfig = None,
     batch_plugin: BatchPlugins = (),
@@ -39,14 +42,15 @@ def explain(
 ) -> int:
     """Explain why each node does or does not fit a pod, and how the scheduler would choose.
 
-    Feasible nodes are listed with their score from each plugin; ties are broken at random. If no
-    node is feasible, the preemption candidates are listed with their victims, the disruption
-    budgets they violate, and the rule that decides among them. In large clusters, nodes with the
-    same reason share a row. A pod that is already bound is evaluated as if it were pending.
+    If nodes are feasible, the command lists them with their score from each plugin; the scheduler
+    breaks ties at random. If no node is feasible, it prints for each node where preemption could
+    help: its victims, the PDBs that preemption would violate, and the rule that picks the node. In
+    large clusters, nodes with the same reason share a row. A pod that is already bound is evaluated
+    as if it were pending.
 
-    For a pod group (podgroup/NAMESPACE/NAME), or a pod that is scheduled with its group, it shows
-    the share of the queue, the pod that cannot start, what each node lacks, when the group
-    could start, and what would let it start.
+    For a pod group (podgroup/NAMESPACE/NAME), or a pod that is scheduled with its group, the
+    command prints its queue's share, the first pod that does not fit, what each node lacks, an
+    estimate of when the group can start, and a change that would let it start.
 
     Try:
 

@@ -24,16 +24,16 @@ USER_HELP: Final = (
     "context of that name. Repeatable."
 )
 CERTIFICATES_HELP: Final = (
-    "Authenticate the users of the kubeconfig with client certificates from the cluster's own "
-    "CA instead of tokens."
+    "Write client certificates from the cluster's own CA to the kubeconfig, instead of tokens, "
+    "to authenticate its users."
 )
 COMMAND_HELP: Final = (
-    "After `--`: run this command with KUBECONFIG set, end the cluster after it, and exit with its "
-    "status."
+    "After `--`: a command to run with KUBECONFIG set; when it exits, end the cluster and exit "
+    "with its status."
 )
 JOB_HELP: Final = (
-    "How long pods run whose restartPolicy is Never or OnFailure, such as those of Jobs (default: "
-    "5s), or forever; the annotation fairlead.dev/run-duration takes precedence."
+    "How long pods with restartPolicy Never or OnFailure run, such as pods of Jobs (default: 5s), "
+    "or forever; the annotation fairlead.dev/run-duration takes precedence."
 )
 
 
@@ -54,7 +54,7 @@ def up(
     ] = None,
     accept_loss: Annotated[
         bool,
-        Parameter(help="Start although changes in --data-dir were lost.", negative=()),
+        Parameter(help="Start even if --data-dir has lost some of its last changes.", negative=()),
     ] = False,
     user: Annotated[Names, repeatable("NAME[:GROUP,…]", USER_HELP)] = (),
     audit: Annotated[
@@ -83,16 +83,19 @@ def up(
     client_certificates: Annotated[bool, Parameter(help=CERTIFICATES_HELP, negative=())] = False,
     admission_control_config_file: Annotated[
         str | None,
-        named("FILE", "An AdmissionConfiguration of kube-apiserver, with ResourceQuota's limits."),
+        named(
+            "FILE",
+            "kube-apiserver's AdmissionConfiguration; only that of ResourceQuota is supported.",
+        ),
     ] = None,
     release: ReleaseOptions = NO_RELEASE,
     log: DecisionLogOptions = NO_DECISION_LOG,
 ) -> int:
     """Run a Kubernetes control plane with simulated nodes in this process, until Ctrl-C.
 
-    It serves the Kubernetes API over HTTPS to kubectl, client libraries and operators, backed by
-    Fairlead's scheduler, workload controllers, node lifecycle and simulated kubelets. No
-    containers are run; their status is simulated.
+    It serves the Kubernetes API over HTTPS to kubectl, client libraries and operators. Behind it
+    run Fairlead's scheduler, workload controllers, node lifecycle controller and simulated
+    kubelets. The kubelets run no containers; they only report simulated pod status.
 
     Try:
 

@@ -50,26 +50,31 @@ class ChangeOptions:
         str,
         Parameter(
             name="--for",
-            help="How long failed nodes, or each node of a rolling drain, stay down "
-            "(default: failed nodes never return, drained ones immediately).",
+            help="How long failed nodes, or each drained node with --max-unavailable, stay down "
+            "(default: failed nodes never return, drained nodes return immediately).",
             metavar="DURATION",
             show_default=False,
         ),
     ] = ""
     new_config: Annotated[
         str | None,
-        named("FILE", "A different --config (KubeSchedulerConfiguration) to try, with the change."),
+        named(
+            "FILE",
+            "KubeSchedulerConfiguration that replaces --config in the simulation with the change.",
+        ),
     ] = None
     new_plugin: Annotated[
         Names,
-        repeatable("MODULE:CLASS", "A scheduler plugin to try, in the run with the change only."),
+        repeatable(
+            "MODULE:CLASS", "Add a scheduler plugin in the simulation with the change only."
+        ),
     ] = ()
     new_batch_config: NewBatchConfig = None
     reschedule: Annotated[
         str,
         Parameter(
-            help="Take running pods off their nodes before both runs, to compare placements: all, "
-            "or a label selector (app=web).",
+            help="Unbind running pods before both simulations, so that they are scheduled again: "
+            "all, or a label selector (app=web).",
             metavar="PODS",
             show_default=False,
         ),
@@ -87,27 +92,27 @@ class ChangeOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of both runs."""
+    """Options of both simulations, with and without the change."""
 
     seed: Annotated[
         int,
         Parameter(help="Seed for tie-breaking and other random choices.", converter=integer),
     ] = 0
     horizon: Annotated[
-        str, Parameter(help="Virtual time after which to stop if the cluster has not settled.")
+        str, Parameter(help="Virtual time after which to stop a simulation that has not settled.")
     ] = "1h"
     fail_on: Annotated[Names, repeatable("CONDITION", CONDITIONS)] = ()
     group_by: Annotated[
         str,
         named(
             "LABEL",
-            "Node label that names the node pools of the answer (default: that of Karpenter, EKS, "
-            "GKE or AKS).",
+            "Node label by which the answer groups nodes into pools (default: the label of "
+            "Karpenter, EKS, GKE or AKS).",
         ),
     ] = ""
     config: Annotated[
         str | None,
-        named("FILE", "Today's KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
+        named("FILE", "Current KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
     ] = None
     plugin: Plugins = ()
     batch_config: BatchConfig = None
@@ -115,13 +120,13 @@ class RunOptions:
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
-            help="Let an autoscaler add and remove nodes in both runs; auto: a Cluster Autoscaler "
+            help="Simulate an autoscaler, with and without the change; auto: Cluster Autoscaler "
             "if the snapshot has one."
         ),
     ] = "off"
     node_groups: Annotated[
         str,
-        named("FILE", "Cluster Autoscaler's node groups, instead of those that labels show."),
+        named("FILE", "Cluster Autoscaler's node groups (default: groups found by node labels)."),
     ] = ""
     instance_types: Annotated[
         str | None,
@@ -135,7 +140,10 @@ class RunOptions:
         Parameter(help="NodePools and NodeOverlays in addition to those of the snapshot."),
     ] = None
     provision_time: Annotated[
-        str, Parameter(help="How long a new node takes to be Ready, more or less.")
+        str,
+        Parameter(
+            help="How long a node that Karpenter adds takes to be Ready, plus or minus a quarter."
+        ),
     ] = "1m"
 
 
