@@ -52,7 +52,7 @@ def build_engine(
     without: Collection[str] = (),
     first: Sequence[Controller] = (),
 ) -> Engine:
-    """An engine with all controllers of a cluster.
+    """Return an engine with all controllers of a cluster.
 
     `first` handle stimuli before all others. The schedulers are last, so that a pod is only tried
     once everything else that is due has been done. The PARTS in `without` are left out. Raises
@@ -81,7 +81,7 @@ def build_engine(
 
 
 def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
-    """The autoscalers of nodes that the cluster has."""
+    """Return the node autoscalers that `config` asks the engine to run."""
     autoscalers: list[Controller] = []
     if config.autoscaler is not None:
         autoscalers.append(
@@ -93,20 +93,24 @@ def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
 
 
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:
-    """Another node lifecycle controller can only read renewals that are written."""
+    """Return the kubelets' configuration for an engine without the parts in `without`.
+
+    Without the node lifecycle controller, another program reads the leases, so that every renewal
+    must be written.
+    """
     if "node-lifecycle" in without:
         return replace(config.kubelet, promises_renewals=False)
     return config.kubelet
 
 
 def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:
-    """An engine with schedulers only, for a world in which other programs do the rest."""
+    """Return an engine with schedulers only, for a world in which other programs do the rest."""
     cluster = Cluster()
     return Engine(cluster, _schedulers(config, cluster, reporter))
 
 
 def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> list[Controller]:
-    """The pod scheduler, and the batch scheduler if there is one; they see each other's pods.
+    """Return the pod scheduler, and the batch scheduler if there is one, on the same `cluster`.
 
     The batch scheduler comes second: at one instant its session runs after all other controllers,
     or it would find gangs of which some members are still being created.
@@ -119,7 +123,7 @@ def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> l
 
 
 def _without_jobs(config: EngineConfig) -> SchedulerConfig:
-    """The scheduler's configuration without the profiles whose pods are scheduled as jobs."""
+    """Return the scheduler's configuration without the profiles whose pods are jobs."""
     if config.batch is None:
         return config.scheduler
     taken = config.batch.ownership.scheduler_names

@@ -16,10 +16,11 @@ from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
-    """`seed` settles choices among equals; `start` is the phase of periodic work (ns).
+    """The configuration of an engine: one part for each controller.
 
-    Without `autoscaler` no node group grows or shrinks. Without `batch` there is no batch
-    scheduler. Pods that it takes by their schedulerName are never the pod scheduler's.
+    `seed` settles choices among equals; `start` is the phase of periodic work (ns). Without
+    `autoscaler` no node group grows or shrinks. Without `batch` there is no batch scheduler. Pods
+    that it takes by their schedulerName are never the pod scheduler's.
     """
 
     seed: int = 0

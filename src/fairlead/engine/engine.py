@@ -22,22 +22,28 @@ Found = TypeVar("Found")
 
 
 class Engine:
-    """Sans-IO; `handle` and `handle_deadline` are the only entry points."""
+    """Passes stimuli and deadlines to the controllers and returns their commands.
+
+    It does no I/O; `handle` and `handle_deadline` are the only entry points.
+    """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
-        """Stimuli reach `controllers` in order; at equal deadlines the first one acts."""
+        """Pass stimuli to `controllers` in order; at equal deadlines the first one acts."""
         self.cluster = cluster
         self._controllers = tuple((one, one.issuer) for one in controllers)
 
     def find(self, kind: type[Found]) -> Found:
-        """The controller of that class, for inspection. Raises LookupError if there is none."""
+        """Return the controller of class `kind`, for inspection.
+
+        Raises LookupError if there is none.
+        """
         for controller, _ in self._controllers:
             if isinstance(controller, kind):
                 return controller
         raise LookupError(kind.__name__)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
-        """Commands that follow from `stimulus`."""
+        """Return the commands that follow from `stimulus`."""
         self.cluster.apply(stimulus)
         issued: list[Issued] = []
         for controller, issuer in self._controllers:
@@ -47,7 +53,7 @@ class Engine:
         return issued
 
     def next_deadline(self) -> Instant | None:
-        """When `handle_deadline` has work; an instant in the past means at once."""
+        """Return when to call `handle_deadline`; an instant in the past means at once."""
         found: Instant | None = None
         for controller, _ in self._controllers:
             due = controller.next_deadline()
@@ -56,7 +62,7 @@ class Engine:
         return found
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
-        """One unit of work of the first controller that has any due."""
+        """Do one unit of work of the first controller that has any due; return its commands."""
         for controller, issuer in self._controllers:
             due = controller.next_deadline()
             if due is not None and due <= now:

@@ -52,11 +52,11 @@ class ExtenderBackend:
         self._usual = self._served[config.profiles[0].scheduler_name]
 
     def know(self, node: Node) -> None:
-        """Replace what is known of `node`."""
+        """Replace the stored version of `node`."""
         self._cluster.apply(ObjectChanged(node))
 
     def verdicts(self, pod: Pod, nodes: Sequence[str]) -> dict[str, Status | None]:
-        """By node, why `pod` does not fit, or None. Raises ExtenderBackendError."""
+        """Return, by node, why `pod` does not fit; None if it fits. Raises ExtenderBackendError."""
         question, table = self._question(pod), self._cluster.table
         if question is None:
             return dict.fromkeys(nodes, UNKNOWN)
@@ -73,7 +73,7 @@ class ExtenderBackend:
         return verdicts
 
     def scores(self, pod: Pod, nodes: Sequence[str], score_max: int) -> dict[str, int]:
-        """Score each of `nodes` from 0 to `score_max`; 0 where `pod` does not fit.
+        """Return a score from 0 to `score_max` for each of `nodes`; 0 where `pod` does not fit.
 
         `score_max` stands for the highest total that the plugins could give. Raises
         ExtenderBackendError.
@@ -86,7 +86,7 @@ class ExtenderBackend:
         return scores
 
     def with_room(self, pod: Pod, candidates: Mapping[str, Sequence[str]]) -> list[str]:
-        """The nodes of `candidates` that `pod` fits once the pods with these uids are gone.
+        """Return the nodes of `candidates` that `pod` fits once the pods with these uids are gone.
 
         Unknown nodes are kept, since nothing speaks against them. Raises ExtenderBackendError.
         """
@@ -101,7 +101,7 @@ class ExtenderBackend:
         ]
 
     def _question(self, pod: Pod) -> _Question | None:
-        """The pod and the plugins of its profile; None while no node is known."""
+        """Return `pod` with the plugins of its profile; None while there are no nodes."""
         before = self._cluster.pods.get(pod.key)
         if before is not None and before.pod.spec.node_name:
             # The caller is scheduling the pod, so its binding that we believe in is outdated.
@@ -126,7 +126,7 @@ class _Question:
         return found
 
     def ratios(self, nodes: Sequence[str]) -> dict[str, float]:
-        """By fitting node, its total as a ratio of the highest possible total."""
+        """Return, by feasible node, its total as a ratio of the highest possible total."""
         found = self.found()
         table, plan = found.plan.table, found.plan
         known = [node for name in nodes if (node := table.find(name)) is not None]
@@ -142,7 +142,10 @@ class _Question:
         return {table.at(row).name: total / highest for row, total in totals}
 
     def has_room(self, found: Feasibility, node: NodeInfo, uids: Sequence[str]) -> bool:
-        """Whether the pod fits `node` without the pods `uids`. Raises ExtenderBackendError."""
+        """Return whether the pod fits `node` without the pods `uids`.
+
+        Raises ExtenderBackendError.
+        """
         if found.rejected is not None or _is_excluded(found, node):
             return False
         leaving = [other for other in node.pods.values() if other.uid in uids]
@@ -159,7 +162,7 @@ class _Question:
 
 
 def _is_excluded(found: Feasibility, node: NodeInfo) -> bool:
-    """Whether PreFilter excluded the node."""
+    """Return whether PreFilter excluded the node."""
     at = found.plan.position(node.row)
     return at is None or bool(found.codes[at] < 0)
 

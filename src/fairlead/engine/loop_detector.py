@@ -119,21 +119,21 @@ class LoopDetector:
     # --- Controller ------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Nothing: findings come from records, not from stimuli."""
+        """Return no commands: findings come from records, not from stimuli."""
         return []
 
     def next_deadline(self) -> Instant | None:
-        """At once while there are warnings."""
+        """Return 0 (at once) while there are warnings, otherwise None."""
         return 0 if self._warnings else None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """The warnings."""
+        """Return the warnings, as commands that record events."""
         warnings, self._warnings = self._warnings, []
         return warnings
 
 
 def cycle_text(cycle: DisplacementCycle) -> str:
-    """`A pushes out B (rule), B pushes out A (rule): 2 times`."""
+    """Return the cycle as text, such as `A pushes out B (rule), B pushes out A (rule): 2 times`."""
     workloads = cycle.workloads
     following = (*workloads[1:], workloads[0])
     steps = (
@@ -225,7 +225,7 @@ class DisplacementGraph:
         return Cycle(around, times) if times & (times - 1) == 0 else None
 
     def _path(self, start: str, end: str) -> list[str] | None:
-        """The shortest chain of displacements from `start` to `end`, as workloads."""
+        """Return the shortest chain of displacements from `start` to `end`, as workloads."""
         came_from: dict[str, str] = {start: ""}
         waiting = deque([start])
         while waiting:
@@ -247,7 +247,7 @@ def _traced(came_from: dict[str, str], end: str) -> list[str]:
 
 
 def _rotated(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The cycle in canonical rotation, independent of its first workload."""
+    """Return the cycle in canonical rotation, independent of its first workload."""
     first = names.index(min(names))
     return names[first:] + names[:first]
 

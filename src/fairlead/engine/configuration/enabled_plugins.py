@@ -40,7 +40,9 @@ UsualWeight = Callable[[str], int | None]
 
 @dataclass(frozen=True, slots=True)
 class PluginChoice:
-    """Reads the plugins of one profile; `usual_weight` knows users' plugins (None: unknown).
+    """Reads the plugins of one profile, with their weights.
+
+    `usual_weight` returns the default weight of a user's plugin, None for an unknown name.
 
     `default` are the plugins of a profile that says nothing about them.
     """
@@ -50,7 +52,10 @@ class PluginChoice:
     default: tuple[tuple[str, int], ...] = DEFAULT_PLUGINS
 
     def everywhere(self, form: PluginSetForm) -> tuple[tuple[str, int], ...]:
-        """Plugins enabled at every point that they implement. Raises ConfigurationError."""
+        """Return the plugins enabled at every point that they implement.
+
+        Raises ConfigurationError.
+        """
         field = f"{self.where}.multiPoint"
         disabled = self._disabled(field, form)
         chosen: dict[str, int] = {}
@@ -66,7 +71,7 @@ class PluginChoice:
         return *in_place, *((name, w) for name, w in chosen.items() if name not in named)
 
     def at_points(self, form: PluginsForm) -> dict[str, PointPlugins]:
-        """Overrides at single extension points. Raises ConfigurationError."""
+        """Return the overrides at single extension points. Raises ConfigurationError."""
         points = {}
         for name, field in _named_fields():
             one: PluginSetForm = getattr(form, name)
@@ -93,7 +98,7 @@ class PluginChoice:
         return tuple(entry.name for entry in form.disabled)
 
     def _weight(self, field: str, entry: PluginForm) -> int:
-        """The weight, by default the user plugin's own or 1; 0 for plugins without Score."""
+        """Return the weight, by default the user plugin's own or 1; 0 for plugins without Score."""
         if not 0 <= entry.weight <= WEIGHT_MAX:
             problem = invalid(entry.weight, f"not in valid range [0, {WEIGHT_MAX}]")
             raise ConfigurationError(f"{field}.weight", problem)
@@ -117,7 +122,7 @@ class PluginChoice:
 
 
 def _named_fields() -> Iterator[tuple[str, str]]:
-    """The extension points of the form: attribute and name in the file."""
+    """Yield each extension point of the form: its attribute, and its name in the file."""
     fields = zip(PluginsForm.__struct_fields__, PluginsForm.__struct_encode_fields__, strict=True)
     for name, field in fields:
         if field in _FIELDS:

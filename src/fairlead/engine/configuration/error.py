@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 class ConfigurationError(ValueError):
-    """`field` is a path in the file, such as `profiles[0].schedulerName`."""
+    """A field of a configuration is invalid.
+
+    `field` is a path in the file, such as `profiles[0].schedulerName`.
+    """
 
     def __init__(self, field: str, problem: str) -> None:
         """Store field and problem."""
@@ -14,5 +17,5 @@ class ConfigurationError(ValueError):
 
 
 def at(where: str, field: str) -> str:
-    """The path of `field` within `where`, which is "" for the top level."""
+    """Return the path of `field` within `where`, which is "" for the top level."""
     return f"{where}.{field}" if where else field

@@ -23,7 +23,10 @@ _LEGACY_NODE_ROLE: Final = "LegacyNodeRoleBehavior"
 
 @dataclass(frozen=True, slots=True)
 class FeatureGate:
-    """A gate that `is_locked` always has its default; its other value is missing, at least here."""
+    """A feature gate in one version: its default, and whether it is locked to that value.
+
+    A locked gate (`is_locked`) cannot be set to its other value, which is not implemented.
+    """
 
     default: bool
     is_locked: bool = False
@@ -76,12 +79,12 @@ FEATURE_GATES: Final[Mapping[str, Mapping[str, FeatureGate]]] = {
 
 
 def known_gates(version: str) -> Mapping[str, FeatureGate]:
-    """The gates of `version`, one of FEATURE_GATES."""
+    """Return the gates of `version`, one of FEATURE_GATES."""
     return FEATURE_GATES[version]
 
 
 def parse_gates(field: str, text: str) -> dict[str, bool]:
-    """The gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
+    """Return the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
 
     Raises ConfigurationError for `field`.
     """

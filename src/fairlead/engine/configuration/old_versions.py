@@ -55,13 +55,13 @@ class OldPluginsForm(PluginsForm, frozen=True, kw_only=True):
 
 
 class OldProfileForm(ProfileForm, frozen=True, kw_only=True):
-    """One profile."""
+    """One entry of `profiles` in an old version."""
 
     plugins: OldPluginsForm = OldPluginsForm()
 
 
 class BetaForm(ConfigurationForm, frozen=True, kw_only=True):
-    """v1alpha2 to v1beta3, the union of their fields."""
+    """The file in versions v1alpha2 to v1beta3: the union of their fields."""
 
     healthz_bind_address: Any = None
     metrics_bind_address: Any = None
@@ -78,7 +78,7 @@ class AlgorithmSource(V1Form, frozen=True, kw_only=True):
 
 
 class AlphaForm(V1Form, frozen=True, kw_only=True):
-    """v1alpha1."""
+    """The file in version v1alpha1."""
 
     api_version: str = ""
     kind: str = ""
@@ -102,7 +102,10 @@ class AlphaForm(V1Form, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class _OldSettings:
-    """Settings of an old form outside its profiles; `by_plugins` if strategies were plugins."""
+    """The settings of an old form outside its profiles.
+
+    `by_plugins` is set if the version has a plugin for each scoring strategy.
+    """
 
     no_preemption: bool
     bind_timeout_s: int | None
@@ -110,7 +113,7 @@ class _OldSettings:
 
 
 def beta_as_v1(form: BetaForm) -> ConfigurationForm:
-    """`form` converted to v1. Raises ConfigurationError."""
+    """Return `form` converted to v1. Raises ConfigurationError."""
     by_plugins = form.api_version.endswith(_BY_PLUGINS)
     old_settings = _OldSettings(form.disable_preemption, form.bind_timeout_seconds, by_plugins)
     profiles = [
@@ -122,7 +125,7 @@ def beta_as_v1(form: BetaForm) -> ConfigurationForm:
 
 
 def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
-    """`form` converted to v1, with one profile. Raises ConfigurationError."""
+    """Return `form` converted to v1, with one profile. Raises ConfigurationError."""
     args = list(form.plugin_config)
     weight = form.hard_pod_affinity_symmetric_weight
     if weight is not None:
@@ -145,7 +148,7 @@ def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
 
 
 def _provider_args(source: AlgorithmSource) -> dict[str, Any] | None:
-    """The provider's arguments of NodeResourcesFit where they differ from today's default."""
+    """Return the provider's arguments of NodeResourcesFit that differ from today's default."""
     if source.policy is not None:
         raise ConfigurationError("algorithmSource.policy", _NO_POLICY)
     provider = "DefaultProvider" if source.provider is None else source.provider
@@ -186,7 +189,7 @@ def _without_preemption(form: PluginSetForm) -> PluginSetForm:
 
 
 def _strategy(field: str, form: PluginSetForm) -> str:
-    """The enabled strategy plugin; LEAST_ALLOCATED unless it is disabled."""
+    """Return the enabled strategy plugin; LEAST_ALLOCATED unless it is disabled."""
     disabled = {one.name for one in form.disabled}
     chosen = [one.name for one in form.enabled if one.name in STRATEGIES]
     if not {LEAST_ALLOCATED, ALL} & disabled and LEAST_ALLOCATED not in chosen:
@@ -199,7 +202,10 @@ def _strategy(field: str, form: PluginSetForm) -> str:
 
 
 def _converted_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
-    """`form` with NodeResourcesFit instead of the strategy plugins; unchanged if it names none."""
+    """Return `form` with NodeResourcesFit instead of the strategy plugins.
+
+    Returns `form` unchanged if it names no strategy plugin.
+    """
     named = {one.name for one in (*form.enabled, *form.disabled)}
     if not named & STRATEGIES.keys():
         return form

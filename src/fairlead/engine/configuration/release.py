@@ -38,13 +38,16 @@ CONDITION_PLUGINS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """`gates` are the feature gates that were set; all others have their defaults."""
+    """The Kubernetes version to follow, with its feature gates.
+
+    `gates` are the feature gates that were set; all others have their defaults.
+    """
 
     version: str = NEWEST
     gates: Mapping[str, bool] = field(default_factory=dict)
 
     def with_defaults(self, gates: Mapping[str, bool], field: str = "") -> Release:
-        """The release with `gates`, over which its own win.
+        """Return the release with `gates` as well; gates that it already sets keep their values.
 
         Raises ConfigurationError, whose field begins with `field`, for gates that the version does
         not have.
@@ -53,7 +56,7 @@ class Release:
         return replace(self, gates={**gates, **self.gates})
 
     def is_on(self, gate: str) -> bool:
-        """The value of `gate`; gates that the version does not have count as on."""
+        """Return the value of `gate`; True for gates that the version does not have."""
         known = FEATURE_GATES[self.version].get(gate)
         return self.gates.get(gate, known is None or known.default)
 
@@ -111,7 +114,7 @@ CURRENT: Final = Release()
 
 
 def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Release:
-    """The release called `version` ("" for the newest) with `gates`.
+    """Return the release called `version` ("" for the newest) with `gates`.
 
     Raises ConfigurationError: its field is "" for an unknown version, otherwise the gate.
     """
@@ -123,7 +126,7 @@ def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Re
 
 
 def newest_described(described: Iterable[str], version: str) -> str:
-    """The newest of `described` that is not above `version`, otherwise the oldest."""
+    """Return the newest of `described` that is not above `version`, otherwise the oldest."""
     ordered = sorted(described, key=_number)
     return next((one for one in reversed(ordered) if _number(one) <= _number(version)), ordered[0])
 

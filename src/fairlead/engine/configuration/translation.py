@@ -43,7 +43,7 @@ CheckArgs = Callable[[str, str, Args], None]
 
 @dataclass(frozen=True, slots=True)
 class UserPluginSource:
-    """What the caller knows about users' plugins.
+    """The functions that read the configuration of users' plugins.
 
     `usual_weight` returns a user plugin's weight (None: no such plugin), `check_args(field, plugin,
     args)` refuses invalid arguments, `factories` returns the factories of users' plugins.
@@ -61,7 +61,7 @@ def scheduler_config(
     *,
     only_profile: bool = False,
 ) -> SchedulerConfig:
-    """The SchedulerConfig for `form`. Raises ConfigurationError.
+    """Return the SchedulerConfig for `form`. Raises ConfigurationError.
 
     What the file leaves open is as in `release`, whose feature gates win over those of the file.
     Set `only_profile` if the file describes its one profile without the field `profiles`.
@@ -91,7 +91,7 @@ def scheduler_config(
 
 
 def default_config(release: Release, factories: Mapping[str, Factory]) -> SchedulerConfig:
-    """The SchedulerConfig of `release` without a file."""
+    """Return the SchedulerConfig of `release` without a file."""
     version = release.scheduler
     profile = Profile(plugins=version.plugins, args=version.args)
     return SchedulerConfig((profile,), version.backoff, out_of_tree=factories, version=version)
@@ -161,7 +161,7 @@ def _percentage(field: str, given: int | None) -> int | None:
 
 
 def _named(forms: Sequence[ProfileForm], profiles: Sequence[Profile]) -> tuple[Profile, ...]:
-    """`profiles` with distinct names; only a single profile may omit its name."""
+    """Return `profiles` with distinct names; only a single profile may omit its name."""
     if len(forms) == 1 and forms[0].scheduler_name is None:
         return (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER),)
     names = [profile.scheduler_name for profile in profiles]
@@ -190,5 +190,5 @@ def _backoff(form: ConfigurationForm, default: BackoffConfig) -> BackoffConfig:
 
 
 def _bounded(given_s: int) -> int:
-    """Cap at ten years, which is as good as unlimited."""
+    """Return at most ten years, which is as good as unlimited."""
     return min(given_s, SECONDS_MAX)

@@ -55,7 +55,7 @@ class PluginConfigForm(V1Form, frozen=True, kw_only=True):
 
 
 class ProfileForm(V1Form, frozen=True, kw_only=True):
-    """One profile."""
+    """One entry of `profiles`."""
 
     scheduler_name: str | None = None
     percentage_of_nodes_to_score: int | None = None
@@ -84,7 +84,7 @@ class TlsForm(V1Form, frozen=True, kw_only=True):
 
 
 class ExtenderForm(V1Form, frozen=True, kw_only=True):
-    """One extender."""
+    """One entry of `extenders`."""
 
     url_prefix: str
     filter_verb: str = ""

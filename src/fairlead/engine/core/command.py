@@ -95,7 +95,7 @@ class CreateObject(Struct, frozen=True):
 
     @property
     def target(self) -> ObjectRef:
-        """The identity asked for (the name is "" when generateName is used)."""
+        """The identity of the new object (the name is "" when generateName is used)."""
         metadata = self.manifest.get("metadata", {})
         return ObjectRef(
             str(self.manifest.get("kind", "")),

@@ -24,11 +24,11 @@ class Controller(Protocol):
         ...
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Commands that follow from `stimulus`."""
+        """Return the commands that follow from `stimulus`."""
         ...
 
     def next_deadline(self) -> Instant | None:
-        """When to call `handle_deadline`."""
+        """Return when to call `handle_deadline`."""
         ...
 
     def handle_deadline(self, now: Instant) -> list[Command]:

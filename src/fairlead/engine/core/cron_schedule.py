@@ -51,11 +51,11 @@ class Schedule:
     period: DurationNs = 0
 
     def after(self, instant: Instant) -> Instant | None:
-        """The first time after `instant`, None if there is none."""
+        """Return the first time after `instant`, None if there is none."""
         return next(self.all_after(instant), None)
 
     def all_after(self, instant: Instant) -> Iterator[Instant]:
-        """All times after `instant`, in order."""
+        """Yield all times after `instant`, in order."""
         if self.period:
             due = floor_second(instant)
             while True:  # bounded by the caller
@@ -68,7 +68,7 @@ class Schedule:
 
 
 def read_schedule(text: str, zone_name: str = "") -> Schedule:
-    """Parses `text` in the time zone `zone_name`, "" for UTC.
+    """Return the schedule in `text`, in the time zone `zone_name` ("" for UTC).
 
     Raises ScheduleError.
     """
@@ -86,7 +86,7 @@ def read_schedule(text: str, zone_name: str = "") -> Schedule:
 
 
 def read_zone(name: str) -> tzinfo:
-    """The time zone `name`, "" for UTC. Raises ScheduleError."""
+    """Return the time zone `name`, "" for UTC. Raises ScheduleError."""
     try:
         return ZoneInfo(name) if name else UTC
     except (ZoneInfoNotFoundError, ValueError, OSError):  # for example the name of a directory
@@ -94,7 +94,7 @@ def read_zone(name: str) -> tzinfo:
 
 
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
-    """The last scheduled time after `since` and not after `now`, None if there is none."""
+    """Return the last scheduled time after `since` and not after `now`, None if there is none."""
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)
     if first is None or first > now:

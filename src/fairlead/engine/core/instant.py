@@ -15,15 +15,15 @@ NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 
 
 def seconds(value: float) -> DurationNs:
-    """A duration of `value` seconds, rounded to the nearest nanosecond."""
+    """Return a duration of `value` seconds, rounded to the nearest nanosecond."""
     return round(value * NANOSECONDS_PER_SECOND)
 
 
 def to_seconds(duration: DurationNs) -> float:
-    """`duration` in seconds."""
+    """Return `duration` in seconds."""
     return duration / NANOSECONDS_PER_SECOND
 
 
 def floor_second(instant: Instant) -> Instant:
-    """The last whole second at or before `instant`."""
+    """Return the last whole second at or before `instant`."""
     return instant - instant % NANOSECONDS_PER_SECOND

@@ -44,5 +44,5 @@ CLUSTER_AUTOSCALER: Final = Issuer(Component.CLUSTER_AUTOSCALER)
 
 
 def controller_account(account: str) -> Issuer:
-    """The controller of the controller manager that has this service account in kube-system."""
+    """Return the controller with the service account `account` in kube-system."""
     return Issuer(Component.CONTROLLER_MANAGER, account)

@@ -115,9 +115,10 @@ class ZoneAssessed(Struct, frozen=True):
 
 
 class NodeTainted(Struct, frozen=True):
-    """A node got the NoExecute taint `key`; `is_turn` when that took a token of its zone.
+    """A node got the NoExecute taint `key`.
 
-    Without one it exchanged another such taint.
+    `is_turn` is set if that took a token of its zone; otherwise the taint replaced another one of
+    this kind.
     """
 
     node: str
@@ -128,7 +129,7 @@ class NodeTainted(Struct, frozen=True):
 
 
 class NodeEmptied(Struct, frozen=True):
-    """The pods of `node` were deleted because it does not respond; took a token of its zone."""
+    """The pods of `node` were deleted because it does not respond; this took a zone's token."""
 
     node: str
     zone: str
@@ -163,7 +164,7 @@ class PodCollected(Struct, frozen=True):
 
 
 class QueueStood(Struct, frozen=True):
-    """What a queue of whole jobs has when a session closes; reported when it is not as before.
+    """The resources of a queue of whole jobs when a session closes; reported if they changed.
 
     Amounts by resource: cpu in milli, memory in bytes, all else in units. `request` is what its
     jobs held and waited for, `share` the largest allocated ÷ deserved.
@@ -190,9 +191,9 @@ class PluginFailed(Struct, frozen=True):
 
 
 class DisplacementCycle(Struct, frozen=True):
-    """Workloads push each other out in a circle: each of `workloads` the next, the last the first.
+    """Workloads displace each other in a cycle: each of `workloads` the next, the last the first.
 
-    `rules` say what decided each time, `times` how often the circle has been closed.
+    `rules` are the rules that decided the displacements; `times` is how often the cycle was closed.
     """
 
     workloads: tuple[str, ...]
@@ -203,7 +204,7 @@ class DisplacementCycle(Struct, frozen=True):
 
 
 class WorkloadStarving(Struct, frozen=True):
-    """`workload` has been displaced `times` times; `pod` is who it was last."""
+    """A workload has been displaced `times` times; `pod` is the pod that was displaced last."""
 
     workload: str
     times: int
@@ -212,7 +213,7 @@ class WorkloadStarving(Struct, frozen=True):
 
 
 class NominationsWasted(Struct, frozen=True):
-    """`pod` was promised nodes `times` times in a row and never used one."""
+    """A pod was nominated `times` times in a row and never placed on the nominated node."""
 
     pod: ObjectRef
     times: int

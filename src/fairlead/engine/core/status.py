@@ -1,4 +1,4 @@
-"""Status: the outcome of asking a plugin, as a value with reasons.
+"""Status: the outcome of a plugin call, as a value with reasons.
 
 The codes are upstream's, because each says what the queue and preemption may do next
 (staging/src/k8s.io/kube-scheduler/framework/interface.go: Code).
@@ -36,7 +36,10 @@ REJECTING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`plugin` is filled in by the runtime; reasons are the words users read."""
+    """The outcome of a plugin call: a code, the reasons, and the name of the plugin.
+
+    `plugin` is filled in by the runtime; reasons are the words users read.
+    """
 
     code: Code
     reasons: tuple[str, ...] = ()
@@ -44,7 +47,7 @@ class Status:
 
     @property
     def is_success(self) -> bool:
-        """Whether the asked plugin agrees."""
+        """Whether the code is SUCCESS."""
         return self.code is Code.SUCCESS
 
     @property
@@ -58,7 +61,7 @@ class Status:
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> Status:
-        """The same outcome, attributed to `plugin`."""
+        """Return the same outcome, attributed to `plugin`."""
         return replace(self, plugin=plugin)
 
 
@@ -67,15 +70,15 @@ SKIP: Final = Status(Code.SKIP)
 
 
 def unschedulable(*reasons: str) -> Status:
-    """Not here now; removing pods may help."""
+    """Return UNSCHEDULABLE with `reasons`: the pod does not fit now; removing pods may help."""
     return Status(Code.UNSCHEDULABLE, reasons)
 
 
 def unresolvable(*reasons: str) -> Status:
-    """Not here, whatever pods are removed."""
+    """Return UNSCHEDULABLE_AND_UNRESOLVABLE with `reasons`: removing pods cannot help."""
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
 
 def error(*reasons: str) -> Status:
-    """The plugin or the world failed."""
+    """Return ERROR with `reasons`: the plugin or the world failed."""
     return Status(Code.ERROR, reasons)

@@ -89,7 +89,10 @@ class CollectionDeleted(Struct, frozen=True):
 
 
 class OwnersLookedUp(Struct, frozen=True):
-    """`absent` are the uids of the owners of `command.target` that do not exist."""
+    """The world looked up the owners that `command` names.
+
+    `absent` are the uids of the owners that do not exist.
+    """
 
     command: LookUpOwners
     absent: tuple[str, ...]

@@ -12,7 +12,7 @@ _MASK_64: Final = (1 << 64) - 1
 
 
 def splitmix64(value: int) -> int:
-    """A well-mixed 64-bit hash of `value` (Steele, Lea, Flood: SplittableRandom, 2014)."""
+    """Return a well-mixed 64-bit hash of `value` (Steele, Lea, Flood: SplittableRandom, 2014)."""
     z = (value + 0x9E3779B97F4A7C15) & _MASK_64
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK_64
@@ -23,12 +23,12 @@ class TieBreak:
     """Picks an index among `count` equals; `choices` counts the picks that were real choices."""
 
     def __init__(self, seed: int) -> None:
-        """`seed` is any integer; equal seeds give equal sequences of picks."""
+        """Start a sequence of picks; equal values of `seed` (any integer) give equal sequences."""
         self._state = splitmix64(seed & _MASK_64)
         self.choices = 0
 
     def pick(self, count: int) -> int:
-        """An index in [0, count); no choice is spent where there is only one."""
+        """Return an index in [0, count); no choice is spent where there is only one."""
         if count == 1:
             return 0
         self.choices += 1

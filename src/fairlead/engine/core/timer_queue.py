@@ -23,16 +23,16 @@ class TimerQueue(Generic[Item]):
         self._sequence = 0
 
     def __len__(self) -> int:
-        """The number of items."""
+        """Return the number of items."""
         return len(self._heap)
 
     def add(self, due: Instant, item: Item) -> None:
-        """Make `item` due at `due`."""
+        """Add `item`, to be popped at `due`."""
         self._sequence += 1
         heapq.heappush(self._heap, (due, self._sequence, item))
 
     def next_due(self) -> Instant | None:
-        """When the first item is due; None when empty."""
+        """Return when the first item is due; None without items."""
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now: Instant) -> list[Item]:

@@ -25,7 +25,7 @@ class Candidate:
 
     @property
     def priority_sum(self) -> int:
-        """Sum over the victims of priority + 2^31, so that fewer victims win among equals."""
+        """Sum over the victims of priority + 2^31; at equal priorities fewer victims cost less."""
         return sum(victim.priority + (1 << 31) for victim in self.victims)
 
     @property

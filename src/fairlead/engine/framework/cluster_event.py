@@ -128,7 +128,10 @@ def is_registered_for(plugin: object, kind: EventKind) -> bool:
 
 
 def _events_of(plugin: object) -> frozenset[EventKind] | None:
-    """`plugin.events`; a plain lookup, because isinstance with a Protocol is fifty times slower."""
+    """Return `plugin.events`, None if it has none.
+
+    A plain lookup, because isinstance with a Protocol is fifty times slower.
+    """
     return getattr(plugin, "events", None)
 
 
@@ -169,7 +172,10 @@ def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
 
 
 def _states(node: Node) -> dict[str, str]:
-    """Status by condition type; reason and timestamps are ignored (extractNodeConditionsChange)."""
+    """Return the status of each condition by type; reason and timestamps are ignored.
+
+    upstream: extractNodeConditionsChange
+    """
     return {condition.type: condition.status for condition in node.status.conditions}
 
 

@@ -38,7 +38,7 @@ class Diagnosis:
     unnamed: tuple[str, ...] = ()
 
     def counts(self) -> Iterator[tuple[Status, int]]:
-        """Each distinct verdict with its number of nodes."""
+        """Yield each distinct verdict with its number of nodes."""
         if self.pre_filter is not None:
             yield self.pre_filter, self.table.count
             return
@@ -59,7 +59,7 @@ class Diagnosis:
         return restricted_by(self.restricting)
 
     def rows_with(self, code: Code) -> npt.NDArray[np.int64]:
-        """Rows whose verdict has `code`, ascending."""
+        """Return the rows whose verdict has `code`, ascending."""
         if self.pre_filter is not None:
             alive = np.flatnonzero(self.table.alive)
             return alive if self.pre_filter.code is code else alive[:0]
@@ -67,7 +67,7 @@ class Diagnosis:
         return self.rows[wanted[self.codes] & (self.codes > 0)]
 
     def plugins(self) -> tuple[str, ...]:
-        """Names of the plugins that rejected or excluded a node."""
+        """Return the names of the plugins that rejected or excluded a node."""
         rejecting = {status.plugin for status, _ in self.counts() if status.plugin}
         return tuple(sorted(rejecting | {*self.restricting, *self.unnamed}))
 
@@ -95,7 +95,10 @@ def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
 
 
 def histogram(counts: Iterator[tuple[Status, int]]) -> str:
-    """` 2 Insufficient cpu, 3 Too many pods.`, or "" if `counts` is empty."""
+    """Return the counted reasons as text, such as ` 2 Insufficient cpu, 3 Too many pods.`.
+
+    Returns "" if `counts` is empty.
+    """
     tally: dict[str, int] = {}
     for status, nodes in counts:
         for reason in status.reasons:

@@ -30,7 +30,7 @@ def fault_of(plugin: str, method: str, cause: Exception) -> PluginFault:
 
 
 def describe(cause: Exception) -> str:
-    """Type and text of `cause`, bounded; works even if the exception's own `__str__` raises."""
+    """Return type and text of `cause`, shortened; works even if its own `__str__` raises."""
     try:
         text = str(cause)
     except Exception:  # noqa: BLE001 - whatever a user's exception does, it is described
@@ -40,7 +40,7 @@ def describe(cause: Exception) -> str:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """` (cost.py:12)`: where the exception was raised."""
+    """Return where the exception was raised, such as ` (cost.py:12)`."""
     if trace is None:
         return ""
     while trace.tb_next is not None:

@@ -53,13 +53,13 @@ class Feasibility:
         return self.codes is self.plan.codes
 
     def positions(self) -> Rows:
-        """Indexes in `plan.rows` of the feasible nodes, ascending."""
+        """Return the indexes in `plan.rows` of the feasible nodes, ascending."""
         if self.rejected is not None:
             return np.zeros(0, np.int64)
         return np.flatnonzero(self.codes == 0)
 
     def count(self) -> int:
-        """Number of feasible nodes."""
+        """Return the number of feasible nodes."""
         if self.rejected is not None:
             return 0
         return len(self.codes) - int(np.count_nonzero(self.codes))
@@ -70,7 +70,7 @@ class Feasibility:
         return self.rejected is None and at is not None and self.codes[at] == 0
 
     def nodes(self) -> list[NodeInfo]:
-        """Feasible nodes, in row order."""
+        """Return the feasible nodes, in row order."""
         table = self.plan.table
         return [table.at(row) for row in self.plan.rows[self.positions()].tolist()]
 

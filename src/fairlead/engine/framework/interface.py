@@ -86,7 +86,7 @@ class PreFilterResult:
 
 
 class Plugin(Protocol):
-    """Common to all plugins."""
+    """The attributes that all plugins have."""
 
     @property
     def name(self) -> str:
@@ -108,7 +108,10 @@ class QueueSortPlugin(Plugin, Protocol):
     """Orders the active queue."""
 
     def sort_key(self, pod: PodInfo, timestamp: int) -> tuple[int, ...]:
-        """Smaller keys come first; `timestamp` is when the pod entered the queue (ns)."""
+        """Return the key by which the queue is ordered, the smallest first.
+
+        `timestamp` is when the pod entered the queue (ns).
+        """
         ...
 
 
@@ -117,16 +120,16 @@ class PreFilterPlugin(Plugin, Protocol):
     """Examines the pod once per cycle."""
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
-        """SKIP if the plugin's Filter need not run; a rejection ends the cycle."""
+        """Return SKIP if the plugin's Filter need not run; a rejection ends the cycle."""
         ...
 
 
 @runtime_checkable
 class ShapeRelevance(Plugin, Protocol):
-    """A plugin that can tell from a pod's shape that it skips all such pods."""
+    """A plugin that finds out from a pod's shape alone that it skips all such pods."""
 
     def concerns(self, shape: Shape) -> bool:
-        """False if PreFilter and PreScore would return SKIP; then neither is called."""
+        """Return False if PreFilter and PreScore would return SKIP; then neither is called."""
         ...
 
 
@@ -159,7 +162,7 @@ class ColumnFilterPlugin(Plugin, Protocol):
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """One code per entry of `rows`."""
+        """Return one code per entry of `rows`."""
         ...
 
 
@@ -205,7 +208,7 @@ class PostFilterPlugin(Plugin, Protocol):
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Make room for `pod`; `diagnosis` has the rejection of each node."""
+        """Make room for `pod`; return the result. `diagnosis` has the rejection of each node."""
         ...
 
 
@@ -214,7 +217,7 @@ class PreScorePlugin(Plugin, Protocol):
     """Examines the pod and the feasible nodes once before scoring."""
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """SKIP if the plugin's Score need not run; an ERROR fails the cycle."""
+        """Return SKIP if the plugin's Score need not run; an ERROR fails the cycle."""
         ...
 
 
@@ -234,13 +237,13 @@ class ColumnScorePlugin(Plugin, Protocol):
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """One raw score per entry of `rows`."""
+        """Return one raw score per entry of `rows`."""
         ...
 
 
 @runtime_checkable
 class ScoreRelevance(Protocol):
-    """A Score plugin that can tell in advance that it makes no difference."""
+    """A Score plugin that finds out in advance that its scores make no difference."""
 
     def scores_alike(self, pod: PodInfo) -> bool:
         """Return True if every node would get the same score or the plugin would be skipped."""
@@ -261,7 +264,7 @@ class ScoreNormalizer(Protocol):
     """A Score plugin with its own normalisation."""
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Turn the raw scores of the feasible nodes into 0..100."""
+        """Return the raw scores of the feasible nodes, normalised to 0..100."""
         ...
 
 
@@ -283,7 +286,10 @@ class PermitPlugin(Plugin, Protocol):
     """May delay or reject the binding of a placed pod."""
 
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
-        """None to go on, `Wait` to hold the pod until `allow`; a rejection undoes the placement."""
+        """Return None to go on, `Wait` to hold the pod until `allow`, or a rejection.
+
+        A rejection undoes the placement.
+        """
         ...
 
 
@@ -334,7 +340,7 @@ class BindPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PostBindPlugin(Plugin, Protocol):
-    """Called after every successful binding."""
+    """Acts after every successful binding."""
 
     def post_bind(self, pod: PodInfo, node: str) -> None:
         """React to the binding; it cannot be rejected any more."""

@@ -78,7 +78,10 @@ class PluginOrder:
         self._plugins.insert(next(place, len(self._plugins)), plugin)
 
     def at(self, point: str) -> list[Plugin]:
-        """Plugins to call at `point`. Raises PointError if the profile contradicts itself."""
+        """Return the plugins to call at `point`.
+
+        Raises PointError if the profile contradicts itself.
+        """
         parties = [plugin for plugin in self._plugins if isinstance(plugin, _FORMS[point])]
         settings = self._profile.points.get(point)
         if settings is None:
@@ -93,7 +96,7 @@ class PluginOrder:
         return [by_name[name] for name in names if name in by_name]
 
     def scorers(self) -> list[tuple[Plugin, int]]:
-        """Score plugins with their weights, all of them above 0."""
+        """Return the Score plugins with their weights, all of them above 0."""
         scorers = ((plugin, self._weights[plugin.name]) for plugin in self.at("Score"))
         return [(plugin, weight) for plugin, weight in scorers if weight]
 

@@ -48,7 +48,10 @@ def locality_of(plugin: object) -> Locality:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilterPoint:
-    """A Filter plugin; `one` and `many` may raise what the plugin raises."""
+    """The Filter of one plugin, callable for one node (`one`) and over columns (`many`).
+
+    Both raise what the plugin raises.
+    """
 
     name: str
     plugin: Plugin
@@ -59,7 +62,10 @@ class FilterPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScorePoint:
-    """A Score plugin with its weight; `normalize` turns raw scores into 0..100."""
+    """The Score of one plugin, callable for one node (`one`) and over columns (`many`).
+
+    `normalize` turns raw scores into 0..100.
+    """
 
     name: str
     plugin: Plugin
@@ -73,7 +79,7 @@ class ScorePoint:
 
 
 def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
-    """`plugin`, which has at least one form of Filter, callable in both forms."""
+    """Return a FilterPoint for `plugin`, which has at least one form of Filter."""
     many = plugin.filter_columns if isinstance(plugin, ColumnFilterPlugin) else None
     if isinstance(plugin, FilterPlugin):
         one: FilterOne = plugin.filter
@@ -86,7 +92,7 @@ def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
 
 
 def score_point(plugin: Plugin, weight: int, table: NodeTable) -> ScorePoint:
-    """`plugin`, which has at least one form of Score, callable in both forms."""
+    """Return a ScorePoint for `plugin`, which has at least one form of Score."""
     many = plugin.score_columns if isinstance(plugin, ColumnScorePlugin) else None
     if isinstance(plugin, ScorePlugin):
         one: ScoreOne = plugin.score
@@ -165,7 +171,7 @@ def _default_normalize(
 
 
 def normalized(kind: Normalization, raw: Scores) -> Scores:
-    """Raw scores of the feasible nodes, normalised to 0..100.
+    """Return the raw scores of the feasible nodes, normalised to 0..100.
 
     upstream: plugins/helper/normalize_score.go: DefaultNormalizeScore
     """
@@ -191,7 +197,7 @@ def invalid_score(plugin: Plugin, score: int) -> Status:
 
 
 def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
-    """`invalid_score` for the first of `scores` outside 0..100."""
+    """Return the ERROR status for the first of `scores` outside 0..100, None without one."""
     if is_in_range(scores):
         return None
     wrong = (scores < 0) | (scores > SCORE_MAX)

@@ -55,7 +55,7 @@ class PreparationResult:
 
 
 class PreparingPods:
-    """`works` in progress are keyed by `PodInfo.id`."""
+    """The pods being prepared; the preparations in progress (`works`) are keyed by `PodInfo.id`."""
 
     def __init__(self) -> None:
         """Start without pods."""
@@ -103,7 +103,7 @@ class PreparingPods:
         return None
 
     def next_check(self) -> Instant | None:
-        """Time of the next poll; it may belong to a preparation that has ended."""
+        """Return the time of the next poll; it may belong to a preparation that has ended."""
         return self._checks.next_due()
 
     def check(self, now: Instant) -> Iterator[PreparationResult]:

@@ -47,11 +47,12 @@ ALL: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`plugins` are (name, score weight) in order; `args` holds pluginConfig by plugin name.
+    """The plugins and settings for the pods of one schedulerName.
 
-    Each plugin runs at every extension point it implements, and scores if its weight is not 0.
-    `points` overrides single points (`Filter`, `Score`, …). `node_percentage` ends the search for
-    nodes once enough are feasible (0: upstream's adaptive percentage; None: examine all nodes).
+    `plugins` are (name, score weight) in order; `args` holds pluginConfig by plugin name. Each
+    plugin runs at every extension point it implements, and scores if its weight is not 0. `points`
+    overrides single points (`Filter`, `Score`, …). `node_percentage` ends the search for nodes once
+    enough are feasible (0: upstream's adaptive percentage; None: examine all nodes).
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER
@@ -74,7 +75,10 @@ class PointError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PointPlugins:
-    """`enabled` are (name, score weight) in order; `disabled` are names, or ALL."""
+    """The plugins that a profile enables and disables at one extension point.
+
+    `enabled` are (name, score weight) in order; `disabled` are names, or ALL.
+    """
 
     enabled: tuple[tuple[str, int], ...] = ()
     disabled: tuple[str, ...] = ()
@@ -82,7 +86,7 @@ class PointPlugins:
     def plugin_names(
         self, point: str, everywhere: Sequence[str], extends: Callable[[str], bool]
     ) -> list[str]:
-        """Names of the plugins to call at `point`, in order.
+        """Return the names of the plugins to call at `point`, in order.
 
         `extends` returns True for plugins that implement the point. Raises PointError.
         """

@@ -110,7 +110,7 @@ class Framework:
         return [p for p in self._order.at("PostFilter") if isinstance(p, PostFilterPlugin)]
 
     def weights(self) -> dict[str, int]:
-        """Weight of every Score plugin, by name."""
+        """Return the weight of each Score plugin, keyed by name."""
         return {point.name: point.weight for point in self.scorers}
 
     def filter_names(self, among: Collection[str]) -> list[str]:
@@ -171,7 +171,7 @@ class Framework:
     # --- one node --------------------------------------------------------------------------
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """`engine.framework.trial` of this profile's plugins."""
+        """Start a trial with this profile's plugins (`engine.framework.trial`)."""
         return trial(self, self.cluster.table, state, pod)
 
     def run_filters(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -194,7 +194,9 @@ class Framework:
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """`run_filters` with the nominated pods on the node; must pass with and without them.
+        """Return the first rejection of `pod` on `node`, with the node's nominated pods counted.
+
+        The pod must fit with and without the nominated pods.
 
         Without, because nominated pods may never arrive and affinity to them must not count.
         upstream: RunFilterPluginsWithNominatedPods
@@ -248,7 +250,7 @@ class Framework:
 
 
 def attempt(plugin: Plugin, ask: Callable[[], Answer]) -> Answer | Status:
-    """Call `ask`; turn an exception of the plugin into an ERROR status that names it."""
+    """Call `ask` and return its result, or an ERROR status naming `plugin` if it raises."""
     try:
         return ask()
     except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler

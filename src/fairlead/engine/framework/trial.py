@@ -26,7 +26,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class TrialFilters(Protocol):
-    """The methods of the framework that a trial needs."""
+    """The methods of the framework that a trial calls."""
 
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo

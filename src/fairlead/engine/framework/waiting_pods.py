@@ -64,7 +64,7 @@ class WaitingPods:
         self._pods: dict[str, WaitingPod] = {}
 
     def __len__(self) -> int:
-        """Number of waiting pods."""
+        """Return the number of waiting pods."""
         return len(self._pods)
 
     def all(self) -> list[WaitingPod]:

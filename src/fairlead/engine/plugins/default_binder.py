@@ -7,7 +7,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class DefaultBinder:
-    """Bind."""
+    """Implements Bind."""
 
     name = "DefaultBinder"
 

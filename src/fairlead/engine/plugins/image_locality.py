@@ -23,13 +23,13 @@ CONTAINER_MAX_BYTES: Final = 1000 * _MEBIBYTE
 
 
 class ImageLocality:
-    """Score (never skipped, not normalised)."""
+    """Implements Score (never skipped, not normalised)."""
 
     name = "ImageLocality"
     locality = Locality.NODE
 
     def __init__(self, handle: Handle) -> None:
-        """Reads the image table."""
+        """Read the image table through `handle`."""
         self._table = handle.cluster.table
 
     def epoch(self) -> object:
@@ -37,28 +37,31 @@ class ImageLocality:
         return (self._table.images.version, self._table.count)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..100."""
+        """Return a score from 0 to 100."""
         scaled = sum(
             self._scaled_size(image) for image in pod.shape.images if image in node.image_sizes
         )
         return image_score(scaled, pod.shape.container_count)
 
     def _scaled_size(self, image: str) -> int:
-        """Bytes × (nodes that have it ÷ all nodes), truncated, computed in upstream's order."""
+        """Return bytes × (nodes with the image ÷ all nodes), in upstream's order, truncated."""
         size, nodes = self._table.images.size_and_nodes(image)
         return int(float(size) * (float(nodes) / float(self._table.count)))
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`; 0 without further work if no node has any of the images."""
+        """Return the scores of `score` for all `rows`; 0 if no node has any of the images."""
         if not any(table.images.size_and_nodes(image)[1] for image in pod.shape.images):
             return np.zeros(len(rows), np.int64)
         return np.array([self.score(state, pod, table.at(row)) for row in rows.tolist()], np.int64)
 
 
 def image_score(sum_bytes: int, container_count: int) -> int:
-    """Linear between 23 MiB and 1,000 MiB per container (calculatePriority)."""
+    """Return a score that grows linearly from 23 MiB to 1,000 MiB per container.
+
+    upstream: calculatePriority
+    """
     bound = CONTAINER_MAX_BYTES * container_count
     clamped = min(max(sum_bytes, SUM_MIN_BYTES), bound)
     return SCORE_MAX * (clamped - SUM_MIN_BYTES) // (bound - SUM_MIN_BYTES)

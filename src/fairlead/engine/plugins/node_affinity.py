@@ -89,7 +89,7 @@ def _by_node(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
 
 
 class NodeAffinity:
-    """PreFilter, Filter, PreScore, Score."""
+    """Implements PreFilter, Filter, PreScore and Score."""
 
     name = "NodeAffinity"
     locality = Locality.NODE
@@ -103,7 +103,7 @@ class NodeAffinity:
         self._preferred = args.preferred
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
-        """Limit the nodes to the names that every term requires."""
+        """Return a limit to the node names that every term requires; SKIP without requirements."""
         spec = pod.shape.spec
         if self._enforced is None and not spec.node_selector and not _has_required(spec):
             return SKIP
@@ -113,7 +113,7 @@ class NodeAffinity:
         return PreFilterResult(names) if names else CONFLICT
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """addedAffinity, nodeSelector and required affinity must all match."""
+        """Reject nodes that addedAffinity, nodeSelector or required affinity does not match."""
         if not self._is_enforced_on(node.labels, node.name):
             return NOT_ENFORCED
         if required_node_affinity_matches(pod.shape.spec, node.labels, node.name):
@@ -123,7 +123,10 @@ class NodeAffinity:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`: evaluates each requirement once per distinct label value."""
+        """Return the verdicts of `filter` for all `rows`.
+
+        Each requirement is evaluated once per distinct label value.
+        """
         spec = pod.shape.spec
         fits = np.ones(len(rows), np.bool_)
         for key, value in spec.node_selector.items():
@@ -150,7 +153,7 @@ class NodeAffinity:
         return not (isinstance(old, Node) and _matches(spec, old))
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """SKIP without preferences."""
+        """Return SKIP without preferences."""
         preferred = _preferred(pod.shape.spec)
         if not preferred and not self._preferred:
             return SKIP
@@ -168,7 +171,7 @@ class NodeAffinity:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`."""
+        """Return the scores of `score` for all `rows`."""
         scores = np.zeros(len(rows), np.int64)
         for term in (*self._preferred, *_preferred(pod.shape.spec)):
             scores += term.weight * term_mask(term.preference, table, rows)
@@ -234,7 +237,7 @@ class _Preferred(PreferredSchedulingTerm, frozen=True, forbid_unknown_fields=Tru
 
 
 class AddedAffinity(objects.NodeAffinity, frozen=True, forbid_unknown_fields=True):
-    """addedAffinity."""
+    """The plugin argument addedAffinity."""
 
     required_during_scheduling_ignored_during_execution: _Selector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[_Preferred, ...] = ()

@@ -18,20 +18,24 @@ OTHER_NODE: Final = unresolvable("node(s) didn't match the requested node name")
 
 
 class NodeName:
-    """Filter. A pending pod has no spec.nodeName, so all pods of a shape agree."""
+    """Implements Filter; all pods of a shape get the same result.
+
+    A pending pod has no spec.nodeName, so that only callers that evaluate bound pods see
+    rejections.
+    """
 
     name = "NodeName"
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD})
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Only relevant to callers that evaluate bound pods."""
+        """Reject every node but the one in spec.nodeName; accept all nodes if that is ""."""
         return None if pod.pod.spec.node_name in ("", node.name) else OTHER_NODE
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for all `rows`."""
         wanted = pod.pod.spec.node_name
         codes = np.zeros(len(rows), np.int32)
         if wanted:

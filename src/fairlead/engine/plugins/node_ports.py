@@ -18,14 +18,14 @@ CONFLICT: Final = unschedulable("node(s) didn't have free ports for the requeste
 
 
 class NodePorts:
-    """PreFilter and Filter."""
+    """Implements PreFilter and Filter."""
 
     name = "NodePorts"
     locality = Locality.ROW
     events = frozenset({EventKind.NODE_ADD, EventKind.ASSIGNED_POD_DELETE})
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """SKIP for pods without host ports."""
+        """Return SKIP for pods without host ports."""
         return None if pod.shape.host_ports else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:

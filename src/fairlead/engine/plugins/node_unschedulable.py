@@ -22,14 +22,17 @@ _CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedul
 
 
 class NodeUnschedulable:
-    """Filter."""
+    """Implements Filter."""
 
     name = "NodeUnschedulable"
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD, EventKind.NODE_TAINT, EventKind.POD_TOLERATION})
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Independent of the taint that the node lifecycle controller adds."""
+        """Reject cordoned nodes unless the pod tolerates the taint unschedulable.
+
+        The taint need not be on the node: the node lifecycle controller adds it later.
+        """
         if not node.node.spec.unschedulable:
             return None
         if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
@@ -39,7 +42,7 @@ class NodeUnschedulable:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for all `rows`."""
         codes = table.unschedulable[rows].astype(np.int32)
         if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
             codes[:] = 0

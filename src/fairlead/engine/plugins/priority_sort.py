@@ -6,10 +6,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class PrioritySort:
-    """QueueSort."""
+    """Implements QueueSort."""
 
     name = "PrioritySort"
 
     def sort_key(self, pod: PodInfo, timestamp: int) -> tuple[int, ...]:
-        """Smaller keys come first."""
+        """Return the key by which the queue is ordered, the smallest first."""
         return (-pod.priority, timestamp)

@@ -8,13 +8,13 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class SchedulingGates:
-    """PreEnqueue."""
+    """Implements PreEnqueue."""
 
     name = "SchedulingGates"
     events = frozenset({EventKind.POD_GATES_GONE})
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Rejected while the pod has scheduling gates."""
+        """Reject the pod while it has scheduling gates."""
         gates = pod.pod.spec.scheduling_gates
         if not gates:
             return None

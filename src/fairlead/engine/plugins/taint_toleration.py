@@ -25,7 +25,7 @@ REJECTING: Final = ("NoSchedule", "NoExecute")
 
 
 class TaintToleration:
-    """Filter and Score (never skipped)."""
+    """Implements Filter and Score (never skipped)."""
 
     name = "TaintToleration"
     locality = Locality.NODE
@@ -41,7 +41,10 @@ class TaintToleration:
         return None if untolerated is None else UNTOLERATED
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Number of PreferNoSchedule taints that the pod does not tolerate; fewer is better."""
+        """Return the number of PreferNoSchedule taints that the pod does not tolerate.
+
+        Fewer is better.
+        """
         taints = node.node.spec.taints
         if not taints:
             return 0
@@ -50,7 +53,10 @@ class TaintToleration:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`: skips untainted nodes and evaluates equal taints once."""
+        """Return the verdicts of `filter` for all `rows`.
+
+        Untainted nodes are skipped, and equal taints are evaluated once.
+        """
         codes = np.zeros(len(rows), np.int32)
         known: dict[tuple[Taint, ...], bool] = {}
         for i in np.flatnonzero(table.tainted[rows]).tolist():
@@ -76,7 +82,10 @@ class TaintToleration:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`: skips untainted nodes and evaluates equal taints once."""
+        """Return the scores of `score` for all `rows`.
+
+        Untainted nodes are skipped, and equal taints are evaluated once.
+        """
         scores = np.zeros(len(rows), np.int64)
         known: dict[tuple[Taint, ...], int] = {}
         for i in np.flatnonzero(table.tainted[rows]).tolist():

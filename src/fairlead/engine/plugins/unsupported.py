@@ -18,7 +18,7 @@ from fairlead.engine.state.shape import Shape
 
 
 def never(_spec: PodSpec) -> bool:
-    """For plugins whose other half already rejects the pods."""
+    """Return False, for plugins whose other half already rejects the pods."""
     return False
 
 
@@ -28,7 +28,7 @@ def refusal(plugin: str) -> Status:
 
 
 class Unsupported:
-    """PreFilter and Filter of a plugin; rejects the pods that would use it."""
+    """The PreFilter and Filter of a plugin; rejects the pods that would use it."""
 
     locality = Locality.NODE
 
@@ -42,17 +42,17 @@ class Unsupported:
         return self._uses(shape.spec)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """SKIP for pods that do not use the plugin."""
+        """Return SKIP for pods that do not use the plugin."""
         return refusal(self.name) if self._uses(pod.shape.spec) else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Never reached: PreFilter either skips or rejects."""
+        """Return None; never called, because PreFilter either skips or rejects."""
         return None
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Always SKIP."""
+        """Return SKIP."""
         return SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Never reached: PreScore skips."""
+        """Return 0; never called, because PreScore skips."""
         return 0

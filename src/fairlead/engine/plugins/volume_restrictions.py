@@ -58,7 +58,7 @@ class _ExclusiveUse:
 
 
 class VolumeRestrictions:
-    """PreFilter and Filter."""
+    """Implements PreFilter and Filter."""
 
     name = NAME
     locality = Locality.CLUSTER
@@ -67,18 +67,18 @@ class VolumeRestrictions:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Reads claims and the pods that use them."""
+        """Read claims, and the pods that use them, through `handle`."""
         self._lookup = VolumeLookup(handle.cluster.related)
         self._use = handle.cluster.table.volume_use
 
     def concerns(self, shape: Shape) -> bool:
-        """False for pods without volumes."""
+        """Return False for pods without volumes."""
         return shape.has_volumes
 
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """SKIP without exclusive disks unless a ReadWriteOncePod claim is in use."""
+        """Return SKIP without exclusive disks unless a ReadWriteOncePod claim is in use."""
         claims: dict[str, None] = {}
         for name in named_claims(pod.pod):
             claim = self._lookup.claim(pod.namespace, name)
@@ -102,7 +102,7 @@ class VolumeRestrictions:
         state.read(_ExclusiveUse).move(removed, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Check the disks first, then the claims."""
+        """Return the rejection by the disks, then by the claims; None if the pod fits."""
         found = state.read(_ExclusiveUse)
         if found.disks and any(in_conflict(found.disks, other) for other in node.pods.values()):
             return DISK_CONFLICT
@@ -111,7 +111,10 @@ class VolumeRestrictions:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`: checks only nodes with a disk of the same name."""
+        """Return the verdicts of `filter` for all `rows`.
+
+        Only nodes with a disk of the same name are checked.
+        """
         found = state.read(_ExclusiveUse)
         codes = np.full(len(rows), _CLAIM_IN_USE if found.uses > 0 else 0, np.int32)
         suspects = dict.fromkeys(
@@ -151,7 +154,10 @@ def in_conflict(disks: list[Volume], other: PodInfo) -> bool:
 
 
 def _exclude(a: Volume, b: Volume) -> bool:
-    """EBS volumes always exclude each other, the others unless both are mounted read-only."""
+    """Return whether two volumes of one disk exclude each other.
+
+    EBS volumes always do, the others unless both are mounted read-only.
+    """
     gce, other_gce = a.gce_persistent_disk, b.gce_persistent_disk
     if gce is not None and other_gce is not None and gce.pd_name == other_gce.pd_name:
         return not (gce.read_only and other_gce.read_only)

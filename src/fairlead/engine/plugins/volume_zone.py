@@ -66,14 +66,14 @@ class _Topologies:
         self.conflicts: npt.NDArray[np.bool_] | None = None
 
     def in_conflict(self, table: NodeTable) -> npt.NDArray[np.bool_]:
-        """By row, whether the node conflicts."""
+        """Return, by row, whether the node conflicts."""
         if self.conflicts is None:
             self.conflicts = _conflicts(self.wanted, table)
         return self.conflicts
 
 
 class VolumeZone:
-    """PreFilter and Filter."""
+    """Implements PreFilter and Filter."""
 
     name = NAME
     locality = Locality.CLUSTER
@@ -90,15 +90,15 @@ class VolumeZone:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Reads claims and volumes."""
+        """Read claims and volumes through `handle`."""
         self._lookup = VolumeLookup(handle.cluster.related)
 
     def concerns(self, shape: Shape) -> bool:
-        """False for pods without volumes."""
+        """Return False for pods without volumes."""
         return shape.has_volumes
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """SKIP if no volume has such a label."""
+        """Return SKIP if no volume has such a label."""
         wanted: list[VolumeTopology] = []
         for name in named_claims(pod.pod):
             answer = self._topologies(pod.namespace, name)
@@ -125,7 +125,7 @@ class VolumeZone:
         return topologies_of(volume)
 
     def _of_unbound(self, claim: PersistentVolumeClaim) -> list[VolumeTopology] | Status:
-        """No requirements if the claim waits for a node; otherwise the rejection."""
+        """Return no requirements if the claim waits for a node, otherwise the rejection."""
         name = class_name(claim)
         if not name:
             return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
@@ -137,7 +137,7 @@ class VolumeZone:
         return unresolvable("PersistentVolume had no name")
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Each of the volumes' labels must match."""
+        """Reject nodes on which one of the volumes' labels does not match."""
         labels = node.labels
         if not any(key in labels for key in _KEYS):
             return None
@@ -152,7 +152,7 @@ class VolumeZone:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for all `rows`."""
         conflicts = state.read(_Topologies).in_conflict(table)
         return Verdicts(conflicts[rows].astype(np.int32), _STATUSES)
 

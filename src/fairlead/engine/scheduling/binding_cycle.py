@@ -60,7 +60,10 @@ class PodBinding(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class BindingRefused:
-    """The binding failed; everything that `begin` did is undone.
+    """The binding failed; everything that `begin` did has been undone.
+
+    `in_cycle` is set if it failed within the scheduling cycle, before another decision could use
+    the room that the pod took.
 
     `in_cycle` if it failed within the scheduling cycle, before anything else could see the room
     that the pod took.
@@ -86,11 +89,11 @@ class BindingCycles:
         self._by_pod: dict[str, PodBinding] = {}
 
     def is_binding(self, pod: PodInfo) -> bool:
-        """Whether `pod` is placed and not yet bound."""
+        """Return whether `pod` is placed and not yet bound."""
         return pod.id in self._by_pod
 
     def begin(self, binding: PodBinding, now: Instant) -> list[Command] | BindingRefused:
-        """Assume, reserve, permit; return the binding commands, none while Permit waits."""
+        """Assume, reserve and permit; return the binding commands, none while Permit waits."""
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
         refusal = self._reserve(binding)
@@ -164,7 +167,7 @@ class BindingCycles:
         return self._undo(binding, error("no Bind plugin took the pod"))
 
     def next_deadline(self) -> Instant | None:
-        """When the first wait ends or a preparation must be checked again."""
+        """Return when the first wait ends or a preparation must be checked again."""
         waiting = self._waiting.next_deadline() if self._waiting else None
         check = self._preparing.next_check() if self._preparing.works else None
         if waiting is None or check is None:
@@ -198,7 +201,7 @@ class BindingCycles:
                 yield binding, self._pre_bind(binding, now, is_expected=True)
 
     def bound(self, bind: Bind | CallExtender) -> PodBinding | None:
-        """The binding that `bind` completed; None if it belongs to another scheduler."""
+        """Return the binding that `bind` completed; None if it belongs to another scheduler."""
         binding = self._by_pod.pop(_id_of(bind), None)
         if binding is not None:
             for plugin in binding.framework.post_bind:
@@ -206,7 +209,7 @@ class BindingCycles:
         return binding
 
     def failed(self, bind: Bind, message: str) -> BindingRefused | None:
-        """Undo the binding that `bind` was for; None if it belongs to another scheduler."""
+        """Undo the binding that `bind` was for; return None if it belongs to another scheduler."""
         binding = self._by_pod.get(_id_of(bind))
         if binding is None:
             return None
@@ -246,7 +249,7 @@ class BindingCycles:
 
 
 def _bind_refusal(plugin: str, status: Status) -> Status:
-    """`status` attributed to a Bind plugin (framework.go: runBindPlugin)."""
+    """Return `status` attributed to a Bind plugin (framework.go: runBindPlugin)."""
     if status.is_rejected:
         return status.by(plugin)
     return error(f'running Bind plugin "{plugin}": {status.message}')

@@ -48,7 +48,7 @@ class ProfileError(ValueError):
 
 @dataclass(slots=True)
 class Beliefs:
-    """What plugins may read (implements `engine.framework.runtime.Handle`).
+    """The cluster, nominations and waiting pods that plugins may read.
 
     `reporter` gets the failures of plugins; `framework` is set once all plugins are built.
     """
@@ -82,14 +82,14 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all profiles of a scheduler share."""
+    """The settings that all profiles of a scheduler share."""
 
     extenders: tuple[Extender, ...] = ()
     rotation: NodeRotation | None = None
     version: SchedulerVersion = V1_36
 
     def sampling(self, profile: Profile) -> Callable[[Feasibility], None] | None:
-        """How `profile` limits the search for nodes; None if it evaluates all nodes."""
+        """Return how `profile` limits the search for nodes; None if it evaluates all nodes."""
         if profile.node_percentage is None or self.rotation is None:
             return None
         return partial(self.rotation.narrow, percentage=profile.node_percentage)
@@ -179,11 +179,11 @@ class _PluginBuilder:
         return made if any(plugin.name == name for plugin in framework.post_filters) else None
 
     def metered(self, plugin: Kind) -> Kind:
-        """`plugin`, wrapped to measure its durations if a meter is given."""
+        """Return `plugin`, wrapped to measure its durations if a meter is given."""
         return plugin if self.meter is None else self.meter.measured(plugin)
 
     def framework(self, plugins: list[tuple[Plugin, int]]) -> Framework:
-        """The framework with `plugins`."""
+        """Return the framework with `plugins`."""
         try:
             found = Framework(self.profile, plugins, self.handle)
         except PointError as cause:
@@ -193,7 +193,7 @@ class _PluginBuilder:
         return found
 
     def policy(self, plugins: list[Plugin], default: PreemptionPolicy) -> PreemptionPolicy:
-        """The preemption policy that `plugins` define over `default`."""
+        """Return the preemption policy that `plugins` define over `default`."""
         try:
             return policy_of(plugins, default)
         except PluginFault as fault:

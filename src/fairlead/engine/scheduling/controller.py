@@ -163,7 +163,7 @@ class Scheduler:
     # --- one pod's turn --------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Now if a pod can be tried; otherwise when the next wait, backoff or flush is over."""
+        """Return when a pod can be tried, or the next wait, backoff or flush is over."""
         waiting = self._bindings.next_deadline()
         turn = self._next_turn()
         if waiting is None or turn is None:
@@ -171,7 +171,10 @@ class Scheduler:
         return min(waiting, turn)
 
     def _next_turn(self) -> Instant | None:
-        """None while the current cycle waits for extenders or for its status patch."""
+        """Return when the next cycle may start or the current one ends.
+
+        Returns None while the current cycle waits for extenders or for its status patch.
+        """
         if self._cycle is not None:
             return self._cycle.ends
         return None if self._is_blocked else self.queue.next_deadline()
@@ -253,7 +256,7 @@ class Scheduler:
         return commands
 
     def _without_stale_preemption(self, cycle: _Cycle, failure: Failure) -> Failure:
-        """`failure`, without preemption if the pod was deleted or bound during its cycle."""
+        """Return `failure`, without preemption if the pod was deleted or bound during its cycle."""
         pod = cycle.pod
         known = self._cluster.pods.get(pod.key)
         if known is None:
@@ -386,7 +389,7 @@ class Scheduler:
     def _make_room(
         self, pod: PodInfo, room: PostFilterResult, now: Instant
     ) -> tuple[list[Command], Execution | None]:
-        """Begin the preemption; the commands, and the execution that the cycle must await."""
+        """Begin the preemption; return its commands, and the execution that the cycle awaits."""
         self._reporter.report(
             PodPreempting(
                 pod=pod.ref,
@@ -405,5 +408,5 @@ class Scheduler:
 
 
 def _is_awaited(command: Command) -> bool:
-    """Whether the scheduling loop waits for the answer to `command` of a failed cycle."""
+    """Return whether the scheduling loop waits for the answer to `command` of a failed cycle."""
     return isinstance(command, PatchStatus)

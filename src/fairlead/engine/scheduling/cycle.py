@@ -76,7 +76,7 @@ Decision = Placement | Failure
 
 
 def vanished(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
-    """`failure` of a pod that was deleted during its cycle, which makes preemption fail.
+    """Return `failure` for a pod that was deleted during its cycle, so that preemption fails.
 
     upstream: framework/preemption/preemption.go: Preempt
     """
@@ -92,7 +92,10 @@ def _joined(rejections: str, post_filter: str) -> str:
 
 
 def refusal(status: Status) -> Failure:
-    """The failure after a plugin refused a placement; the message counts one rejected node."""
+    """Return the failure after a plugin refused a placement.
+
+    The message counts one rejected node.
+    """
     if not status.is_rejected:
         return Failure(status.message, is_error=True)
     return Failure(f"0/1 nodes are available:{histogram(iter([(status, 1)]))}", (status.plugin,))

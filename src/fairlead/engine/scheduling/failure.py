@@ -18,7 +18,7 @@ SCHEDULER_ERROR: Final = "SchedulerError"
 
 
 def failure_event(pod: PodInfo, message: str) -> RecordEvent:
-    """The event FailedScheduling."""
+    """Return the event FailedScheduling."""
     return RecordEvent(
         regarding=pod.ref,
         type="Warning",
@@ -32,7 +32,7 @@ def failure_event(pod: PodInfo, message: str) -> RecordEvent:
 def failure_patch(
     pod: PodInfo, reason: str, message: str, nominated_node: str | None
 ) -> list[Command]:
-    """The status patch, or nothing if the status would not change.
+    """Return the status patch, an empty result if the status would not change.
 
     `nominated_node` None leaves nominatedNodeName as it is, "" removes it.
     """
@@ -52,7 +52,7 @@ def failure_patch(
 
 
 def bound_event(pod: PodInfo, node: str) -> RecordEvent:
-    """The event Scheduled."""
+    """Return the event Scheduled."""
     return RecordEvent(
         regarding=pod.ref,
         type="Normal",

@@ -12,7 +12,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
-    """All verdicts for `pod`, with nominated pods counted on their nodes."""
+    """Return all verdicts for `pod`, with nominated pods counted on their nodes."""
     found = ask_about_nodes(plans, pod)
     if found.rejected is None:
         found.codes = count_promised_room(plans, pod, found.plan, found.state, found.codes)

@@ -35,7 +35,7 @@ class NodeOrder:
         self._rows: Rows = np.zeros(0, np.int64)
 
     def rows(self) -> Rows:
-        """The rows of all nodes, in order."""
+        """Return the rows of all nodes, in order."""
         log = self._table.node_log
         changed = log.since(self._position) if self._position >= 0 else None
         self._position = log.position

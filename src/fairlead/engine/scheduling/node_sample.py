@@ -23,7 +23,10 @@ _PERCENTAGE_MIN: Final = 5
 
 
 def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
-    """How many feasible nodes are enough; with ADAPTIVE the percentage falls with `nodes`."""
+    """Return how many feasible nodes are enough.
+
+    With ADAPTIVE the percentage falls with `nodes`.
+    """
     if nodes < _NODES_MIN:
         return nodes
     if percentage == ADAPTIVE:
@@ -56,7 +59,7 @@ class NodeRotation:
         self._start = (self._start + looked_at) % max(self._table.count, 1)
 
     def _positions(self, found: Feasibility) -> Rows:
-        """The plan positions of the nodes to evaluate, in upstream's order."""
+        """Return the plan positions of the nodes to evaluate, in upstream's order."""
         rows = self._order.rows()
         if found.plan.node_names is not None:
             at = {row: position for position, row in enumerate(found.plan.rows.tolist())}

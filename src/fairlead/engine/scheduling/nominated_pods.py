@@ -26,7 +26,7 @@ _NOT_PROMISED: Final = -2
 
 
 class PromisedVerdicts:
-    """The verdicts for one shape and priority: codes of the plan by position.
+    """The verdicts on nodes with nominated pods, for one shape and priority.
 
     `codes` has an entry per position; _NOT_PROMISED where no pod is nominated.
     """
@@ -80,7 +80,7 @@ class PromisedVerdicts:
 def judge(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, name: str
 ) -> int | None:
-    """The code of the node `name` for `pod`; None if no other pod is nominated to it."""
+    """Return the code of the node `name` for `pod`; None if no other pod competes for it."""
     node = plan.table.find(name)
     framework = plans.framework
     if node is None or not framework.nominator.competing_pods_on(name, pod):
@@ -92,7 +92,7 @@ def judge(
 def count_promised_room(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
 ) -> Codes:
-    """`codes` with the verdicts on nominated nodes; the same array if there are none."""
+    """Return `codes` with the verdicts on nominated nodes; the same array if there are none."""
     nominator = plans.framework.nominator
     if not nominator:
         return codes

@@ -16,7 +16,7 @@ from fairlead.engine.scheduling.extender.consultation import Answer, Consultatio
 
 
 class Deliberation:
-    """`decision` is None while extender calls are open."""
+    """Runs one cycle's `consultation`; `decision` is None while extender calls are open."""
 
     def __init__(self, consultation: Consultation[Decision]) -> None:
         """Start before the first step of `consultation`."""

@@ -23,7 +23,9 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class PostFilterOutcome:
-    """`result` is the answer that counts; `message` is the text if nothing was found.
+    """The result of all PostFilter plugins.
+
+    `result` is the one that counts; `message` is the text if none found a way.
 
     `commands` are those of all plugins that ran.
     """

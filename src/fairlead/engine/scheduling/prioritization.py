@@ -37,7 +37,7 @@ class Prioritization:
 
 
 def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows | Status:
-    """The positions of the best nodes; an ERROR status if a plugin failed.
+    """Return the positions of the best nodes; an ERROR status if a plugin failed.
 
     If only cached scores differ, the plan's totals are searched directly.
     """
@@ -53,7 +53,7 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows |
 
 
 def _highest(totals: Scores, found: Feasibility) -> Rows:
-    """The positions of the highest of `totals` among the feasible nodes, at least one.
+    """Return the positions of the highest of `totals` among the feasible nodes, at least one.
 
     The nodes with the highest totals of all are usually feasible, so they are tried first.
     (`reduce` and `nonzero` have less overhead than `max` and `flatnonzero`, which is measurable
@@ -71,7 +71,7 @@ def _highest(totals: Scores, found: Feasibility) -> Rows:
 
 
 def prioritize(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
-    """The feasible nodes with their scores, without plugins that score all nodes alike."""
+    """Return the feasible nodes with their scores, without plugins that score all nodes alike."""
     failure = _broken(found)
     if failure is not None:
         return Prioritization(found.positions(), np.zeros(0, np.int64), failure)
@@ -83,7 +83,7 @@ def _broken(found: Feasibility) -> Status | None:
 
 
 def _asked(found: Feasibility, pod: PodInfo) -> list[ScorePoint]:
-    """The plugins whose scores are not cached and may differ between nodes."""
+    """Return the plugins whose scores are not cached and may differ between nodes."""
     return [point for point in found.plan.split.cluster_scorers if not point.scores_alike(pod)]
 
 
@@ -133,7 +133,7 @@ def _add_cluster_scores(
 
 
 def explain_scores(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
-    """Every plugin's normalised scores and the full totals, constant parts included."""
+    """Return every plugin's normalised scores and the full totals, constant parts included."""
     plan = found.plan
     failure = _broken(found)
     if failure is not None:

@@ -85,7 +85,9 @@ def _any_pod(_pod: PodInfo) -> bool:
 
 
 def _first_is_highest(rule: CandidateRule) -> CandidateRule:
-    """The rule of 1.19: victims that violate a budget come first and count as the highest.
+    """Return the cost rule of 1.19, which takes the first victim's priority as the highest.
+
+    Victims that violate a budget come first there.
 
     upstream: v1.19 defaultpreemption/default_preemption.go: pickOneNodeForPreemption
     """

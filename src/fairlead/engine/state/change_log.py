@@ -34,7 +34,7 @@ class ChangeLog(Generic[Item]):
             self._start += half
 
     def since(self, position: int) -> list[Item] | None:
-        """Changes after `position`, oldest first, possibly repeated.
+        """Return the changes after `position`, oldest first, possibly repeated.
 
         None if the log no longer reaches back that far.
         """

@@ -184,7 +184,7 @@ class Cluster:
         self._place_on(node, pod)
 
     def forget(self, pod: PodInfo) -> None:
-        """Undo `assume`; does nothing for a pod that is not assumed."""
+        """Undo `assume`; do nothing for a pod that is not assumed."""
         node = self._assumed.pop(pod.id, None)
         if node is not None:
             self._take_from(node, pod)
@@ -194,7 +194,7 @@ class Cluster:
         return pod.id in self._assumed
 
     def node_of(self, pod: PodInfo) -> str:
-        """Name of the node on which `pod` is counted, "" if none."""
+        """Return the name of the node on which `pod` is counted, "" if none."""
         return pod.pod.spec.node_name or self._assumed.get(pod.id, "")
 
     # --- locations of pods -----------------------------------------------------------------

@@ -18,9 +18,10 @@ Ids = npt.NDArray[np.int64]
 
 
 class LabelColumn:
-    """`ids[row]` is the id of the row's value, ABSENT if the node lacks the key.
+    """The values of one node label, by row.
 
-    `values[id]` is the value. Ids are assigned in order of first use and never reused.
+    `ids[row]` is the id of the row's value, ABSENT if the node lacks the key. `values[id]` is the
+    value. Ids are assigned in order of first use and never reused.
     """
 
     def __init__(self, key: str, capacity: int) -> None:
@@ -44,7 +45,7 @@ class LabelColumn:
         return found
 
     def domains(self) -> Domains:
-        """Each value as a topology domain; valid until a node changes."""
+        """Return the label's values as topology domains; valid until a node changes."""
         return Domains(self.ids, len(self.values))
 
     def grow(self, capacity: int) -> None:
@@ -56,7 +57,10 @@ class LabelColumn:
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """`ids[row]` is the row's domain, less than `size`; -1 (ABSENT) if the row is in no domain."""
+    """The topology domain of each row.
+
+    `ids[row]` is the row's domain, less than `size`; -1 (ABSENT) if the row is in no domain.
+    """
 
     ids: Ids
     size: int

@@ -15,9 +15,10 @@ from fairlead.engine.state.shape import HostPort
 
 
 class NodeInfo:
-    """Mutable; only `NodeTable` writes it, and keeps the columns equal to it.
+    """One node, with the sums over its pods.
 
-    `pods` maps `PodInfo.id` to pods.
+    Mutable; only `NodeTable` writes it, and keeps the columns equal to it. `pods` maps `PodInfo.id`
+    to pods.
 
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`), possibly
     shorter than the resource table: a missing entry is 0. Ports are a set, so removing one of two
@@ -89,13 +90,13 @@ class NodeInfo:
         self.nonzero_memory += sign * memory
 
     def requested_of(self, column: int) -> int:
-        """Amount of the resource in `column` that the pods request."""
+        """Return the amount of the resource in `column` that the pods request."""
         return self.requested[column] if column < len(self.requested) else 0
 
     def allocatable_of(self, column: int) -> int:
-        """Amount of the resource in `column` that is allocatable."""
+        """Return the amount of the resource in `column` that is allocatable."""
         return self.allocatable[column] if column < len(self.allocatable) else 0
 
     def __repr__(self) -> str:
-        """Short, for failing tests."""
+        """Return a short text, for failing tests."""
         return f"NodeInfo({self.name}, {len(self.pods)} pods)"

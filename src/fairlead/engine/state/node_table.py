@@ -34,7 +34,10 @@ _CAPACITY_INITIAL: Final = 64
 
 
 class NodeTable:
-    """Rows of nodes. `node_log` has rows whose Node changed, `pod_log` rows whose pods changed."""
+    """The nodes of the cluster by row, with their columns.
+
+    Rows of nodes. `node_log` has rows whose Node changed, `pod_log` rows whose pods changed.
+    """
 
     def __init__(self) -> None:
         """Start without nodes."""
@@ -263,13 +266,16 @@ class ImageTable:
         self.version = 0
 
     def add(self, sizes: Mapping[str, int]) -> None:
-        """A node with these images (name to bytes) was added. Undone by `remove`."""
+        """Count a node that was added with images of these `sizes` (name to bytes).
+
+        Undone by `remove`.
+        """
         self.version += 1
         for name, size in sizes.items():
             self._states.setdefault(name, [size, 0])[1] += 1
 
     def remove(self, sizes: Mapping[str, int]) -> None:
-        """A node with these images was removed."""
+        """Stop counting a removed node with images of these `sizes`."""
         self.version += 1
         for name in sizes:
             state = self._states[name]
@@ -278,6 +284,6 @@ class ImageTable:
                 del self._states[name]
 
     def size_and_nodes(self, name: str) -> tuple[int, int]:
-        """(bytes, number of nodes) of image `name`; (0, 0) if unknown."""
+        """Return (bytes, number of nodes) of image `name`; (0, 0) if unknown."""
         size, nodes = self._states.get(name, (0, 0))
         return size, nodes

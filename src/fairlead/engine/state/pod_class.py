@@ -24,7 +24,7 @@ class PodClass:
         self.retired = False
 
     def __repr__(self) -> str:
-        """Short, for failing tests."""
+        """Return a short text, for failing tests."""
         return f"PodClass({self.namespace}, {dict(self.labels)}, {self.where.rows})"
 
 
@@ -32,16 +32,19 @@ class PodCounter(Protocol):
     """Keeps sums over rows; see `engine.state.pod_index.domain_counts`."""
 
     def count(self, row: int, weight: int, pods: int) -> None:
-        """`pods` more (or fewer, if negative) on `row`, which changes the sum by `weight`."""
+        """Add `weight` to the sum for `row`, which has `pods` more pods (fewer if negative)."""
         ...
 
     def release(self, source: PodLocations) -> None:
-        """`source` has no pods and never will have any again."""
+        """Stop counting `source`, which has no pods and never will have any again."""
         ...
 
 
 class PodLocations:
-    """`rows` maps rows to numbers of pods, never 0; `counters` are notified of every change."""
+    """The rows of the pods of one class or term.
+
+    `rows` maps rows to numbers of pods, never 0; `counters` are notified of every change.
+    """
 
     __slots__ = ("counters", "rows")
 

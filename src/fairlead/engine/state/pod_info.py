@@ -1,4 +1,4 @@
-"""PodInfo: a pod as the scheduler sees it, with its most used facts computed once."""
+"""PodInfo: a pod of the scheduler, with its most used facts computed once."""
 
 from __future__ import annotations
 
@@ -60,5 +60,5 @@ class PodInfo:
         return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
 
     def __repr__(self) -> str:
-        """Short, for failing tests."""
+        """Return a short text, for failing tests."""
         return f"PodInfo({self.key})"

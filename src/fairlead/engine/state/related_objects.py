@@ -55,7 +55,7 @@ _KEPT: Final = (
 
 
 class RelatedObjects:
-    """Objects by kind and key.
+    """The related objects, keyed by kind and key.
 
     `storage_log` names changed storage objects by kind and key. `version` grows with every change
     of another kind, except budgets and device objects (see `engine.state.devices`).
@@ -83,7 +83,7 @@ class RelatedObjects:
         return before
 
     def remove(self, gone: ApiObject) -> ApiObject | None:
-        """Remove an object; returns its last version if it was known."""
+        """Remove an object; return its last version, None if it was not stored."""
         objects = self._by_kind.get(type(gone))
         before: ApiObject | None = None if objects is None else objects.pop(gone.key, None)
         if before is not None:

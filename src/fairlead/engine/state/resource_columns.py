@@ -29,7 +29,7 @@ class ResourceColumns:
         self._index: dict[str, int] = {name: i for i, name in enumerate(_FIXED)}
 
     def __len__(self) -> int:
-        """Number of columns."""
+        """Return the number of columns."""
         return len(self.names)
 
     def column(self, name: str) -> int:
@@ -41,14 +41,20 @@ class ResourceColumns:
         return found
 
     def amounts(self, requests: dict[str, int]) -> tuple[tuple[int, int], ...]:
-        """(column, amount) of each resource in `requests`, in column order, without "pods"."""
+        """Return (column, amount) of each resource in `requests`, in column order.
+
+        The resource "pods" is left out.
+        """
         return tuple(
             sorted((self.column(name), amount) for name, amount in requests.items() if name != PODS)
         )
 
 
 def allocatable_amount(name: str, resources: ResourceList) -> int:
-    """Allocatable amount of `name`: cpu in millicores, others in whole units, absent = 0."""
+    """Return the allocatable amount of `name`, 0 if absent.
+
+    cpu is in millicores, everything else in whole units.
+    """
     text = resources.get(name)
     if text is None:
         return 0

@@ -32,7 +32,7 @@ class KeyedCounts:
         return self
 
     def pods(self) -> int:
-        """Number of counted pods, summed over the keys."""
+        """Return the number of counted pods, summed over the keys."""
         return sum(counts.pods for counts in self.by_key.values())
 
     def drop(self, pod_index: PodIndex) -> None:
@@ -89,12 +89,12 @@ class SupposedKeyedCounts:
         counts.change(domain, by)
 
     def items(self) -> list[tuple[Ids, DomainCounts | SupposedCounts]]:
-        """Per key, the rows' domains and the counts."""
+        """Return, per key, the rows' domains and the counts."""
         column = self._table.label_column
         return [(column(key).ids, counts) for key, counts in self._by_key.items()]
 
     def total(self) -> int:
-        """Sum of all counts of all keys, if every pod has weight 1."""
+        """Return the sum of all counts of all keys, if every pod has weight 1."""
         return sum(counts.total() for counts in self._by_key.values())
 
 
@@ -114,7 +114,7 @@ class CountsCache(Generic[Key, Entry]):
     """Entries by key; the least recently used entry is dropped first."""
 
     def __init__(self, table: NodeTable, rows_max: int = _ROWS_MAX) -> None:
-        """For counts over the nodes of `table`; all entries together may have `rows_max` rows."""
+        """Count over the nodes of `table`; all entries together have at most `rows_max` rows."""
         self._table = table
         self._rows_max = rows_max
         self._entries: dict[Key, Entry] = {}

@@ -19,7 +19,7 @@ _Key = TypeVar("_Key")
 
 
 class VolumeUse:
-    """Only `NodeTable` writes it."""
+    """Which pods use exclusive claims and disks; only `NodeTable` writes it."""
 
     def __init__(self) -> None:
         """Start without users."""
@@ -38,11 +38,11 @@ class VolumeUse:
         return sorted(self._disks.get(disk, ()))
 
     def add(self, row: int, pod: PodInfo) -> None:
-        """`pod` was added on `row`; undone by `remove`."""
+        """Add the volumes of `pod` on `row`; undone by `remove`."""
         self._count(row, pod, 1)
 
     def remove(self, row: int, pod: PodInfo) -> None:
-        """`pod` was removed from `row`."""
+        """Remove the volumes of `pod` from `row`."""
         self._count(row, pod, -1)
 
     def _count(self, row: int, pod: PodInfo, by: int) -> None:
@@ -55,7 +55,7 @@ class VolumeUse:
                 del self._disks[disk]
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are equal; for `NodeTable.validate`."""
+        """Return whether both have the same content; for `NodeTable.validate`."""
         if not isinstance(other, VolumeUse):
             return NotImplemented
         return self._claims == other._claims and self._disks == other._disks

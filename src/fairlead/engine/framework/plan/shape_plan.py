@@ -253,7 +253,10 @@ class ShapePlan:
         self.total[position] = total
 
     def _score_one(self, point: ScorePoint, pod: PodInfo, position: int, broken: Broken) -> int:
-        """One plugin's raw score for one node; on failure 0, and the error goes into `broken`."""
+        """Return one plugin's raw score for one node.
+
+        If the plugin fails, the score is 0 and the error is added to `broken`.
+        """
         try:
             raw = point.one(self.state, pod, self.table.at(int(self.rows[position])))
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
@@ -265,7 +268,10 @@ class ShapePlan:
         return 0
 
     def first_broken(self, codes: Codes) -> Status | None:
-        """The first failure of a cached Score plugin on a node that is feasible by `codes`."""
+        """Return the first failure of a cached Score plugin on a feasible node.
+
+        A node is feasible if its entry in `codes` is 0.
+        """
         for broken in (self._static_broken, self._row_broken):
             for position in sorted(broken):
                 if not codes[position]:
@@ -332,11 +338,14 @@ class ShapePlan:
         self.live = [p for p in self.normalized_scorers if self.raw_scores[p.name].any()]
 
     def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
-        """One plugin's raw scores for the nodes at `positions`."""
+        """Return one plugin's raw scores for the nodes at `positions`."""
         return point.many(self.state, pod, self.table, self.rows[positions])
 
     def _scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
-        """As `scores`; where the plugin fails, 0, and the error goes into `broken`."""
+        """Return one plugin's raw scores for the nodes at `positions`.
+
+        Where the plugin fails, the score is 0 and the error is added to `broken`.
+        """
         try:
             found = self.scores(point, pod, positions)
         except Exception:  # noqa: BLE001 - calling it row by row finds the failing row
@@ -358,7 +367,7 @@ class ShapePlan:
             codes[open_at] = self.ask(point, self.state, pod, self.rows[positions[open_at]])
 
     def ask(self, point: FilterPoint, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
-        """One plugin's verdicts on `rows`, translated to codes of this plan."""
+        """Return one plugin's verdicts on `rows`, translated to codes of this plan."""
         try:
             verdicts = point.many(state, pod, self.table, rows)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
@@ -377,7 +386,7 @@ class ShapePlan:
         return self._mapping(plugin, verdicts).take(verdicts.codes)
 
     def _mapping(self, plugin: str, verdicts: Verdicts) -> Codes:
-        """The plan's code for each of the plugin's own codes, -1 for codes that are not used yet.
+        """Return the plan's code for each of the plugin's own codes, -1 for codes not used yet.
 
         Cached as long as the plugin returns the same tuple of statuses. Example: a plugin returns
         statuses (SUCCESS, "full", "tainted") and codes [0, 2, 2]. If the plan already has two

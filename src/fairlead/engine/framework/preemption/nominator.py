@@ -48,15 +48,15 @@ class Nominator:
         return self._node_of.get(uid, "")
 
     def pods_on(self, node: str) -> list[PodInfo]:
-        """Pods nominated to `node`, earliest nomination first."""
+        """Return the pods nominated to `node`, earliest nomination first."""
         return list(self._by_node.get(node, {}).values())
 
     def nodes(self) -> list[str]:
-        """Nodes with at least one nominated pod."""
+        """Return the nodes with at least one nominated pod."""
         return list(self._by_node)
 
     def competing_pods_on(self, node: str, pod: PodInfo) -> list[PodInfo]:
-        """Other pods nominated to `node` whose priority is at least that of `pod`.
+        """Return the other pods nominated to `node` whose priority is at least that of `pod`.
 
         upstream: framework/runtime/framework.go: addGENominatedPods
         """

@@ -20,7 +20,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @runtime_checkable
 class VictimEligibility(Plugin, Protocol):
-    """Protects pods: a pod can be a victim only if all plugins with this method agree."""
+    """Protects pods: a pod can be a victim only if all plugins with this method allow it."""
 
     def is_eligible_victim(self, pod: PodInfo, victim: PodInfo) -> bool:
         """Return True if `pod` may preempt `victim`, whose priority is lower."""
@@ -29,14 +29,17 @@ class VictimEligibility(Plugin, Protocol):
 
 @runtime_checkable
 class VictimImportance(Plugin, Protocol):
-    """Orders the victims; the first plugin with this method decides alone.
+    """Orders the victims; only the first plugin with this method is called.
 
     It may read the pod's priority, spec, labels, annotations, start time and deletion time, and
     nothing else.
     """
 
     def importance(self, pod: PodInfo) -> tuple[int, ...]:
-        """Return the greater, the longer the pod is kept; equal pods are ordered by name."""
+        """Return how important `pod` is: the greater, the longer the pod is kept.
+
+        Equal pods are ordered by name.
+        """
         ...
 
 

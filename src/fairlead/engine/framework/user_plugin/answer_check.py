@@ -43,7 +43,10 @@ def _refuse(answer: object, wanted: str) -> NoReturn:
 
 
 def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
-    """Accept None, a Status with a usual code or one of `codes`, or one of the types `others`."""
+    """Return a check of a status.
+
+    It accepts None, a Status with a usual code or one of `codes`, and instances of `others`.
+    """
 
     def check(_arguments: tuple[Any, ...], answer: Any) -> Any:
         if answer is None:

@@ -52,7 +52,10 @@ _INSTEAD: Final[Mapping[str, Ask]] = {
 
 
 def guarded(plugin: Plugin, reporter: Reporter) -> Plugin:
-    """`plugin` with every return value checked; failures without a status go to `reporter`."""
+    """Return `plugin` with every return value checked.
+
+    Failures where no status can be returned are reported to `reporter`.
+    """
     name = plugin.name
 
     def wire(method: Method, ask: Ask) -> Ask:

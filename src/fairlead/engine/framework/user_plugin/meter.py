@@ -19,7 +19,7 @@ class Stopwatch(Protocol):
     """A monotonic clock."""
 
     def __call__(self) -> DurationNs:
-        """Nanoseconds since an arbitrary moment."""
+        """Return the nanoseconds since an arbitrary moment."""
         ...
 
 
@@ -48,7 +48,7 @@ class Meter:
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
     def measured(self, plugin: Kind) -> Kind:
-        """`plugin`, wrapped so that its calls are counted."""
+        """Return `plugin`, wrapped so that its calls are counted."""
         return wrap_methods(plugin, lambda method, ask: self._timed(plugin.name, method, ask))
 
     def _timed(self, plugin: str, method: Method, ask: Ask) -> Ask:

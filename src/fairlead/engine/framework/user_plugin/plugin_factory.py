@@ -77,7 +77,7 @@ def _wanted(plugin: type) -> list[str]:
 
 
 def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
-    """`args` decoded into the plugin's `Args`. Raises ValueError naming the field."""
+    """Return `args` decoded into the plugin's `Args`. Raises ValueError naming the field."""
     form = getattr(plugin, "Args", None)
     if form is None:
         return dict(args)
@@ -92,14 +92,14 @@ def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
 
 
 def _field_names(form: Any) -> tuple[str, ...] | None:
-    """Names of the fields in configuration; None for a type without fixed fields."""
+    """Return the names of the fields in configuration; None for a type without fixed fields."""
     if dataclasses.is_dataclass(form):
         return tuple(field.name for field in dataclasses.fields(form))
     return getattr(form, "__struct_encode_fields__", None)
 
 
 def _refusal(message: str) -> str:
-    """Rewrite a msgspec message as `args.price: expected int, got str`."""
+    """Return a msgspec message in the form `args.price: expected int, got str`."""
     problem, _, path = message.partition(" - at `$")
     path = f"args{path.removesuffix('`')}"
     if missing := _MISSING.fullmatch(problem):

@@ -124,7 +124,7 @@ class Allocator:
         return answers.allocations[node.row] if code == 0 else answers.statuses[code]
 
     def verdicts(self, demand: Demand, rows: Rows) -> Verdicts:
-        """`allocate` for `rows`."""
+        """Return the result of `allocate` for all `rows`, as Filter verdicts."""
         answers = demand.answers
         self._catch_up(answers)
         broken: dict[int, Status] = {}
@@ -216,7 +216,7 @@ def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedReques
 
 
 def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
-    """Configuration of the classes, each once, then that of the claim where it applies."""
+    """Yield the configurations of each class once, then those of the claim that apply."""
     chosen = _chosen(claim, taken)
     by_class: dict[str, list[ResolvedRequest]] = {}
     for request in chosen:
@@ -235,7 +235,7 @@ def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
 
 
 def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
-    """One entry; `requests` is empty if it applies to every request."""
+    """Return one configuration; its `requests` are left out if it applies to every request."""
     own = {key: value for key, value in config.items() if key != "requests"}
     named = {"requests": list(names)} if names and len(names) != requests else {}
     return {"source": source, **named, **own}

@@ -26,7 +26,10 @@ def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
 
 
 def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
-    """Name of each claim and whether it must be owned by the pod; "" if none is needed."""
+    """Yield the name of each claim, and whether the pod must own it.
+
+    The name is "" if no claim is needed.
+    """
     for wanted in pod.spec.resource_claims:
         if wanted.resource_claim_name:
             yield wanted.resource_claim_name, False

@@ -58,7 +58,7 @@ class ResolvedRequest:
 
     @property
     def full_name(self) -> str:
-        """`request`, or `request/alternative`."""
+        """The name `request`, or `request/alternative` for an alternative."""
         return self.parent if self.place is None else f"{self.parent}/{self.name}"
 
     def is_meant_by(self, names: Iterable[str]) -> bool:
@@ -80,7 +80,10 @@ class ResolvedClaim:
 
 
 def refusal_of(claim: ResourceClaim, find_class: FindClass) -> Status | None:
-    """Why `claim` is rejected for all nodes, before any search (dynamicresources.go: PreFilter)."""
+    """Return why `claim` is rejected for all nodes, before any search; None if it is not.
+
+    upstream: dynamicresources.go: PreFilter
+    """
     for request in claim.spec.devices.requests:
         if request.exactly is None and not request.first_available:
             return unresolvable(

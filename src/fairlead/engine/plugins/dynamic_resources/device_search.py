@@ -125,7 +125,7 @@ class DeviceSearch:
         return self._results if self._claim(0) is _Outcome.DONE else None
 
     def _lacks_devices(self) -> bool:
-        """Whether the requests with a plain count need more devices than all their candidates.
+        """Return whether requests with a plain count need more devices than their candidates.
 
         A shortcut for full nodes, where the search would try all combinations in vain. It is only a
         necessary condition for success, so it never rejects a solvable case.
@@ -248,7 +248,10 @@ class DeviceSearch:
         self._results[at].pop()
 
     def _is_taken(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """With adminAccess a device may be in use, but not twice in the same claim."""
+        """Return whether the device cannot be taken for `request` because it is in use.
+
+        With adminAccess a device may be in use, but not twice in the same claim.
+        """
         taking = self._taking.get(one.id, ())
         if request.spec.admin_access:
             return at in taking
@@ -279,7 +282,7 @@ class DeviceSearch:
         return found
 
     def _all(self, request: ResolvedRequest) -> list[Candidate]:
-        """Every device that matches, in use or not; requires that all pools are complete."""
+        """Return every device that matches, in use or not; requires that all pools are complete."""
         found = self._candidates.get(request)
         if found is None:
             found = self._candidates[request] = []

@@ -119,7 +119,7 @@ def _described(one: PoolDevice) -> dict[str, Any]:
 
 
 def qualified(name: str, driver: str) -> tuple[str, str]:
-    """Domain and name; the domain defaults to the driver."""
+    """Return the domain and name; the domain defaults to the driver."""
     domain, separator, own_name = name.partition("/")
     return (domain, own_name) if separator else (driver, name)
 

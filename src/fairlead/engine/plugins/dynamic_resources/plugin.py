@@ -112,7 +112,7 @@ class _Claims:
         self.assumed: Allocations = ()
 
     def selectors(self) -> list[tuple[int, NodeSelector]]:
-        """Node selectors of the allocated claims, by position."""
+        """Return the node selectors of the allocated claims, each with the claim's position."""
         return [
             (i, claim.status.allocation.node_selector)
             for i, claim in enumerate(self.all)
@@ -122,14 +122,14 @@ class _Claims:
 
 
 class DynamicResources:
-    """PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind."""
+    """Implements PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve and PreBind."""
 
     name = "DynamicResources"
     events = EVENTS
     normalization = Normalization.SCALED
 
     def __init__(self, handle: Handle) -> None:
-        """Reads claims, classes and slices; records planned allocations."""
+        """Read claims, classes and slices through `handle`; record planned allocations there."""
         self._related = handle.cluster.related
         self._ledger = handle.cluster.devices
         self._table = handle.cluster.table
@@ -143,7 +143,7 @@ class DynamicResources:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Reject the pod until its claims exist."""
+        """Return the rejection of the pod until its claims exist, then None."""
         if not pod.shape.spec.resource_claims:
             return None
         try:
@@ -153,7 +153,7 @@ class DynamicResources:
         return None
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """SKIP for pods without claims."""
+        """Return SKIP for pods without claims."""
         state.write(_PreFilterRan())
         if not pod.shape.spec.resource_claims:
             return SKIP
@@ -182,7 +182,7 @@ class DynamicResources:
         return None if is_ours or can_be_reserved(claim, self._ledger) else IN_USE
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The node can use the allocated devices and has devices for the pending claims."""
+        """Reject nodes that cannot use the allocated devices or lack devices for pending claims."""
         claims = state.read(_Claims)
         meta = node.node.metadata
         unavailable = [
@@ -202,7 +202,7 @@ class DynamicResources:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for all `rows`."""
         claims = state.read(_Claims)
         demand = self._demand(claims) if claims.pending else None
         if isinstance(demand, Demand) and not claims.selectors():
@@ -248,11 +248,11 @@ class DynamicResources:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """True for pods without claims."""
+        """Return True for pods without claims."""
         return not pod.shape.spec.resource_claims
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Higher for alternatives that come first in their request.
+        """Return a higher score for alternatives that come first in their request.
 
         upstream: computeScore, which in 1.36 mistakes one claim's alternatives for another's if
         some claims are already allocated.
@@ -308,7 +308,7 @@ class DynamicResources:
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Always prepared: once the writes have succeeded there is nothing to wait for."""
+        """Return None: once the writes have succeeded there is nothing to wait for."""
         return None
 
 

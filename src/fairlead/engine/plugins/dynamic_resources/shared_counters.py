@@ -24,13 +24,16 @@ class SharedCounters:
     """The available counters of all pools in one search; `take` and `give_back` are inverse."""
 
     def __init__(self, pools: Sequence[NodeDevicePool], ledger: DeviceLedger) -> None:
-        """Counters of a pool are summed up when a device first asks for them."""
+        """Sum up the counters of a pool when a device first consumes them."""
         self._pools: dict[PoolId, Pool] = {one.pool.id: one.pool for one in pools}
         self._ledger = ledger
         self._available: dict[PoolId, dict[CounterId, int]] = {}
 
     def suffice(self, one: PoolDevice) -> bool:
-        """Whether the counters that the device consumes are available; absent ones are not."""
+        """Return whether the counters that the device consumes are available.
+
+        A counter that the pool does not have is not available.
+        """
         if not one.device.consumes_counters:
             return True
         available = self._of(one.id[:2])
@@ -51,7 +54,7 @@ class SharedCounters:
                 available[counter] += sign * amount
 
     def _of(self, pool_id: PoolId) -> dict[CounterId, int]:
-        """What allocated devices leave of the pool's counters, in thousandths."""
+        """Return what allocated devices leave of the pool's counters, in thousandths."""
         found = self._available.get(pool_id)
         if found is None:
             found = self._available[pool_id] = _totals(self._pools[pool_id])

@@ -98,13 +98,13 @@ class OwnTermsCache:
     """The `OwnTerms` of recently used pods; pods with equal terms share them."""
 
     def __init__(self, table: NodeTable, namespaces: NamespaceLabels) -> None:
-        """For the nodes of `table`."""
+        """Count pods on the nodes of `table`."""
         self._table = table
         self._namespaces = namespaces
         self._cache: CountsCache[tuple[PlacedTerm, ...], OwnTerms] = CountsCache(table)
 
     def of(self, pod: PodInfo) -> OwnTerms:
-        """Return the terms of `pod`; their counts still need `refresh`."""
+        """Return the `OwnTerms` of `pod`; their counts are not yet refreshed."""
         placed = self._table.pod_index.terms_of(pod)
         found = self._cache.get(placed)
         if found is None or found.namespace_version != self._namespaces.refresh():
@@ -114,10 +114,13 @@ class OwnTermsCache:
 
 
 class NamespaceLabels:
-    """`version` grows when the labels of a namespace change; call `refresh` first."""
+    """The labels of each namespace.
+
+    `version` grows when the labels of a namespace change; call `refresh` first.
+    """
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Reads the Namespace objects in `related`."""
+        """Read the Namespace objects in `related`."""
         self._related = related
         self._read = -1
         self._labels: dict[str, Mapping[str, str]] = {}
@@ -152,7 +155,7 @@ class NamespaceLabels:
 
 @dataclass(slots=True)
 class _Match:
-    """The terms that match a pod_class, valid for two versions, and their counts."""
+    """The terms that match a PodClass, valid for two versions, and their counts."""
 
     term_version: int
     namespace_version: int
@@ -170,7 +173,7 @@ class ExistingTerms:
         weigh: Callable[[AffinityTerm], int],
         kinds: tuple[TermKind, ...],
     ) -> None:
-        """`weigh` returns what each pod with a term adds to the sums."""
+        """Match terms of `kinds`; `weigh` returns what each pod with a term adds to the sums."""
         self._table = table
         self._namespaces = namespaces
         self._weigh = weigh
@@ -179,7 +182,7 @@ class ExistingTerms:
         self._counts: CountsCache[tuple[PlacedTerm, ...], KeyedCounts] = CountsCache(table)
 
     def meaning(self, pods: PodClass) -> KeyedCounts:
-        """Up-to-date counts of the terms that match `pods`, by the terms' topology keys."""
+        """Return up-to-date counts of the terms that match `pods`, by the terms' topology keys."""
         match = self._match(pods)
         if match.counts.dropped:
             match.counts = self._count(match.terms)

@@ -70,7 +70,7 @@ class IncomingPodTerms:
         self._known: dict[PodClass, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Topology keys of the affinity, and of the anti-affinity terms, that `others` match."""
+        """Return the topology keys of the affinity and anti-affinity terms that match `others`."""
         known = self._known.get(others)
         if known is None:
             own = self.own
@@ -80,7 +80,7 @@ class IncomingPodTerms:
         return known
 
     def keys_repelling(self, terms: Iterable[PlacedTerm]) -> Iterator[str]:
-        """Topology keys of those anti-affinity terms among `terms` that match the pod."""
+        """Yield the topology keys of those anti-affinity terms among `terms` that match the pod."""
         for placed in terms:
             term = placed.term
             if term.kind is _ANTI and term.matches(self.pods, self.namespace_labels):
@@ -104,7 +104,7 @@ class AffinityState:
         repelled: SupposedKeyedCounts,
         existing: SupposedKeyedCounts,
     ) -> None:
-        """Takes ownership of the counts."""
+        """Take ownership of the counts."""
         self.asker = asker
         self.attracted = attracted
         self.repelled = repelled
@@ -143,7 +143,10 @@ class AffinityState:
         return REPELLED_BY_EXISTING if _is_met(self.existing, row) else FITS
 
     def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
-        """`code` for many rows: the rule with the highest precedence is written last."""
+        """Return the result of `code` for all `rows`.
+
+        The rule with the highest precedence is written last.
+        """
         codes = np.zeros(len(rows), np.int32)
         _mark(codes, self.existing, rows, REPELLED_BY_EXISTING)
         _mark(codes, self.repelled, rows, REPELLED)
@@ -219,7 +222,7 @@ class CachedCodes:
         return self._codes
 
     def _changed_rows(self) -> dict[int, None] | None:
-        """Rows whose domains changed since the last call; None if the changes are unknown."""
+        """Return the rows whose domains changed since the last call; None if they are unknown."""
         rows: dict[int, None] = {}
         for (key, counts), seen in zip(self._counted, self._seen, strict=True):
             domains = counts.turned_since(seen)

@@ -75,14 +75,14 @@ Terms = Sequence[AffinityTerm]
 
 
 class InterPodAffinity:
-    """PreFilter, Filter, PreScore, Score."""
+    """Implements PreFilter, Filter, PreScore and Score."""
 
     name = NAME
     locality = Locality.CLUSTER
     events = EVENTS
 
     def __init__(self, handle: Handle, args: InterPodAffinityArgs = _NO_ARGS) -> None:
-        """Counts with the pod_index of the cluster's table."""
+        """Count with the pod index of the cluster's table."""
         self._args = args
         self._table = table = handle.cluster.table
         self._pod_index = table.pod_index
@@ -108,7 +108,7 @@ class InterPodAffinity:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """SKIP if the pod requires nothing and no placed pod's anti-affinity matches it.
+        """Return SKIP if the pod requires nothing and no placed pod's anti-affinity matches it.
 
         After a SKIP, nominated pods are not considered either.
         """
@@ -146,7 +146,7 @@ class InterPodAffinity:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for all `rows`."""
         found = state.read(AffinityState)
         sources = found.sources()
         if sources is None or 2 * len(rows) < table.size:
@@ -163,7 +163,7 @@ class InterPodAffinity:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """True without preferences, unless a term of a placed pod matches the pod."""
+        """Return True without preferences, unless a term of a placed pod matches the pod."""
         if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
             return False
         if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:
@@ -171,14 +171,14 @@ class InterPodAffinity:
         return not self._attracting.meaning(self._pod_index.pod_class_of(pod)).pods()
 
     def preferences(self, pod: PodInfo) -> tuple[KeyedCounts, KeyedCounts]:
-        """Weights per domain: from the pod's own terms, and from those of placed pods."""
+        """Return the weights by domain, from the pod's own terms and those of placed pods."""
         existing = self._none
         if self._pod_index.attracting:
             existing = self._attracting.meaning(self._pod_index.pod_class_of(pod))
         return self._own_terms(pod).preferred, existing
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """SKIP if no term matches any pod."""
+        """Return SKIP if no term matches any pod."""
         wished = self._own_terms(pod).preferred.refresh()
         if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:
             return SKIP
@@ -197,11 +197,11 @@ class InterPodAffinity:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`."""
+        """Return the scores of `score` for all `rows`."""
         return state.read(PreferenceState).scores(rows)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Scale to 0..100."""
+        """Return the scores scaled to 0..100."""
         return normalize(scores)
 
 

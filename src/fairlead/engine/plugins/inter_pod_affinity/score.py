@@ -37,7 +37,7 @@ class PreferenceState:
         return sum(int(sums[ids[row]]) for ids, sums in self._sums)
 
     def scores(self, rows: Rows) -> Scores:
-        """`score` of many rows."""
+        """Return the raw scores of many rows."""
         total = np.zeros(len(rows), np.int64)
         for ids, sums in self._sums:
             total += sums.take(ids.take(rows))

@@ -47,13 +47,13 @@ class UtilizationShapePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=T
 
 
 class RatioParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """requestedToCapacityRatio."""
+    """The strategy's field requestedToCapacityRatio."""
 
     shape: tuple[UtilizationShapePoint, ...] = ()
 
 
 class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """scoringStrategy; without `resources`, cpu and memory have equal weights."""
+    """The field scoringStrategy; without `resources`, cpu and memory have equal weights."""
 
     type: str = ""
     resources: tuple[ResourceSpec, ...] = ()
@@ -66,7 +66,7 @@ class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 
 class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """NodeResourcesFitArgs."""
+    """The plugin arguments NodeResourcesFitArgs."""
 
     scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED)
     ignored_resources: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 
 
 class BalancedAllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """NodeResourcesBalancedAllocationArgs; without `resources`, cpu and memory are balanced."""
+    """The arguments of NodeResourcesBalancedAllocation; by default cpu and memory are balanced."""
 
     resources: tuple[ResourceSpec, ...] = ()
 

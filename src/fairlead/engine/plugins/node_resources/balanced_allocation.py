@@ -29,17 +29,17 @@ Floats = npt.NDArray[np.float64]
 
 
 class NodeResourcesBalancedAllocation:
-    """PreScore and Score."""
+    """Implements PreScore and Score for cpu and memory."""
 
     name = NAME
     locality = Locality.ROW
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """SKIP for pods that request neither cpu nor memory."""
+        """Return SKIP for pods that request neither cpu nor memory."""
         return None if pod.shape.milli_cpu or pod.shape.memory else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..100, from the actual requests (without defaults)."""
+        """Return a score from 0 to 100, from the actual requests (without defaults)."""
         cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not cpu or not memory:
             return 75  # with one resource or none the balance is always 100
@@ -53,7 +53,10 @@ class NodeResourcesBalancedAllocation:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`; the same operations in the same order on float64."""
+        """Return the scores of `score` for all `rows`.
+
+        The operations and their order on float64 are the same.
+        """
         cpu, memory = table.allocatable[CPU, rows], table.allocatable[MEMORY, rows]
         used_cpu, used_memory = table.requested[CPU, rows], table.requested[MEMORY, rows]
         cpus, memories = np.maximum(cpu, 1), np.maximum(memory, 1)
@@ -66,7 +69,7 @@ class NodeResourcesBalancedAllocation:
 
 
 class BalancedAllocationOf:
-    """PreScore and Score for resources other than cpu and memory."""
+    """Implements PreScore and Score for resources other than cpu and memory."""
 
     name = NAME
     locality = Locality.ROW
@@ -77,12 +80,15 @@ class BalancedAllocationOf:
         self._columns = tuple(columns.column(name) for name in resources)
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """SKIP for pods that request none of the resources."""
+        """Return SKIP for pods that request none of the resources."""
         requests = dict(pod.shape.requests)
         return None if any(requests.get(column) for column in self._columns) else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..100, from the actual requests; added resources count only if the pod requests them."""
+        """Return a score from 0 to 100, from the actual requests.
+
+        Added resources count only if the pod requests them.
+        """
         requests = dict(pod.shape.requests)
         before: list[float] = []
         after: list[float] = []
@@ -114,7 +120,7 @@ def _evenness(fractions: list[float]) -> int:
 
 
 def _total(parts: list[float]) -> float:
-    """Sum one by one, as upstream does; `sum` is more exact since Python 3.12."""
+    """Return the sum, adding one by one as upstream does; `sum` is more exact since Python 3.12."""
     total = 0.0
     for part in parts:
         total += part

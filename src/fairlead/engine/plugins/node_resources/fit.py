@@ -31,7 +31,7 @@ _NO_ROOM_FOR_PODS: Final = unschedulable(TOO_MANY_PODS).by(NAME)
 
 
 class NodeResourcesFit:
-    """PreFilter, Filter, Score (never skipped)."""
+    """Implements PreFilter, Filter and Score (never skipped)."""
 
     name = NAME
     locality = Locality.ROW
@@ -73,7 +73,7 @@ class NodeResourcesFit:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`.
+        """Return the verdicts of `filter` for all `rows`.
 
         Codes are first bit sets: bit 0 too many pods, bit 1 beyond allocatable, bit 2 + i the i-th
         requested resource is insufficient. Then they are numbered.

@@ -38,39 +38,42 @@ _SHAPE_SCORE_MAX: Final = 10
 
 
 class Strategy(Protocol):
-    """A scoring strategy."""
+    """Scores nodes, one at a time or over columns."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..100."""
+        """Return a score from 0 to 100."""
         ...
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`."""
+        """Return the scores of `score` for all `rows`."""
         ...
 
 
 def least_allocated(used: int, offered: int) -> int:
-    """100 for an empty node, 0 for a full or overcommitted one."""
+    """Return 100 for an empty node, 0 for a full or overcommitted one."""
     return 0 if used > offered else (offered - used) * SCORE_MAX // offered
 
 
 def most_allocated(used: int, offered: int) -> int:
-    """100 for a full node; non-zero defaults may push `used` above `offered`."""
+    """Return 100 for a full node; non-zero defaults may push `used` above `offered`."""
     return min(used, offered) * SCORE_MAX // offered
 
 
 class RequestedToCapacityRatio:
-    """Piecewise linear over utilisation in percent; constant beyond its first and last point."""
+    """A score that is piecewise linear over utilisation.
+
+    It is constant beyond its first and last point.
+    """
 
     def __init__(self, points: tuple[UtilizationShapePoint, ...]) -> None:
-        """`points` with ascending utilisation; scores 0..10 are scaled to 0..100."""
+        """Use `points`, with ascending utilisation; their scores 0..10 are scaled to 0..100."""
         scale = SCORE_MAX // _SHAPE_SCORE_MAX
         self._points = [(point.utilization, point.score * scale) for point in points]
 
     def __call__(self, used: int, offered: int) -> int:
-        """The score at this utilisation; overcommitted counts as 100 %."""
+        """Return the score at this utilisation; an overcommitted node counts as 100 %."""
         at = SCORE_MAX if used > offered else used * SCORE_MAX // offered
         before_x, before_y = self._points[0]
         if at <= before_x:
@@ -105,7 +108,7 @@ class ByNode:
         self._skip_zero = skip_zero
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..100."""
+        """Return a score from 0 to 100."""
         total = weights = 0
         for column, weight in self._resources:
             offered = node.allocatable_of(column)
@@ -125,7 +128,7 @@ class ByNode:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`."""
+        """Return the scores of `score` for all `rows`."""
         scores = [self.score(state, pod, table.at(row)) for row in rows.tolist()]
         return np.array(scores, np.int64)
 
@@ -134,7 +137,7 @@ class LeastAllocatedCpuMemory:
     """The default strategy, specialised because it is by far the hottest score."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..100."""
+        """Return a score from 0 to 100."""
         cpu, memory = pod.shape.nonzero_requests
         cpu += node.nonzero_cpu
         memory += node.nonzero_memory
@@ -153,7 +156,7 @@ class LeastAllocatedCpuMemory:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`."""
+        """Return the scores of `score` for all `rows`."""
         cpu, memory = pod.shape.nonzero_requests
         cpu_offered = table.allocatable[CPU, rows]
         memory_offered = table.allocatable[MEMORY, rows]

@@ -47,7 +47,10 @@ class Attachables:
     def of(
         self, pod: PodInfo, note: Note | None = None, *, is_new: bool
     ) -> dict[str, str] | Status:
-        """Driver by unique name; an unknown claim only matters to a pod that `is_new`."""
+        """Return the driver of each volume of `pod`, keyed by unique name, or a rejection.
+
+        An unknown claim is an error only for a pod that `is_new`.
+        """
         found: dict[str, str] = {}
         for volume in pod.pod.spec.volumes:
             if is_claimed(volume):

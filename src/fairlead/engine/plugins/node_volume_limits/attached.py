@@ -25,7 +25,7 @@ _Key = TypeVar("_Key")
 
 
 class Attached:
-    """One node's volumes: driver by unique name.
+    """One node's attached volumes: the driver of each, keyed by unique name.
 
     `used` are those of its pods, `left` those attached without a pod. `failure` says why they
     cannot be determined.
@@ -39,16 +39,19 @@ class Attached:
         self.failure: Status | None = None
 
     def count(self, driver: str) -> int:
-        """Number of volumes of `driver`."""
+        """Return the number of volumes of `driver`."""
         names = (*self.used.values(), *self.left.values())
         return sum(one == driver for one in names)
 
 
 class AttachedVolumes:
-    """Volumes per node; call `refresh` before reading. `of_node` includes hypotheses."""
+    """The attached volumes of every node; call `refresh` before reading.
+
+    `of_node` includes the changes of hypotheses.
+    """
 
     def __init__(self, cluster: Cluster, attachables: Attachables) -> None:
-        """Over the nodes of `cluster`."""
+        """Count the volumes on the nodes of `cluster`."""
         self._table = cluster.table
         self._related = cluster.related
         self._attachables = attachables
@@ -70,11 +73,11 @@ class AttachedVolumes:
     # --- queries ---------------------------------------------------------------------------
 
     def counts(self, driver: str) -> Ints | None:
-        """Number of volumes of `driver` on each row; None if no row has any."""
+        """Return the number of volumes of `driver` on each row; None if no row has any."""
         return self._counts.get(driver)
 
     def rows_using(self, name: str) -> list[int]:
-        """Rows whose pods use the volume with that unique name."""
+        """Return the rows whose pods use the volume with the unique name `name`."""
         return list(self._rows_using.get(name, ()))
 
     def at(self, row: int) -> Attached:

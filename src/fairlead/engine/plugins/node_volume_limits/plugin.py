@@ -37,7 +37,7 @@ _TOO_MANY: Final = 1
 
 
 class _PodVolumes:
-    """The incoming pod's volumes, driver by unique name, or why they cannot be determined."""
+    """The incoming pod's volumes: driver keyed by unique name, or why they are unknown."""
 
     __slots__ = ("volumes",)
 
@@ -46,7 +46,7 @@ class _PodVolumes:
 
 
 class NodeVolumeLimits:
-    """PreFilter and Filter."""
+    """Implements PreFilter and Filter."""
 
     name = NAME
     locality = Locality.CLUSTER
@@ -61,7 +61,7 @@ class NodeVolumeLimits:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Counts volumes per node."""
+        """Start to count the attached volumes of every node."""
         cluster = handle.cluster
         self._table = cluster.table
         self._related = cluster.related
@@ -70,20 +70,23 @@ class NodeVolumeLimits:
         self._nodes = CSINodeColumns(cluster)
 
     def concerns(self, shape: Shape) -> bool:
-        """False for pods without volumes."""
+        """Return False for pods without volumes."""
         return shape.has_volumes
 
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """SKIP without claims and in-tree disks."""
+        """Return SKIP without claims and in-tree disks."""
         if not any(is_claimed(one) or is_migratable(one) for one in pod.pod.spec.volumes):
             return SKIP
         state.write(_PodVolumes(self._attachables.of(pod, is_new=True)))
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Count the pod's new volumes; volumes that pods on the node use are attached already."""
+        """Reject nodes where the pod's new volumes exceed a limit.
+
+        Volumes that pods on the node use are attached already and not counted again.
+        """
         wanted = state.read(_PodVolumes).volumes
         if isinstance(wanted, Status):
             return wanted.by(NAME)
@@ -103,7 +106,7 @@ class NodeVolumeLimits:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for all `rows`."""
         wanted = state.read(_PodVolumes).volumes
         if isinstance(wanted, Status):
             return Verdicts(np.ones(len(rows), np.int32), (SUCCESS, wanted.by(NAME)))

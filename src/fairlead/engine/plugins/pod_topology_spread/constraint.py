@@ -62,7 +62,7 @@ class Constraint:
 def compile_constraint(
     constraint: TopologySpreadConstraint, selector: LabelSelector | None
 ) -> Constraint:
-    """`constraint` with `selector` in place of its own."""
+    """Return `constraint` with `selector` in place of its own."""
     return Constraint(
         max_skew=constraint.max_skew,
         topology_key=constraint.topology_key,

@@ -39,17 +39,20 @@ _CONTROLLER: Final = ("v1", "ReplicationController")
 
 @dataclass(frozen=True, slots=True)
 class DefaultSelector:
-    """`key` is equal for equal selectors."""
+    """The selector of default constraints for some pods.
+
+    `key` is equal for equal selectors.
+    """
 
     selector: LabelSelector
     key: bytes
 
 
 class DefaultSelectors:
-    """Derived once per namespace, labels and owner, until a related object changes."""
+    """The default selectors by namespace, labels and owner, until a related object changes."""
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Reads Services and workloads in `related`."""
+        """Read Services and workloads in `related`."""
         self._related = related
         self._read = -1
         self._services: dict[str, AnchorIndex[Selecting]] = {}
@@ -106,7 +109,10 @@ class DefaultSelectors:
     def _workload_requirements(
         self, namespace: str, owner: OwnerReference
     ) -> tuple[LabelSelectorRequirement, ...]:
-        """The workload's selector as requirements, which may contradict those of Services."""
+        """Return the requirements of the workload's selector.
+
+        They may contradict those of Services.
+        """
         kind = _WORKLOADS.get((owner.api_version, owner.kind))
         found = None if kind is None else self._related.get(kind, f"{namespace}/{owner.name}")
         if found is None or found.spec.selector is None:

@@ -92,7 +92,10 @@ class SpreadState:
         constraints: list[_SupposedSpread],
         known: dict[PodClass, tuple[bool, ...]],
     ) -> None:
-        """Use `suppose_spread`. `known` caches which constraints select which pods."""
+        """Start without hypothesis; `known` caches which constraints select which pods.
+
+        Use `suppose_spread`.
+        """
         self._namespace = namespace
         self._constraints = constraints
         self._known = known
@@ -123,7 +126,7 @@ class SpreadState:
         return FITS
 
     def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
-        """`code` for many rows."""
+        """Return the verdicts for many rows, as indexes into STATUSES."""
         first, *others = self._constraints
         codes = first.codes(rows)
         for one in others:

@@ -65,14 +65,14 @@ EVENTS: Final = frozenset(
 
 
 class PodTopologySpread:
-    """PreFilter, Filter, PreScore, Score."""
+    """Implements PreFilter, Filter, PreScore and Score."""
 
     name = NAME
     locality = Locality.CLUSTER
     events = EVENTS
 
     def __init__(self, handle: Handle, args: PodTopologySpreadArgs = _NO_ARGS) -> None:
-        """Counts with the pod_index of the cluster's table."""
+        """Count with the pod index of the cluster's table."""
         self._table = handle.cluster.table
         self._defaults = {
             action: tuple(c for c in args.constraints if c.when_unsatisfiable == action)
@@ -137,7 +137,7 @@ class PodTopologySpread:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """SKIP without hard constraints."""
+        """Return SKIP without hard constraints."""
         live = self._counts(pod, DO_NOT_SCHEDULE)
         if live is None:
             return SKIP
@@ -162,7 +162,7 @@ class PodTopologySpread:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for all `rows`."""
         return Verdicts(state.read(SpreadState).codes(rows), STATUSES)
 
     # --- queueing hint ---------------------------------------------------------------------
@@ -176,14 +176,14 @@ class PodTopologySpread:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """True without soft constraints."""
+        """Return True without soft constraints."""
         own = pod.shape.spec.topology_spread_constraints
         if own:
             return all(one.when_unsatisfiable != SCHEDULE_ANYWAY for one in own)
         return not self._defaults[SCHEDULE_ANYWAY] or self._selectors.of(pod) is None
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """SKIP without soft constraints."""
+        """Return SKIP without soft constraints."""
         live = self._counts(pod, SCHEDULE_ANYWAY)
         if live is None:
             return SKIP
@@ -191,17 +191,17 @@ class PodTopologySpread:
         return None
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Lower is better until normalised."""
+        """Return the raw score; until it is normalised, lower is better."""
         return state.read(SpreadScoreState).score(node.row)
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`."""
+        """Return the scores of `score` for all `rows`."""
         return state.read(SpreadScoreState).scores(rows)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Reverse the order and scale to at most 100."""
+        """Return the scores in reversed order, scaled to at most 100."""
         return state.read(SpreadScoreState).normalize(scores)
 
 

@@ -35,7 +35,7 @@ class SpreadScoreState:
     __slots__ = ("_by_domain", "_ignored")
 
     def __init__(self, live: SpreadCounts, rows: Rows) -> None:
-        """`live` must be refreshed; `rows` are the feasible nodes."""
+        """Compute what each domain adds for the feasible `rows`; `live` must be refreshed."""
         self._ignored = _without_key(live, rows)
         kept = rows if self._ignored is None else rows[~self._ignored]
         self._by_domain = [_added(one, kept) for one in live.constraints]

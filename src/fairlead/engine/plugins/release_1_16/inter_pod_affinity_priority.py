@@ -18,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class InterPodAffinityPriority:
-    """Score."""
+    """Implements Score."""
 
     name = "InterPodAffinityPriority"
     locality = Locality.CLUSTER
@@ -29,7 +29,7 @@ class InterPodAffinityPriority:
         self._today = today
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """As today: no preference of the pod, and no term of a placed pod that matches it."""
+        """Return True if the pod has no preferences and no term of a placed pod matches it."""
         return self._today.scores_alike(pod)
 
     def score_columns(
@@ -46,7 +46,7 @@ class InterPodAffinityPriority:
         return total
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Scale to 0..10 in 1.16's order of float operations."""
+        """Return the scores scaled to 0..10 in 1.16's order of float operations."""
         lowest, highest = min(int(scores.min()), 0), max(int(scores.max()), 0)
         if lowest == highest:
             return np.zeros_like(scores)

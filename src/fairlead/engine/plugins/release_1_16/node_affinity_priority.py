@@ -15,7 +15,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class NodeAffinityPriority:
-    """PreScore and Score."""
+    """Implements PreScore and Score."""
 
     name = "NodeAffinityPriority"
     locality = Locality.NODE
@@ -25,7 +25,7 @@ class NodeAffinityPriority:
         self._today = today
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """True without preferences."""
+        """Return True without preferences."""
         affinity = pod.shape.spec.affinity
         node_affinity = affinity.node_affinity if affinity is not None else None
         return (
@@ -34,7 +34,7 @@ class NodeAffinityPriority:
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """SKIP without preferences."""
+        """Return SKIP without preferences."""
         return self._today.pre_score(state, pod, rows)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -44,7 +44,7 @@ class NodeAffinityPriority:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`."""
+        """Return the scores of `score` for all `rows`."""
         return self._today.score_columns(state, pod, table, rows)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:

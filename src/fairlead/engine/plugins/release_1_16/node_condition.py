@@ -26,7 +26,10 @@ _PRESSURE_REASONS: Final = {
 
 
 class CheckNodeCondition:
-    """Filter: the node must be ready, have a network and not be cordoned; ignores tolerations."""
+    """Implements Filter: the node must be ready, have a network and not be cordoned.
+
+    Tolerations have no effect.
+    """
 
     name = "CheckNodeCondition"
     locality = Locality.NODE
@@ -45,19 +48,19 @@ def _is_not(node: Node, kind: str, status: str) -> bool:
 
 
 class CheckNodePressure:
-    """Filter: rejects nodes under one kind of pressure."""
+    """Implements Filter: rejects nodes under one kind of pressure."""
 
     locality = Locality.NODE
 
     def __init__(self, condition: str, *, only_best_effort: bool = False) -> None:
-        """`condition` names the pressure; memory pressure rejects only best-effort pods."""
+        """Reject nodes with `condition`; memory pressure rejects only best-effort pods."""
         self.name = f"CheckNode{condition}"
         self._condition = condition
         self._only_best_effort = only_best_effort
         self._rejection = unresolvable(_PRESSURE_REASONS[condition]).by(self.name)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Depends on the node's condition alone."""
+        """Reject a node that has the condition."""
         if self._only_best_effort and not _is_best_effort(pod.shape.spec):
             return None
         found = node.node.status.conditions

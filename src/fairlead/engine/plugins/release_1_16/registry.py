@@ -30,7 +30,10 @@ def _inter_pod_affinity(handle: Handle, _args: Mapping[str, Any]) -> Plugin:
 
 
 def release_1_16(sums: Sums) -> Mapping[str, Factory]:
-    """Plugins by name; `sums` defines what counts as used on a node."""
+    """Return the factories of the plugins, keyed by name.
+
+    `sums` defines what counts as used on a node.
+    """
     return {
         "CheckNodeCondition": lambda _h, _a: CheckNodeCondition(),
         "CheckNodeMemoryPressure": lambda _h, _a: CheckNodePressure(

@@ -29,31 +29,31 @@ class Sums(Protocol):
     """Requests of pods and sums on nodes, as (milli cpu, memory bytes) with defaults."""
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Requests of the incoming pod."""
+        """Return what the incoming pod requests."""
         ...
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Sum on one node."""
+        """Return the sum of what the pods on `node` request."""
         ...
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Sums on the nodes at `rows`."""
+        """Return the sums of the nodes at `rows`, one array per resource."""
         ...
 
 
 class NodeSums:
-    """Sums as kept in NodeInfo."""
+    """Reads the sums that `NodeInfo` and the node table keep."""
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Requests with defaults for containers that have none."""
+        """Return the pod's requests, with defaults for containers without requests."""
         return pod.shape.nonzero_requests
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Sum of the placed pods."""
+        """Return the sum of the requests of the placed pods."""
         return node.nonzero_cpu, node.nonzero_memory
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return the same for many nodes."""
+        """Return the sums of the nodes at `rows`, one array per resource."""
         return table.nonzero_cpu[rows], table.nonzero_memory[rows]
 
 
@@ -61,16 +61,16 @@ class Rating(Protocol):
     """A scoring rule; `one` and `many` return the same scores."""
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
-        """0..10 for one node."""
+        """Return the score of one node, from 0 to 10."""
         ...
 
     def many(self, cpu: Ints, cpu_offered: Ints, memory: Ints, memory_offered: Ints) -> Scores:
-        """0..10 for many nodes."""
+        """Return the scores of many nodes, from 0 to 10."""
         ...
 
 
 class _ByMean:
-    """Mean of both resources' scores; a resource that the node does not have scores 0."""
+    """Scores by the mean of both resources; a resource that the node does not have scores 0."""
 
     def __init__(self, one: Callable[[int, int], int], many: Callable[[Ints, Ints], Ints]) -> None:
         self._one = one
@@ -104,7 +104,7 @@ def _most_many(used: Ints, offered: Ints) -> Ints:
 
 
 class _Balanced:
-    """10 if cpu and memory are used to the same fraction, 0 if either is used up."""
+    """Scores 10 if cpu and memory are used to the same fraction, 0 if either is used up."""
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
         cpu_fraction = cpu / (cpu_offered or 1)
@@ -129,7 +129,7 @@ balanced: Final[Rating] = _Balanced()
 
 
 class Requested:
-    """A Score plugin that rates nodes by `sums`."""
+    """Implements Score: rates nodes by the `sums` of requests."""
 
     locality = Locality.ROW
 
@@ -140,7 +140,7 @@ class Requested:
         self._sums = sums
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..10."""
+        """Return a score from 0 to 10."""
         cpu, memory = self._sums.requested(pod)
         used_cpu, used_memory = self._sums.used(node)
         offered = node.allocatable
@@ -149,7 +149,7 @@ class Requested:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`."""
+        """Return the scores of `score` for all `rows`."""
         cpu, memory = self._sums.requested(pod)
         used_cpu, used_memory = self._sums.used_columns(table, rows)
         offered = table.allocatable

@@ -18,13 +18,13 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 
 
 class BalancedFractions:
-    """Score."""
+    """Implements Score."""
 
     name = "NodeResourcesBalancedAllocation"
     locality = Locality.ROW
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0..100; a resource that the node does not have counts as used up."""
+        """Return a score from 0 to 100; a resource that the node does not have is used up."""
         cpu, memory = pod.shape.nonzero_requests
         cpu_fraction = _fraction(node.nonzero_cpu + cpu, node.allocatable[CPU])
         memory_fraction = _fraction(node.nonzero_memory + memory, node.allocatable[MEMORY])
@@ -35,7 +35,10 @@ class BalancedFractions:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """`score` over `rows`; the same operations in the same order on float64."""
+        """Return the scores of `score` for all `rows`.
+
+        The operations and their order on float64 are the same.
+        """
         cpu, memory = table.allocatable[CPU, rows], table.allocatable[MEMORY, rows]
         asked_cpu, asked_memory = pod.shape.nonzero_requests
         used_cpu = table.nonzero_cpu[rows] + asked_cpu

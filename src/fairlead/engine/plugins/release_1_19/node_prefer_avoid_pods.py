@@ -1,4 +1,4 @@
-"""NodePreferAvoidPods of 1.19: nodes may ask to be avoided by the pods of some controllers.
+"""NodePreferAvoidPods of 1.19: annotated nodes are avoided by the pods of some controllers.
 
 A node's annotation scheduler.alpha.kubernetes.io/preferAvoidPods names ReplicaSets and
 ReplicationControllers by kind and UID. The weight 10000 outvotes all other plugins.
@@ -22,13 +22,13 @@ _KINDS: Final = ("ReplicationController", "ReplicaSet")
 
 
 class NodePreferAvoidPods:
-    """Score: 0 on nodes that ask to be avoided, otherwise 100."""
+    """Implements Score: 0 on nodes whose annotation names the pod's controller, otherwise 100."""
 
     name = "NodePreferAvoidPods"
     locality = Locality.CLUSTER
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """0 or 100."""
+        """Return 0 or 100."""
         text = node.node.metadata.annotations.get(ANNOTATION)
         owner = controller_of(pod.pod.metadata)
         if text is None or owner is None or owner.kind not in _KINDS:
@@ -37,7 +37,7 @@ class NodePreferAvoidPods:
         return 0 if (owner.kind, owner.uid) in avoided else SCORE_MAX
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """True for pods without such a controller."""
+        """Return True for pods without such a controller."""
         owner = controller_of(pod.pod.metadata)
         return owner is None or owner.kind not in _KINDS
 

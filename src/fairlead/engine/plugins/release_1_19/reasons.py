@@ -25,7 +25,7 @@ _UNMATCHED: Final = unresolvable("node(s) didn't match node selector").by(NodeAf
 
 
 class NamedTaintToleration(TaintToleration):
-    """The first taint that a pod does not tolerate is part of the reason."""
+    """TaintToleration with the first taint that the pod does not tolerate in the reason."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject a node with a NoSchedule or NoExecute taint that the pod does not tolerate."""
@@ -36,7 +36,10 @@ class NamedTaintToleration(TaintToleration):
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`: skips untainted nodes and evaluates equal taints once."""
+        """Return the verdicts of `filter` for all `rows`.
+
+        Untainted nodes are skipped, and equal taints are evaluated once.
+        """
         codes = np.zeros(len(rows), np.int32)
         statuses: dict[Status, int] = {}
         known: dict[tuple[Taint, ...], int] = {}
@@ -57,7 +60,7 @@ def _untolerated(taint: Taint) -> Status:
 
 
 class SelectorNodeAffinity(NodeAffinity):
-    """Node selectors and affinity have one reason."""
+    """NodeAffinity with the same reason for node selectors and affinity."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject a node that the pod's selector or required affinity does not match."""
@@ -67,7 +70,7 @@ class SelectorNodeAffinity(NodeAffinity):
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for all `rows`."""
         found = super().filter_columns(state, pod, table, rows)
         statuses = tuple(_UNMATCHED if one is MISMATCH else one for one in found.statuses)
         return Verdicts(found.codes, statuses)

@@ -31,23 +31,23 @@ Floats = npt.NDArray[np.float64]
 
 
 class SelectorSpread:
-    """Score."""
+    """Implements Score."""
 
     name = "SelectorSpread"
     locality = Locality.CLUSTER
 
     def __init__(self, handle: Handle) -> None:
-        """Reads Services and workloads."""
+        """Read Services and workloads through `handle`."""
         self._selectors = DefaultSelectors(handle.cluster.related)
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """True if nothing selects the pod, or it has constraints of its own."""
+        """Return True if nothing selects the pod, or it has constraints of its own."""
         return bool(pod.shape.spec.topology_spread_constraints) or self._selectors.of(pod) is None
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """0..100 over the feasible `rows`."""
+        """Return the scores of the feasible `rows`, from 0 to 100."""
         found = self._selectors.of(pod)
         if found is None or pod.shape.spec.topology_spread_constraints:
             return np.zeros(len(rows), np.int64)
@@ -76,7 +76,7 @@ class SelectorSpread:
 
 
 def _reversed(counts: Iterable[int]) -> Floats:
-    """100 × (max - count) ÷ max, 100 if max is 0."""
+    """Return 100 × (max - count) ÷ max, 100 if max is 0."""
     values = np.array(list(counts), np.float64)
     highest = values.max(initial=0.0)
     if not highest:
@@ -86,7 +86,7 @@ def _reversed(counts: Iterable[int]) -> Floats:
 
 
 def _zone(node: NodeInfo) -> str:
-    """Region and zone, "" if the node has neither."""
+    """Return the region and zone, "" if the node has neither."""
     labels = node.node.metadata.labels
     region = next((labels[key] for key in _REGIONS if key in labels), "")
     zone = next((labels[key] for key in _ZONES if key in labels), "")

@@ -24,9 +24,10 @@ _NOTHING: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """`by_value[key][id]` is the largest limit (bytes) for nodes whose label `key` has that value.
+    """The capacity limits of one storage class.
 
-    The last entry is for nodes without the label. `others` are (mask, limit).
+    `by_value[key][id]` is the largest limit (bytes) for nodes whose label `key` has that value. The
+    last entry is for nodes without the label. `others` are (mask, limit).
     """
 
     by_value: dict[str, npt.NDArray[np.int64]]
@@ -37,7 +38,7 @@ class ClassCapacities:
     """Capacity limits, read from CSIDriver and CSIStorageCapacity objects."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Over the nodes of `cluster`."""
+        """Read the limits for the nodes of `cluster`."""
         self._table = cluster.table
         self._related = cluster.related
         self._limits: dict[str, _Limits] = {}
@@ -45,7 +46,7 @@ class ClassCapacities:
         self._epoch = self._position = -1
 
     def enough(self, provisioner: str, class_name: str, size: int) -> Mask | None:
-        """By row, whether a volume of `size` (bytes) can be provisioned; None if on all rows.
+        """Return, by row, whether a volume of `size` bytes can be provisioned; None if on all.
 
         Only drivers that publish their capacity are checked.
         """

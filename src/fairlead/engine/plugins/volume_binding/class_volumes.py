@@ -52,7 +52,7 @@ class ClassVolumes:
     """The volumes of one class; rebuilt when more than `is_free` changes."""
 
     def __init__(self, volumes: list[PersistentVolume], table: NodeTable) -> None:
-        """For all `volumes`; `set_free` marks those that are free."""
+        """Index `volumes`; `set_free` marks those that are free."""
         keyed = sorted(((size_of(one), one.key, one) for one in volumes), key=lambda k: k[:2])
         self.capacities = [size for size, _, _ in keyed]
         self.volumes = [one for _, _, one in keyed]
@@ -69,7 +69,7 @@ class ClassVolumes:
     # --- selection -------------------------------------------------------------------------
 
     def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
-        """By row, the position of the smallest volume that fits `claim`; NONE if none does.
+        """Return, by row, the position of the smallest volume that fits `claim`; NONE if none does.
 
         `taken` are earlier results for the same pod: a volume serves one claim only.
         """
@@ -95,7 +95,7 @@ class ClassVolumes:
         return best
 
     def _suitable(self, claim: PersistentVolumeClaim) -> Mask:
-        """Positions that fit `claim`, regardless of the node."""
+        """Return the positions of the volumes that fit `claim`, regardless of the node."""
         suitable = self.is_free.copy()
         suitable[: bisect_left(self.capacities, size_of(claim))] = False
         index, ids = self._traits
@@ -149,7 +149,7 @@ class _RowsByLabel:
         self._by_key: dict[str, dict[int, list[int]]] = {}
 
     def only(self, selector: NodeSelector) -> int | None:
-        """Return the only row that matches `selector`.
+        """Return the only row that matches `selector`, None if there is no single one.
 
         Found only for selectors of a simple form.
         """
@@ -177,7 +177,7 @@ def selector_of(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def size_of(one: PersistentVolume | PersistentVolumeClaim) -> int:
-    """Capacity of a volume, or request of a claim, in nano bytes; 0 if not set."""
+    """Return the capacity of a volume, or request of a claim, in nano bytes; 0 if not set."""
     amount: QuantityText = 0
     if isinstance(one, PersistentVolume):
         amount = one.spec.capacity.get("storage", 0)

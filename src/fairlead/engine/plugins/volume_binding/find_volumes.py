@@ -83,7 +83,7 @@ class VolumeFinder:
     # --- bound claims ----------------------------------------------------------------------
 
     def _check_bound(self, claims: tuple[PersistentVolumeClaim, ...]) -> Flags | None:
-        """Flag rows where a bound claim's volume is missing or unreachable."""
+        """Return flags of the rows where a bound claim's volume is missing or unreachable."""
         flags: Flags | None = None
         for claim in claims:
             volume = self._lookup.volume(claim.spec.volume_name)
@@ -98,7 +98,7 @@ class VolumeFinder:
         return flags
 
     def _reach(self, volume: PersistentVolume) -> Mask | None:
-        """By row, whether the node reaches `volume`; None if all do.
+        """Return, by row, whether the node reaches `volume`; None if all do.
 
         On nodes with CSI migration the volume is selected by the driver's labels.
         """
@@ -137,7 +137,7 @@ class VolumeFinder:
         return fits
 
     def _match(self, claims: list[PersistentVolumeClaim]) -> list[VolumeMatch]:
-        """Match each of `claims`, ascending by size."""
+        """Return the match of each of `claims`, ascending by size."""
         self._free.refresh()
         matches: list[VolumeMatch] = []
         for claim in claims:
@@ -219,7 +219,7 @@ class FreeVolumes:
     """The free volumes by storage class; call `refresh` before reading."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """For the volumes of `cluster`; assumed volumes count as taken."""
+        """Index the volumes of `cluster`; assumed volumes count as taken."""
         self._table = cluster.table
         self._related = cluster.related
         self._assumed = cluster.assumed_volumes
@@ -246,7 +246,9 @@ class FreeVolumes:
         return found
 
     def reserved_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-        """Volumes reserved for `claim` that fit its class, mode and size, smallest first.
+        """Return the volumes reserved for `claim`, smallest first.
+
+        They fit its class, mode and size.
 
         Reserved means pre-bound or assumed. Phase, access modes and the claim's selector are not
         checked for them.

@@ -25,7 +25,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
-    """By row, whether one of the terms matches."""
+    """Return, by row, whether one of the terms of `selector` matches."""
     rows = np.arange(table.capacity)
     found = np.zeros(table.capacity, np.bool_)
     for term in selector.node_selector_terms:
@@ -48,7 +48,7 @@ def _without_fields(term: NodeSelectorTerm) -> NodeSelectorTerm | None:
 
 
 def simple_values(selector: NodeSelector) -> tuple[str, tuple[str, ...]] | None:
-    """(key, values) if the selector is just `key In values`, as for most volumes."""
+    """Return (key, values) if the selector is just `key In values`, as for most volumes."""
     if len(selector.node_selector_terms) != 1:
         return None
     term = selector.node_selector_terms[0]
@@ -59,7 +59,7 @@ def simple_values(selector: NodeSelector) -> tuple[str, tuple[str, ...]] | None:
 
 
 def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
-    """By row, whether the node's labels match; an empty selector matches all."""
+    """Return, by row, whether the node's labels match; an empty selector matches all."""
     rows = np.arange(table.capacity)
     found = np.ones(table.capacity, np.bool_)
     for key, value in selector.match_labels.items():
@@ -74,7 +74,7 @@ def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
 
 
 def topology_mask(terms: tuple[TopologySelectorTerm, ...], table: NodeTable) -> Mask:
-    """By row, whether a class allows the node; no terms allow all, an empty term none.
+    """Return, by row, whether a class allows the node; no terms allow all, an empty term none.
 
     upstream: pkg/apis/core/v1/helper/helpers.go: MatchTopologySelectorTerms
     """

@@ -79,9 +79,10 @@ RESERVED: Final = NONE - 1
 
 @dataclass(frozen=True, slots=True)
 class NodeVolumes:
-    """`flags` by row are the reasons why it does not fit, None if all rows fit.
+    """The result for every node: whether the pod's volumes are or can be available there.
 
-    `matches` are in the order in which they were made; `tied` claims are being provisioned.
+    `flags` by row are the reasons why it does not fit, None if all rows fit. `matches` are in the
+    order in which they were made; `tied` claims are being provisioned.
     """
 
     flags: npt.NDArray[np.int32] | None

@@ -113,14 +113,14 @@ class _Volumes:
 
 
 class VolumeBinding:
-    """PreFilter, Filter, Score (always skipped), Reserve, PreBind."""
+    """Implements PreFilter, Filter, Score (always skipped), Reserve and PreBind."""
 
     name = NAME
     locality = Locality.CLUSTER
     events = EVENTS
 
     def __init__(self, handle: Handle, args: VolumeBindingArgs = _NO_ARGS) -> None:
-        """Reads claims, volumes and CSI objects; records planned bindings."""
+        """Read claims, volumes and CSI objects through `handle`; record planned bindings."""
         self._table = handle.cluster.table
         self._lookup = VolumeLookup(handle.cluster.related)
         self._finder = VolumeFinder(handle.cluster)
@@ -128,7 +128,7 @@ class VolumeBinding:
         self._timeout = seconds(args.bind_timeout_seconds)
 
     def concerns(self, shape: Shape) -> bool:
-        """False for pods without volumes."""
+        """Return False for pods without volumes."""
         return shape.has_volumes
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
@@ -138,7 +138,7 @@ class VolumeBinding:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """SKIP without claims."""
+        """Return SKIP without claims."""
         claims = read_claims(self._lookup, pod)
         if isinstance(claims, Status):
             return claims
@@ -148,7 +148,7 @@ class VolumeBinding:
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Accept nodes where the pod's volumes are or can be available."""
+        """Reject nodes where the pod's volumes neither are nor can be available."""
         flags = state.read(_Volumes).found.flags
         if flags is None or not flags[node.row]:
             return None
@@ -157,7 +157,7 @@ class VolumeBinding:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """`filter` over `rows`."""
+        """Return the verdicts of `filter` for all `rows`."""
         flags = state.read(_Volumes).found.flags
         return Verdicts(np.zeros(len(rows), np.int32) if flags is None else flags[rows], STATUSES)
 
@@ -169,15 +169,15 @@ class VolumeBinding:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Always True: capacity is not scored (StorageCapacityScoring is off)."""
+        """Return True: capacity is not scored (StorageCapacityScoring is off)."""
         return True
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Always skipped."""
+        """Return SKIP."""
         return SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Never called: PreScore skips."""
+        """Return 0; never called, because PreScore skips."""
         return 0
 
     # --- bindings --------------------------------------------------------------------------

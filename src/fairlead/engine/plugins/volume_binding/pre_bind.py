@@ -48,7 +48,7 @@ class VolumeBinder:
     """Records planned bindings, drops them, and checks their progress."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Over the claims and volumes of `cluster`."""
+        """Read the claims and volumes of `cluster`."""
         self._cluster = cluster
         self._assumed = cluster.assumed_volumes
         self._lookup = VolumeLookup(cluster.related)
@@ -196,6 +196,6 @@ def _provision(claim: PersistentVolumeClaim, node: str) -> PatchObject:
 
 
 def _versioned(one: PersistentVolume | PersistentVolumeClaim) -> dict[str, Any]:
-    """Include the resourceVersion, so that the write fails if the object was changed meanwhile."""
+    """Return the resourceVersion, so that the write fails if the object was changed meanwhile."""
     version = one.metadata.resource_version
     return {"resourceVersion": version} if version else {}

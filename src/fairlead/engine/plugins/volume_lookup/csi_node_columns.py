@@ -24,7 +24,7 @@ class CSINodeColumns:
     """Volume limits and CSI migration by row; call `refresh` before reading."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Over the nodes of `cluster`."""
+        """Read the CSINodes of the nodes of `cluster`."""
         self._table = cluster.table
         self._related = cluster.related
         self._capacity = -1
@@ -33,11 +33,14 @@ class CSINodeColumns:
         self._migrated: dict[str, Bools] = {}
 
     def limits(self, driver: str) -> Ints | None:
-        """Limits of `driver` by row, NO_LIMIT if unlimited; None if unlimited everywhere."""
+        """Return the limits of `driver` by row; None if unlimited everywhere.
+
+        A row without a limit has NO_LIMIT.
+        """
         return self._limits.get(driver)
 
     def migrated(self, plugin: str) -> Bools | None:
-        """Rows on which the in-tree `plugin` is migrated to its driver; None if on no row."""
+        """Return the rows on which the in-tree `plugin` is migrated; None if there are none."""
         return self._migrated.get(plugin)
 
     def refresh(self) -> None:
@@ -99,7 +102,7 @@ def migrated_plugins(node: CSINode) -> list[str]:
 
 
 def volume_limits(node: CSINode) -> dict[str, int]:
-    """Limits of volumes by driver on a node; drivers without a limit are left out."""
+    """Return the limits of volumes by driver on a node; drivers without a limit are left out."""
     return {
         driver.name: driver.allocatable.count
         for driver in node.spec.drivers

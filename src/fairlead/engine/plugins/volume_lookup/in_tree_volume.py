@@ -75,7 +75,7 @@ def kind_of(source: Volume | PersistentVolumeSpec) -> InTreeKind | None:
 
 
 def csi_of_inline(volume: Volume) -> CSISource | None:
-    """Driver and handle of an inline in-tree volume, None for other volumes.
+    """Return driver and handle of an inline in-tree volume, None for other volumes.
 
     Raises TranslationError if the volume's id is malformed.
     """
@@ -110,7 +110,7 @@ def _csi_of(source: Volume | PersistentVolumeSpec, labels: dict[str, str]) -> CS
 
 
 def _aws_handle(volume_id: str) -> str:
-    """`vol-1` for `vol-1`, `aws:///vol-1` and `aws://zone/vol-1`."""
+    """Return the handle `vol-1` for the ids `vol-1`, `aws:///vol-1` and `aws://zone/vol-1`."""
     if not volume_id.startswith("aws://"):
         return volume_id
     match = _AWS_ID.fullmatch(volume_id)
@@ -159,7 +159,7 @@ def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def _topology_keys(terms: Iterable[NodeSelectorTerm], labels: dict[str, str]) -> tuple[str, str]:
-    """The zone and region labels that the volume uses: the current ones or the deprecated ones."""
+    """Return the zone and region labels that the volume uses, current or deprecated."""
     keys = {one.key for term in terms for one in term.match_expressions}
     is_beta = ZONE not in keys and (
         BETA_ZONE in keys or (ZONE not in labels and BETA_ZONE in labels)

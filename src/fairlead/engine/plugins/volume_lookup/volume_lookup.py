@@ -39,7 +39,7 @@ class VolumeLookup:
 
 
 def class_name(one: PersistentVolumeClaim | PersistentVolume) -> str:
-    """Name of the storage class, "" for none.
+    """Return the name of the storage class, "" for none.
 
     upstream: component-helpers/storage/volume/helpers.go: GetPersistentVolumeClaimClass
     """
@@ -68,7 +68,7 @@ def class_not_found(name: str) -> str:
 
 
 def not_made_for(namespace: str, claim: str, pod: str) -> str:
-    """Message for an ephemeral volume's claim that is not owned by the pod.
+    """Return the message for an ephemeral volume's claim that is not owned by the pod.
 
     upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     """

@@ -1,4 +1,4 @@
-"""read_answer: decodes an extender's answer, or says why the call failed.
+"""read_answer: decodes an extender's answer, or raises why the call failed.
 
 upstream: pkg/scheduler/extender.go: send, Filter, Prioritize, convertToVictims
 """
@@ -21,7 +21,7 @@ class ExtenderError(Exception):
 
 
 def read_answer(asker: ExtenderCalls, answer: Answer, form: type[Message]) -> Message:
-    """Decode `answer` to a call of `asker`. Raises ExtenderError."""
+    """Return `answer` to a call of `asker`, decoded as `form`. Raises ExtenderError."""
     if isinstance(answer, CommandFailed):
         raise ExtenderError(answer.message)
     url = answer.command.url

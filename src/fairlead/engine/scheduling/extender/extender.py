@@ -55,7 +55,7 @@ class Extender:
     tls: ExtenderTls | None = None
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """Whether the extender is called for `pod`."""
+        """Return whether the extender is called for `pod`."""
         if not self.managed_resources:
             return True
         spec = pod.pod.spec
@@ -66,7 +66,7 @@ class Extender:
         return any(name in asked for name in self.managed_resources)
 
     def address(self, verb: str) -> str:
-        """The URL of `verb`."""
+        """Return the URL of `verb`."""
         return f"{self.url_prefix.rstrip('/')}/{verb}"
 
 
@@ -79,19 +79,19 @@ class ExtenderCalls:
     pod: PodInfo
 
     def filter(self, nodes: Sequence[str]) -> CallExtender:
-        """Which of `nodes` pass the filter?"""
+        """Return the call for the verb filter about `nodes`."""
         return self._about_nodes(ExtenderVerb.FILTER, self.extender.filter_verb, nodes)
 
     def prioritize(self, nodes: Sequence[str]) -> CallExtender:
-        """What are the scores of `nodes`?"""
+        """Return the call for the verb prioritize about `nodes`."""
         return self._about_nodes(ExtenderVerb.PRIORITIZE, self.extender.prioritize_verb, nodes)
 
     def bind(self, node: str) -> CallExtender:
-        """Bind the pod to `node`."""
+        """Return the call for the verb bind, which binds the pod to `node`."""
         return self._about_nodes(ExtenderVerb.BIND, self.extender.bind_verb, (node,))
 
     def preempt(self, candidates: Sequence[Candidate]) -> CallExtender:
-        """Which of `candidates` are acceptable, and with which victims?"""
+        """Return the call for the verb preempt about `candidates` and their victims."""
         return CallExtender(
             extender=self.place,
             verb=ExtenderVerb.PREEMPT,
@@ -118,7 +118,7 @@ def _victims(candidate: Candidate) -> NodeVictims:
 
 
 def askers(extenders: Sequence[Extender], pod: PodInfo) -> list[ExtenderCalls]:
-    """The extenders to call for `pod`, in order."""
+    """Return the extenders to call for `pod`, in order."""
     return [
         ExtenderCalls(place, extender, pod)
         for place, extender in enumerate(extenders)

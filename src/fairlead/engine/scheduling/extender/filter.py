@@ -57,7 +57,7 @@ def pass_extenders(
 def passes_extenders(
     asked: Sequence[ExtenderCalls], node: NodeInfo, found: Feasibility
 ) -> Consultation[bool]:
-    """Whether all extenders accept the one `node`; False if one of them fails.
+    """Return whether all extenders accept the one `node`; False if one of them fails.
 
     upstream: schedule_one.go: evaluateNominatedNode
     """
@@ -107,7 +107,7 @@ def _read(
 
 
 def _names(asker: ExtenderCalls, result: FilterResult) -> Iterator[str]:
-    """The names of the accepted nodes, whichever form the answer has."""
+    """Yield the names of the accepted nodes, whichever form the answer has."""
     if asker.extender.node_cache_capable and result.node_names is not None:
         yield from result.node_names
     elif result.nodes is not None:

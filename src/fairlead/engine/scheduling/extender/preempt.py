@@ -24,7 +24,7 @@ from fairlead.engine.state.pod_info import PodInfo
 def narrow_candidates(
     asked: Sequence[ExtenderCalls], candidates: Sequence[Candidate], table: NodeTable
 ) -> Consultation[Sequence[Candidate] | Status]:
-    """The accepted candidates, or the ERROR of an extender that fails."""
+    """Return the accepted candidates, or the ERROR of an extender that fails."""
     for asker in asked:
         if not candidates:
             break
@@ -60,7 +60,7 @@ def _candidate(node: NodeInfo, pods: list[PodInfo], victims: MetaVictims) -> Can
 
 
 def _victim(asker: ExtenderCalls, node: NodeInfo, uid: str) -> PodInfo:
-    """The pod with `uid` on `node`, which an extender returned as a victim."""
+    """Return the pod with `uid` on `node`, which an extender returned as a victim."""
     claim = f"extender: {asker.extender.url_prefix} claims to preempt pod (UID: {uid})"
     found = next((pod for pod in node.pods.values() if pod.uid == uid), None)
     if found is None:

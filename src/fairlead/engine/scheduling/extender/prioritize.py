@@ -30,7 +30,7 @@ _WRAP: Final = 1 << 64
 def best_with_extenders(
     asked: Sequence[ExtenderCalls], plans: PlanCache, pod: PodInfo, found: Feasibility
 ) -> Consultation[Rows | Status]:
-    """The positions of the best nodes; an ERROR status if a plugin failed."""
+    """Return the positions of the best nodes; an ERROR status if a plugin failed."""
     ranked = prioritize(plans, pod, found)
     if ranked.error is not None:
         return ranked.error
@@ -48,7 +48,7 @@ def best_with_extenders(
 def ask_for_scores(
     asked: Sequence[ExtenderCalls], names: Sequence[str]
 ) -> Consultation[list[tuple[ExtenderCalls, dict[str, int]]]]:
-    """The scores of each scoring extender for the nodes `names`, scaled to 0..100."""
+    """Return the scores of each scoring extender for the nodes `names`, scaled to 0..100."""
     scorers = [asker for asker in asked if asker.extender.prioritize_verb]
     if not scorers:
         return []
@@ -73,7 +73,7 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 def with_extenders(
     totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
-    """`totals` by node plus the extenders' scores, in 64 bits whatever they return."""
+    """Return `totals` by node plus the extenders' scores, in 64 bits whatever they return."""
     totals = dict(totals)
     for asker, scores in given:
         for name in totals:

@@ -19,7 +19,9 @@ _BOTH_ZERO: Final = "cannot be zero at the same time as minCandidateNodesAbsolut
 class DefaultPreemptionArgs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """If neither is set, every node is evaluated, and the best of all is taken.
+    """The plugin arguments DefaultPreemptionArgs.
+
+    If neither field is set, every node is evaluated, and the best of all is taken.
 
     Upstream stops at `min_candidate_nodes_percentage` of the nodes, or at
     `min_candidate_nodes_absolute` if that is more, to save time.
@@ -56,7 +58,7 @@ class DefaultPreemptionArgs(
         )
 
     def wanted(self, nodes: int) -> int:
-        """How many candidates are enough among `nodes`.
+        """Return how many candidates are enough among `nodes`.
 
         upstream: default_preemption.go: calculateNumCandidates
         """

@@ -7,7 +7,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def importance(pod: PodInfo) -> tuple[int, Instant, str]:
-    """Sort key, most important first: higher priority, then started earlier, then by name.
+    """Return a sort key, most important first: higher priority, earlier start, then name.
 
     upstream: pkg/scheduler/util/utils.go: MoreImportantPod, which leaves ties open.
     """

@@ -15,10 +15,11 @@ Ints = npt.NDArray[np.int64]
 
 
 class CandidateColumns:
-    """`unknown[row]` is set if the node was not evaluated since it changed.
+    """The result of the dry run on each row, with the costs of candidates.
 
-    `costs[i, row]` is the candidate's cost by rule i, valid only where `is_candidate`.
-    `statuses[refusals[row]]` is why the node is no candidate; 0 if it is one.
+    `unknown[row]` is set if the node was not evaluated since it changed. `costs[i, row]` is the
+    candidate's cost by rule i, valid only where `is_candidate`. `statuses[refusals[row]]` is why
+    the node is no candidate; 0 if it is one.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
@@ -57,23 +58,23 @@ class CandidateColumns:
         return code
 
     def refusal_counts(self, among: Rows) -> Iterator[tuple[Status, int]]:
-        """Why nodes in `among` are no candidates, with the number of nodes for each reason."""
+        """Yield each reason why nodes in `among` are no candidates, with the number of nodes."""
         tally = np.bincount(self.refusals[among], minlength=len(self.statuses))
         tally[0] = 0
         for code in np.flatnonzero(tally).tolist():
             yield self.statuses[code], int(tally[code])
 
     def rows(self, among: Rows) -> list[int]:
-        """The candidates in `among`."""
+        """Return the rows in `among` that hold candidates."""
         found: list[int] = among[self.is_candidate[among]].tolist()
         return found
 
     def candidate(self, row: int) -> Candidate:
-        """The candidate in `row`, which must be one."""
+        """Return the candidate in `row`, which must be one."""
         return self._candidates[row]
 
     def answer(self, row: int) -> Candidate | Status:
-        """The result of the dry run on `row`, which must have been evaluated."""
+        """Return the result of the dry run on `row`, which must have been evaluated."""
         return self._candidates[row] if self.is_candidate[row] else self._status(row)
 
     def _status(self, row: int) -> Status:

@@ -45,7 +45,7 @@ class PreemptionSearch:
 
 
 class DefaultPreemption:
-    """PostFilter. Needs the cycle's `Feasibility` in its CycleState."""
+    """Implements PostFilter. Needs the cycle's `Feasibility` in its CycleState."""
 
     name = NAME
     events = frozenset({EventKind.ASSIGNED_POD_DELETE})
@@ -90,7 +90,7 @@ class DefaultPreemption:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Nominate the pick; without candidates remove an earlier nomination."""
+        """Nominate the best candidate; without candidates remove an earlier nomination."""
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:
             return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
@@ -105,7 +105,7 @@ class DefaultPreemption:
         return self._nominate(search.dry_run, search.pick)
 
     def _sample(self, diagnosis: Diagnosis) -> CandidateSample | None:
-        """Where the search starts and how soon it may end; None if every node is evaluated."""
+        """Return where the search starts and how soon it may end; None to evaluate every node."""
         potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._args.are_set else 0
         if not potential:
             return None
@@ -125,7 +125,7 @@ class DefaultPreemption:
         )
 
     def choose(self, candidates: Sequence[Candidate], diagnosis: Diagnosis) -> PostFilterResult:
-        """Nominate the pick of `candidates`, which extenders may have changed."""
+        """Nominate the best of `candidates`, which extenders may have changed."""
         dry_run, pick = self.rank(candidates, diagnosis)
         if pick is None:
             return PostFilterResult(unschedulable(NONE_LEFT))
@@ -152,20 +152,23 @@ class CandidateShortlist:
     diagnosis: Diagnosis
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """The decision, or an extender's failure."""
+        """Return the result of the choice among `candidates`, or an extender's failure."""
         if isinstance(candidates, Status):
             return PostFilterResult(error(f"preemption: {candidates.message}"))
         return self.preemption.choose(candidates, self.diagnosis)
 
 
 def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
-    """The victims in their current version; a cached answer may hold an older status."""
+    """Return the victims in their current version; a cached answer may hold an older status."""
     pods = chosen.node.pods
     return tuple(pods.get(victim.id, victim) for victim in chosen.victims)
 
 
 def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
-    """`preemption: 0/5 nodes are available: …`, with the reasons of dry runs and of filters."""
+    """Return the message if no node is a candidate, with the reasons of dry runs and filters.
+
+    Example: `preemption: 0/5 nodes are available: …`.
+    """
     nodes = diagnosis.table.count
     text = histogram(_dry_run_counts(nodes, search))
     return f"preemption: 0/{nodes} nodes are available:{text}"

@@ -55,11 +55,11 @@ class DryRun:
     potential: Rows
 
     def candidates(self) -> list[Candidate]:
-        """All candidates, by row."""
+        """Return all candidates, in row order."""
         return [self.columns.candidate(row) for row in self.columns.rows(self.potential)]
 
     def rejected(self) -> list[tuple[int, Status]]:
-        """(row, status) of the potential nodes that are not candidates."""
+        """Return (row, status) of the potential nodes that are not candidates."""
         answers = ((row, self.columns.answer(row)) for row in self.potential.tolist())
         return [(row, answer) for row, answer in answers if isinstance(answer, Status)]
 
@@ -92,7 +92,7 @@ class _LowestPriorities:
         self._nodes = self._pods = 0
 
     def below(self, priority: int, table: NodeTable) -> npt.NDArray[np.bool_]:
-        """By row: whether the node has a pod of lower priority than `priority`."""
+        """Return, by row, whether the node has a pod of lower priority than `priority`."""
         nodes, pods = table.node_log.since(self._nodes), table.pod_log.since(self._pods)
         rows: Iterable[int]
         if nodes is None or pods is None or len(self._column) != table.capacity:
@@ -140,7 +140,7 @@ class DryRuns:
         return DryRun(columns, potential)
 
     def _current(self, pod: PodInfo, found: Feasibility, table: NodeTable) -> CandidateColumns:
-        """The cached columns, with rows that may have changed marked as unknown."""
+        """Return the cached columns, with rows that may have changed marked as unknown."""
         beyond = filters_beyond_the_node(found.plan, found.state)
         if self._policy.eligibility or not all(type(one) in _OF_PODS for one in beyond):
             return CandidateColumns(table.capacity, self._policy.rules)
@@ -188,7 +188,7 @@ class DryRuns:
         columns: CandidateColumns,
         sample: CandidateSample,
     ) -> Rows:
-        """The evaluated rows (ascending), without surplus candidates that violate budgets.
+        """Return the evaluated rows (ascending), without surplus candidates that violate budgets.
 
         upstream keeps two lists, each limited to `wanted`, and stops when both together reach it
         and the list without violations is not empty.

@@ -20,7 +20,7 @@ WAITING: Final = "not eligible due to a terminating pod on the nominated node."
 def ineligibility(
     pod: PodInfo, nominated_node: str, diagnosis: Diagnosis, policy: PreemptionPolicy
 ) -> str:
-    """Why `pod` may not preempt, "" if it may.
+    """Return why `pod` may not preempt, "" if it may.
 
     A pod that has already preempted waits for its victims to terminate, unless its nominated node
     has become UnschedulableAndUnresolvable for it; a deleted node counts as such. `policy` says

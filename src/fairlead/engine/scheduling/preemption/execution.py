@@ -58,7 +58,9 @@ class PreemptionExecution:
         return self.failed or self._phase > len(self._phases())
 
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Whether the preemptor may not be tried yet: the last victim's deletion was not sent.
+        """Return whether the preemptor may not be tried yet.
+
+        It waits until the deletion of the last victim has been sent.
 
         `pods` are all pods by key. upstream: executor.go: IsPodRunningPreemption
         """
@@ -68,11 +70,11 @@ class PreemptionExecution:
         return last is not None and last.id == self.victims[-1].id and not last.terminating
 
     def start(self) -> list[Command]:
-        """The first commands."""
+        """Return the first commands."""
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """The commands that follow from the outcome of an earlier one; [] if it is unrelated.
+        """Return the commands that follow from the outcome of an earlier one; [] if unrelated.
 
         Two preemptions may send equal commands for one pod, so outcomes are matched by the identity
         of the command.
@@ -93,7 +95,7 @@ class PreemptionExecution:
         return self._advance()
 
     def _go_on(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
-        """After a victim's condition send its deletion, after that the event."""
+        """Return a victim's deletion after its condition, and the event after its deletion."""
         victim = next(v for v in self.victims if v.uid == uid)
         if isinstance(command, PatchStatus):
             self._outstanding[uid] = self._delete(victim)
@@ -106,7 +108,7 @@ class PreemptionExecution:
         return (*one_by_one, self.victims[:-1], self.victims[-1:])
 
     def _advance(self) -> list[Command]:
-        """The commands of the next phases, up to the first that waits for outcomes."""
+        """Return the commands of the next phases, up to the first that waits for outcomes."""
         commands: list[Command] = []
         while not self._outstanding and not self.is_done:
             pods = self._phases()[self._phase] if self._phase < len(self._phases()) else ()
@@ -151,7 +153,7 @@ def new_execution(
     victims: tuple[PodInfo, ...],
     reject: Callable[[PodInfo], bool],
 ) -> PreemptionExecution | None:
-    """The preemption of `victims`; None if every one of them is already being deleted.
+    """Return the preemption of `victims`; None if every one of them is already being deleted.
 
     In that case nominations of lower-priority pods also stay, as in upstream.
     """
@@ -162,5 +164,5 @@ def new_execution(
 
 
 def clear_nomination(pod: PodInfo) -> PatchStatus:
-    """The command that removes status.nominatedNodeName of `pod`."""
+    """Return the command that removes status.nominatedNodeName of `pod`."""
     return PatchStatus(pod.ref, fields={"nominatedNodeName": None}, why=PREEMPTION)

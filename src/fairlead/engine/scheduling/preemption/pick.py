@@ -26,7 +26,7 @@ class Pick:
 
 
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
-    """The best candidates among `potential`, equal by all rules; None without candidates."""
+    """Return the best candidates among `potential`, equal by all rules; None without candidates."""
     left = potential[columns.is_candidate[potential]]
     if not len(left):
         return None

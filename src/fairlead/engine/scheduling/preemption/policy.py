@@ -47,7 +47,10 @@ def is_preempted(pod: PodInfo) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicy:
-    """`order` is a sort key, most important pod first; all of `eligibility` must agree.
+    """The rules by which victims are chosen, ordered and rated.
+
+    `order` is a sort key, most important pod first; a victim must be eligible by all of
+    `eligibility`.
 
     These differ between upstream versions. `waits_for`: the terminating pods of lower priority on
     its nominated node that keep a preemptor from preempting again. `honors_never`: pods with
@@ -65,7 +68,7 @@ class PreemptionPolicy:
     groups_violating: bool = False
 
     def victims_among(self, others: Iterable[PodInfo], pod: PodInfo) -> list[PodInfo]:
-        """The pods that `pod` may preempt."""
+        """Return the pods that `pod` may preempt."""
         priority = pod.priority
         lower = [other for other in others if other.priority < priority]
         for plugin in self.eligibility:
@@ -73,14 +76,14 @@ class PreemptionPolicy:
         return lower
 
     def arranged(self, victims: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
-        """The victims of a candidate, violating ones first, in their final order."""
+        """Return the victims of a candidate, violating ones first, in their final order."""
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 
 
 def policy_of(
     plugins: Sequence[Plugin], default: PreemptionPolicy | None = None
 ) -> PreemptionPolicy:
-    """`default` as changed by `plugins`; raises what their `candidate_rules` raise."""
+    """Return `default` as changed by `plugins`; raises what their `candidate_rules` raise."""
     default = default or PreemptionPolicy()
     rules: Sequence[CandidateRule] = default.rules
     for plugin in plugins:

@@ -40,15 +40,15 @@ class Execution(Protocol):
         ...
 
     def start(self) -> list[Command]:
-        """The first commands."""
+        """Return the first commands."""
         ...
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """The commands that follow from the outcome of an earlier one."""
+        """Return the commands that follow from the outcome of an earlier one."""
         ...
 
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Whether the preemptor may not be tried yet; `pods` are all pods by key."""
+        """Return whether the preemptor may not be tried yet; `pods` are all pods by key."""
         ...
 
 
@@ -76,7 +76,7 @@ class Preemptions:
         self._by_preemptor: dict[str, Execution] = {}
 
     def start(self, pod: PodInfo, room: PostFilterResult) -> tuple[list[Command], Execution | None]:
-        """The first commands, and the preemption if its outcome is to be awaited."""
+        """Return the first commands, and the preemption if its outcome is to be awaited."""
         node = room.nominated_node or ""
         rivals = self._nominator.pods_on(node)
         lower = tuple(rival for rival in rivals if rival.priority < pod.priority)
@@ -99,7 +99,7 @@ class Preemptions:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed
     ) -> tuple[list[Command], list[PodInfo]]:
-        """The commands that follow from `outcome`, and the preemptors whose preemption failed."""
+        """Return the commands that follow from `outcome`, and the preemptors that failed."""
         commands: list[Command] = []
         failed: list[PodInfo] = []
         for key, execution in list(self._by_preemptor.items()):
@@ -111,7 +111,7 @@ class Preemptions:
         return commands, failed
 
     def gate(self, pod: PodInfo) -> Status | None:
-        """Why `pod` may not be tried yet, while its preemption holds it back.
+        """Return why `pod` may not be tried yet, while its preemption holds it back.
 
         upstream: default_preemption.go: PreEnqueue
         """

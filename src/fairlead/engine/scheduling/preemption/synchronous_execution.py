@@ -52,15 +52,15 @@ class SynchronousExecution:
         return False
 
     def holds_back(self, _pods: Mapping[str, PodInfo]) -> bool:
-        """False: the preemptor is not in the queue before its cycle has ended."""
+        """Return False: the preemptor is not in the queue before its cycle has ended."""
         return False
 
     def start(self) -> list[Command]:
-        """The first commands."""
+        """Return the first commands."""
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """The commands that follow from the outcome of an earlier one; [] if it is unrelated."""
+        """Return the commands that follow from the outcome of an earlier one; [] if unrelated."""
         command = outcome.command
         if not isinstance(command, PatchStatus | DeleteObject):
             return []

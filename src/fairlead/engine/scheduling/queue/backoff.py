@@ -21,7 +21,9 @@ _FLUSH_PERIOD: Final = NANOSECONDS_PER_SECOND
 
 @dataclass(frozen=True, slots=True)
 class BackoffConfig:
-    """podInitialBackoffSeconds, podMaxBackoffSeconds, and the longest time in the pool (ns).
+    """The settings of backoff and of the unschedulable pool, as durations (ns).
+
+    They are podInitialBackoffSeconds, podMaxBackoffSeconds, and the longest time in the pool.
 
     `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods
     that are backing off. `ends_at_expiry`: a backoff is over at its expiry, not after it.
@@ -46,7 +48,7 @@ class BackoffClock:
     phase: Instant
 
     def expiry(self, since: Instant, count: int) -> Instant:
-        """The last instant (truncated) of a backoff that began at `since`; 0 without backoff."""
+        """Return the last instant (truncated) of a backoff begun at `since`; 0 without backoff."""
         if count <= 0:
             return 0
         duration = self.config.initial
@@ -58,11 +60,11 @@ class BackoffClock:
         return expiry - 1 if self.config.ends_at_expiry else expiry
 
     def is_on(self, expiry: Instant, now: Instant) -> bool:
-        """Whether a backoff with that truncated expiry is still running."""
+        """Return whether a backoff with that truncated expiry is still running."""
         return expiry >= self._truncated(now)
 
     def release_at(self, expiry: Instant) -> Instant:
-        """The first flush after `expiry`."""
+        """Return the first flush after `expiry`."""
         ticks = (expiry - self.phase) // _FLUSH_PERIOD + 1
         return self.phase + ticks * _FLUSH_PERIOD
 
@@ -71,7 +73,10 @@ class BackoffClock:
 
 
 def backoff_clock(config: BackoffConfig, start: Instant) -> BackoffClock:
-    """Windows of whole seconds if an idle scheduler may pop from backoff, otherwise exact ones."""
+    """Return a clock with windows of whole seconds if pods are popped from backoff.
+
+    Otherwise backoffs end exactly at their expiry.
+    """
     if config.pop_from_backoff:
         return BackoffClock(config, window=NANOSECONDS_PER_SECOND, phase=0)
     return BackoffClock(config, window=1, phase=start)

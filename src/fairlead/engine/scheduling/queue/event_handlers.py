@@ -34,7 +34,7 @@ class Intake:
         profiles: Container[str],
         is_binding: Callable[[PodInfo], bool],
     ) -> None:
-        """`profiles` are scheduler names; `is_binding` tells whether a pod is being bound."""
+        """Handle pods of `profiles` (scheduler names); `is_binding` tests for a pending binding."""
         self._cluster = cluster
         self._queue = queue
         self._nominator = nominator
@@ -92,7 +92,7 @@ class Intake:
             self._queue.wake_after_nomination(old, now)
 
     def _is_ours(self, pod: PodInfo) -> bool:
-        """Whether the pod names this scheduler; others are ignored."""
+        """Return whether the pod names this scheduler; others are ignored."""
         return pod.pod.spec.scheduler_name in self._profiles
 
     def _waiting_gone(self, old: PodInfo, now: Instant) -> None:
@@ -117,5 +117,5 @@ class Intake:
 
 
 def nomination_of(pod: PodInfo) -> str:
-    """status.nominatedNodeName."""
+    """Return status.nominatedNodeName of `pod`."""
     return pod.pod.status.nominated_node_name

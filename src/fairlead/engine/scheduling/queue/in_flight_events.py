@@ -17,7 +17,7 @@ Entry = tuple[ClusterEvent, QueuedPod | None]
 
 
 class InFlightEvents:
-    """A list of events in order, kept only while a pod is in flight."""
+    """The events of the current attempts, in order, kept only while a pod is in flight."""
 
     def __init__(self) -> None:
         """Start without pods in flight."""

@@ -44,7 +44,10 @@ _LATE_BINDING: Final = "WaitForFirstConsumer"
 
 
 class MoveRequestQueue(SchedulingQueue):
-    """Counts pops and remembers the one that was the latest at the last move request."""
+    """Moves all unschedulable pods on every event that may matter.
+
+    It counts pops and stores which pop was the latest at the last move request.
+    """
 
     _cycle = 0
     _moved_in = -1
@@ -56,7 +59,10 @@ class MoveRequestQueue(SchedulingQueue):
         return queued
 
     def assigned_pod_events(self, old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-        """One event for any change of a pod on a node (eventhandlers.go: updatePodInCache)."""
+        """Yield one event for any change of a pod on a node.
+
+        upstream: eventhandlers.go: updatePodInCache
+        """
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
@@ -85,7 +91,10 @@ class MoveRequestQueue(SchedulingQueue):
         return self._moved_in >= self._cycle
 
     def _backoff_count(self, queued: QueuedPod) -> int:
-        """Every attempt counts (scheduling_queue.go: calculateBackoffDuration)."""
+        """Return the exponent of the backoff, for which every attempt counts.
+
+        upstream: scheduling_queue.go: calculateBackoffDuration
+        """
         return queued.attempts
 
     def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
@@ -116,7 +125,7 @@ def _moves_all(event: ClusterEvent) -> bool:
 
 
 def _is_attracted(pod: PodInfo, other: PodInfo) -> bool:
-    """Whether `other` matches a required pod affinity term of `pod`.
+    """Return whether `other` matches a required pod affinity term of `pod`.
 
     upstream: v1.19 internal/queue/scheduling_queue.go: getUnschedulablePodsWithMatchingAffinityTerm
     """
@@ -132,7 +141,7 @@ def _is_attracted(pod: PodInfo, other: PodInfo) -> bool:
 
 
 def _is_updated(old: PodInfo, new: PodInfo) -> bool:
-    """Whether more than the status differs (isPodUpdated)."""
+    """Return whether more than the status differs (isPodUpdated)."""
     return _without_status(old) != _without_status(new)
 
 

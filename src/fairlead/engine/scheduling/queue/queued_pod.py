@@ -22,7 +22,7 @@ class QueueName(Enum):
 
 @dataclass(slots=True, eq=False)
 class QueuedPod:
-    """Only `SchedulingQueue` writes it.
+    """A pod in the scheduling queue; only `SchedulingQueue` writes it.
 
     `timestamp` is when the pod last entered the queue (first arrival, or the end of its last
     attempt) and `stamp` orders arrivals at one instant. `plugins` rejected it last time; `gated_by`

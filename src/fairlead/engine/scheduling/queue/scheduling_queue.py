@@ -106,11 +106,11 @@ class SchedulingQueue:
         queued.place = QueueName.GONE
 
     def find(self, key: str) -> QueuedPod | None:
-        """The waiting or in-flight pod called `key`."""
+        """Return the waiting or in-flight pod called `key`."""
         return self._pods.get(key)
 
     def counts(self) -> dict[str, int]:
-        """The number of pods in each queue, under upstream's names of the queues."""
+        """Return the number of pods in each queue, under upstream's names of the queues."""
         counts = {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0}
         for queued in self._pods.values():
             match queued.place:
@@ -125,7 +125,7 @@ class SchedulingQueue:
         return counts
 
     def rejections(self) -> dict[tuple[str, str], int]:
-        """How many waiting pods each plugin rejected last time, by (plugin, profile)."""
+        """Return how many waiting pods each plugin rejected last time, by (plugin, profile)."""
         counts: dict[tuple[str, str], int] = {}
         for queued in self._pods.values():
             profile = queued.info.pod.spec.scheduler_name
@@ -134,7 +134,7 @@ class SchedulingQueue:
         return counts
 
     def __len__(self) -> int:
-        """How many pods are waiting or in flight."""
+        """Return how many pods are waiting or in flight."""
         return len(self._pods)
 
     def pop(self, now: Instant) -> QueuedPod | None:
@@ -182,7 +182,7 @@ class SchedulingQueue:
     def _has_missed(
         self, queued: QueuedPod, missed: list[ClusterEvent], plugins: tuple[str, ...]
     ) -> bool:
-        """Whether a pod that `plugins` rejected is retried because of `missed` events.
+        """Return whether a pod that `plugins` rejected is retried because of `missed` events.
 
         `missed` happened during its attempt. A pod whose attempt was an error always is.
         """
@@ -192,13 +192,13 @@ class SchedulingQueue:
         return any(self._is_woken(queued, event) for event in missed)
 
     def _backoff_count(self, queued: QueuedPod) -> int:
-        """The exponent of the pod's backoff."""
+        """Return the exponent of the pod's backoff."""
         return queued.backoff_count
 
     # --- waking ----------------------------------------------------------------------------
 
     def assigned_pod_events(self, old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-        """The events for a change of a pod on a node."""
+        """Return the events for a change of a pod on a node."""
         return assigned_pod_events(old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
@@ -215,7 +215,7 @@ class SchedulingQueue:
                 self._enqueue(queued, now)
 
     def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
-        """Whether any profile has a plugin among `plugins` that registered for `event`."""
+        """Return whether any profile has a plugin among `plugins` that registered for `event`."""
         return any(
             is_registered_for(framework.find(name), event.kind)
             for framework in self._frameworks.values()
@@ -253,7 +253,7 @@ class SchedulingQueue:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """When `pop` may return another pod; AT_ONCE while one can be popped."""
+        """Return when `pop` may return another pod; AT_ONCE while one can be popped."""
         backing_off = self._head(self._backoff, QueueName.BACKOFF)
         if self._head(self._active, QueueName.ACTIVE):
             return AT_ONCE
@@ -282,7 +282,7 @@ class SchedulingQueue:
         self._flush_leftover(now)
 
     def _is_released(self, queued: QueuedPod, now: Instant) -> bool:
-        """Whether a flush since the pod's backoff ended has released it."""
+        """Return whether a flush since the pod's backoff ended has released it."""
         return self._clock.release_at(queued.window) <= now
 
     def _flush_leftover(self, now: Instant) -> None:
@@ -301,7 +301,7 @@ class SchedulingQueue:
                 self._enqueue(queued, now)
 
     def _oldest(self) -> QueuedPod | None:
-        """The pod that has waited longest in the pool."""
+        """Return the pod that has waited longest in the pool."""
         heap = self._waiting_since
         while heap:
             timestamp, token, queued = heap[0]
@@ -312,7 +312,7 @@ class SchedulingQueue:
         return None
 
     def _next_leftover_flush(self) -> Instant | None:
-        """The first tick at which the pod that waited longest has waited too long."""
+        """Return the first tick at which the pod that waited longest has waited too long."""
         oldest = self._oldest()
         if oldest is None:
             return None
@@ -384,7 +384,7 @@ class SchedulingQueue:
         return framework.queue_sort.sort_key(queued.info, queued.timestamp)
 
     def _head(self, heap: list[Entry], place: QueueName) -> QueuedPod | None:
-        """The first valid entry; drops stale ones."""
+        """Return the first valid entry; drops stale ones."""
         while heap:
             _, token, queued = heap[0]
             if queued.place is place and queued.token == token:

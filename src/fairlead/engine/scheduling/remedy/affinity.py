@@ -29,7 +29,7 @@ _BLOCKERS_MAX = 200
 def propose_for_node_affinity(
     _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Label the node if one label is enough; otherwise drop the pod's required terms."""
+    """Yield a label for the node if one is enough; otherwise drop the pod's required terms."""
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
     if len(missing) == 1:
@@ -75,26 +75,26 @@ def _satisfy(node: Node, requirement: NodeSelectorRequirement) -> Iterator[Remed
 
 
 def labelled(node: Node, key: str, value: str) -> Node:
-    """`node` with a label."""
+    """Return `node` with the label `key`=`value`."""
     labels = {**node.metadata.labels, key: value}
     return replace(node, metadata=replace(node.metadata, labels=labels))
 
 
 def unlabelled(node: Node, key: str) -> Node:
-    """`node` without a label."""
+    """Return `node` without the label `key`."""
     labels = {k: v for k, v in node.metadata.labels.items() if k != key}
     return replace(node, metadata=replace(node.metadata, labels=labels))
 
 
 def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
-    """`pod` with another affinity."""
+    """Return `pod` with `affinity` in place of its own."""
     return replace(pod, spec=replace(pod.spec, affinity=affinity))
 
 
 def propose_for_pod_affinity(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Delete the one pod in the way; otherwise drop one of the pod's own required terms."""
+    """Yield the deletion of the one pod in the way; otherwise drop one of the pod's terms."""
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
     yield from _drop_terms(pod.pod)
@@ -105,7 +105,10 @@ def propose_for_pod_affinity(
 
 
 def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
-    """Pods in a shared domain whose anti-affinity may reject `pod`, least important first."""
+    """Return the pods in a shared domain whose anti-affinity may reject `pod`.
+
+    The least important pod comes first.
+    """
     keys = {term.topology_key for term in _anti_terms(pod.pod)}
     table = framework.cluster.table
     found: list[PodInfo] = []

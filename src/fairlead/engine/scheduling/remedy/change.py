@@ -11,10 +11,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class RemedyChange:
-    """`what` is the text for users; exactly one of the other fields is set.
+    """One change that may make a rejected pod fit.
 
-    `pod` is the changed pod to schedule, `node` the changed node, `without` the other pods that
-    would be deleted.
+    `what` is the text for users; exactly one of the other fields is set. `pod` is the changed pod
+    to schedule, `node` the changed node, `without` the other pods that would be deleted.
     """
 
     what: str
@@ -24,7 +24,7 @@ class RemedyChange:
 
 
 def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
-    """Delete `pods`; `because` is added if it says more than the names do."""
+    """Return the deletion of `pods`; `because` is added if it says more than the names do."""
     names = ", ".join(pod.key for pod in pods)
     noun = "pod" if len(pods) == 1 else "pods"
     return RemedyChange(f"delete {noun} {names}{because}", without=tuple(pods))

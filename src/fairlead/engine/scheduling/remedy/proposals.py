@@ -32,7 +32,7 @@ replace = msgspec.structs.replace
 def proposals(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Iterator[RemedyChange]:
-    """Changes that may answer `status`; none for plugins without a known remedy."""
+    """Yield the changes that may remove the rejection `status`; none without a known remedy."""
     # A node excluded by name carries no plugin; only NodeAffinity excludes by name.
     propose = _BY_PLUGIN.get(status.plugin or "NodeAffinity")
     if propose is not None:
@@ -86,12 +86,12 @@ _BY_PLUGIN: Final[Mapping[str, Propose]] = {
 
 
 def with_spec(node: Node, spec: NodeSpec) -> Node:
-    """`node` with another spec."""
+    """Return `node` with `spec` in place of its own."""
     return replace(node, spec=spec)
 
 
 def tolerating(pod: Pod, toleration: Toleration) -> Pod:
-    """`pod` with one more toleration."""
+    """Return `pod` with `toleration` added."""
     spec: PodSpec = replace(pod.spec, tolerations=(*pod.spec.tolerations, toleration))
     return replace(pod, spec=spec)
 

@@ -23,7 +23,10 @@ replace = msgspec.structs.replace
 def propose_for_resources(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Request no more than is free; otherwise delete the fewest, least important pods."""
+    """Yield lower requests that fit what is free, then deletions of other pods.
+
+    The least important pods are deleted first.
+    """
     short = _shortages(framework, pod, node)
     if short and all(free > 0 for _, _, free in short):
         lower = pod.pod
@@ -43,7 +46,7 @@ def propose_for_resources(
 
 
 def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
-    """Request no more than the node offers at all."""
+    """Yield the requests lowered to no more than the node offers at all."""
     names = framework.cluster.table.resources.names
     lower, said = pod.pod, []
     for column, amount in pod.shape.wanted:
@@ -57,7 +60,7 @@ def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Itera
 
 
 def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple[str, int, int]]:
-    """(resource, requested, free) of each insufficient resource."""
+    """Return (resource, requested, free) of each insufficient resource."""
     names = framework.cluster.table.resources.names
     free = {c: node.allocatable_of(c) - node.requested_of(c) for c, _ in pod.shape.wanted}
     return [
@@ -68,7 +71,7 @@ def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple
 
 
 def with_request(pod: Pod, name: str, target: int) -> Pod:
-    """`pod` requesting at most `target` of `name` (cpu in milli) in all.
+    """Return `pod` requesting at most `target` of `name` (cpu in milli) in all.
 
     Ordinary init containers are capped one by one, because only the largest counts. The other
     containers are reduced as far as necessary, the largest request first.

@@ -21,7 +21,7 @@ _CHAIN_MAX: Final = 3
 def find_remedy(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Remedy | None:
-    """What would make `pod`, rejected with `status`, fit `node`; None if no attempt does.
+    """Return what would make `pod`, rejected with `status`, fit `node`; None if no attempt does.
 
     A single change if one is enough. Otherwise the first change that satisfies the rejecting plugin
     is kept, and the search continues with the next rejection.
@@ -40,7 +40,10 @@ def find_remedy(
 def _next_step(
     framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
 ) -> tuple[RemedyChange, Status | None] | None:
-    """The first change that makes the pod fit, else the first that satisfies `status`' plugin."""
+    """Return the first change that makes the pod fit, else the first that is progress.
+
+    A change is progress if it satisfies the plugin that gave `status`.
+    """
     past: tuple[RemedyChange, Status | None] | None = None
     for change in _proposed(framework, pod, name, status, chain):
         verdict = verdict_after(framework, pod, name, [*chain, change])
@@ -52,7 +55,7 @@ def _next_step(
 
 
 def _is_progress(before: Status, after: Status) -> bool:
-    """Whether another plugin rejects now, or an unresolvable rejection became resolvable."""
+    """Return whether another plugin rejects now, or an unresolvable rejection became resolvable."""
     resolvable = after.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return after.plugin != before.plugin or (
         before.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and resolvable
@@ -62,7 +65,7 @@ def _is_progress(before: Status, after: Status) -> bool:
 def _proposed(
     framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
 ) -> list[RemedyChange]:
-    """Proposals for the cluster and the pod with the changes of `chain` applied."""
+    """Return the proposals for the cluster and the pod with the changes of `chain` applied."""
     cluster = framework.cluster
     with supposing(cluster, chain):
         node = cluster.table.find(name)

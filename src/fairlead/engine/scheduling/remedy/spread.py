@@ -23,7 +23,7 @@ _MORE_SKEW_MAX: Final = 8
 def propose_for_spread(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Per DoNotSchedule constraint: label the node, raise maxSkew, or use ScheduleAnyway."""
+    """Yield, per DoNotSchedule constraint, a label of the node, or a weaker constraint."""
     for i, constraint in enumerate(pod.pod.spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != _INSISTS:
             continue

@@ -37,7 +37,7 @@ def supposing(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[Non
 
 
 def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) -> PodInfo:
-    """The pod to schedule, with `changes` applied."""
+    """Return the pod to schedule, with `changes` applied."""
     for change in changes:
         if change.pod is not None:
             pod = PodInfo(change.pod, cluster.shapes.shape_of(change.pod))
@@ -47,7 +47,7 @@ def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) 
 def verdict_after(
     framework: Framework, pod: PodInfo, node: str, changes: Sequence[RemedyChange]
 ) -> Status | None:
-    """Why `pod` would not fit `node` after `changes`; None if it would."""
+    """Return why `pod` would not fit `node` after `changes`; None if it would."""
     with supposing(framework.cluster, changes):
         return _ask(framework, as_changed(framework.cluster, pod, changes), node)
 

@@ -24,7 +24,10 @@ from fairlead.engine.state.devices.device_pools import DeviceId, DevicePools
 
 
 class DeviceLedger:
-    """`pools` are all devices; `class_version` grows with every DeviceClass change."""
+    """The devices of the cluster, and the claims that hold them.
+
+    `pools` are all devices; `class_version` grows with every DeviceClass change.
+    """
 
     def __init__(self) -> None:
         """Start without devices and allocations."""
@@ -40,7 +43,10 @@ class DeviceLedger:
         return device in self._holders
 
     def holders(self, device: DeviceId) -> list[str]:
-        """The claims that hold the device: at most one, unless other writers allocated it twice."""
+        """Return the claims that hold the device.
+
+        There is at most one, unless other writers allocated the device twice.
+        """
         return sorted(self._holders.get(device, ()))
 
     def is_assumed(self, claim: ResourceClaim) -> bool:
@@ -48,7 +54,7 @@ class DeviceLedger:
         return claim.key in self._assumed
 
     def consumers(self, claim: ResourceClaim) -> tuple[ClaimConsumer, ...]:
-        """The pods the claim is reserved for, assumed reservations included."""
+        """Return the pods the claim is reserved for, assumed reservations included."""
         pending = self._consumers.get(claim.key)
         shown = claim.status.reserved_for
         if not pending:

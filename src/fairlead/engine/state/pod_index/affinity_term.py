@@ -29,10 +29,11 @@ class TermKind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AffinityTerm:
-    """`weight` is that of a preferred term, negative for anti-affinity, and 0 for required terms.
+    """One affinity or anti-affinity term of a pod, required or preferred.
 
-    Pods in one of `namespaces`, or in a namespace that `namespace_selector` matches, count if
-    `selector` matches their labels; a selector that is None matches nothing.
+    `weight` is that of a preferred term, negative for anti-affinity, and 0 for required terms. Pods
+    in one of `namespaces`, or in a namespace that `namespace_selector` matches, count if `selector`
+    matches their labels; a selector that is None matches nothing.
     """
 
     kind: TermKind
@@ -51,7 +52,7 @@ class AffinityTerm:
         return selector_matches(self.selector, pods.labels)
 
     def key(self) -> bytes:
-        """Equal for equivalent terms."""
+        """Return a key that is equal for equivalent terms."""
         return _ENCODER.encode(
             (
                 self.kind.value,
@@ -82,7 +83,7 @@ def has_pod_affinity(spec: PodSpec) -> bool:
 
 
 def affinity_terms(spec: PodSpec, namespace: str) -> tuple[AffinityTerm, ...]:
-    """The terms of a pod with `spec` in `namespace`: required terms first, then preferred ones."""
+    """Return the terms of a pod with `spec` in `namespace`, required before preferred ones."""
     if spec.affinity is None:
         return ()
     with_others = spec.affinity.pod_affinity or PodAffinity()

@@ -22,7 +22,10 @@ _LOWEST_KEPT: Final = 8
 
 
 class NodeEpoch:
-    """`value` grows whenever a row gets or loses its node, or its labels or taints change."""
+    """The version of everything that is derived from Node objects.
+
+    `value` grows whenever a row gets or loses its node, or its labels or taints change.
+    """
 
     __slots__ = ("value",)
 
@@ -46,7 +49,7 @@ class DomainCounts:
                  "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
-        """`domains` is called once per epoch."""
+        """Count by the result of `domains`, which is called once per epoch."""
         self._epoch = epoch
         self._domains = domains
         self._read = -1
@@ -73,14 +76,14 @@ class DomainCounts:
         del self._sources[source]
 
     def detach(self) -> None:
-        """Stop counting; these counts end here."""
+        """Stop counting; the object must not be used afterwards."""
         for source in self._sources:
             source.ignore(self)
         self._sources.clear()
         self._read = -1
 
     def count(self, row: int, weight: int, pods: int) -> None:
-        """A source's pods on `row` changed."""
+        """Update the sums after a change of a source's pods on `row`."""
         if self._read == self._epoch.value:
             domain = self._ids[row]
             if domain >= 0:
@@ -102,7 +105,7 @@ class DomainCounts:
         return self._additions, self._turned.position
 
     def turned_since(self, seen: tuple[int, int]) -> list[int] | None:
-        """The domains whose sums became positive or stopped being positive, possibly repeated.
+        """Return the domains whose sums became positive or stopped being so, possibly repeated.
 
         None if everything was recomputed since, or the position is too old.
         """
@@ -110,7 +113,7 @@ class DomainCounts:
         return self._turned.since(position) if additions == self._additions else None
 
     def sums_over(self, counted_rows: npt.NDArray[np.bool_]) -> Ints:
-        """Like `sums`, but only for pods on rows that are True in `counted_rows`."""
+        """Return sums like `sums`, but only for pods on rows that are True in `counted_rows`."""
         domains = self._domains()
         sums = np.zeros(domains.size + 1, np.int64)
         for source, weight in self._sources.items():
@@ -139,11 +142,11 @@ class DomainCounts:
         return int(self.sums[domain])
 
     def by_domain(self) -> Ints:
-        """`sums`; read-only."""
+        """Return the sums by domain, with a last entry for ABSENT; read-only."""
         return self.sums
 
     def total(self) -> int:
-        """Sum over all domains, if every pod has weight 1."""
+        """Return the sum over all domains; valid if every pod has weight 1."""
         return self.pods
 
     def supposed(self) -> SupposedCounts:
@@ -173,7 +176,7 @@ class _Copied:
         self.lowest: list[tuple[int, int]] = []
 
     def lowest_of(self, domains: Ids) -> list[tuple[int, int]]:
-        """(domain, count) of the lowest counts among the constant `domains`, ascending."""
+        """Return (domain, count) of the lowest counts among the constant `domains`, ascending."""
         if not self.lowest:
             counts = self.sums[domains]
             kept = min(_LOWEST_KEPT, len(domains))
@@ -221,7 +224,9 @@ class SupposedCounts:
         return changed
 
     def lowest(self, domains: Ids) -> int:
-        """The lowest count among `domains`: not empty, the same each time, with all changed ones.
+        """Return the lowest count among `domains`.
+
+        `domains` is not empty, is the same in each call, and contains all changed domains.
 
         A hypothesis about one node changes one domain, so the few lowest counts decide.
         """
@@ -236,5 +241,5 @@ class SupposedCounts:
         return changed if len(lowest) == len(domains) else int(self.by_domain()[domains].min())
 
     def total(self) -> int:
-        """Sum over all domains, if every pod has weight 1."""
+        """Return the sum over all domains; valid if every pod has weight 1."""
         return self._copied.pods + sum(self.changes.values())

@@ -40,7 +40,7 @@ _REPELLING: Final = TermKind.REQUIRED_ANTI_AFFINITY
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Watch:
-    """The pods that `selector` matches are counted in `counts` with `weight`."""
+    """A selector whose matching pods are counted in `counts` with `weight`."""
 
     selector: PodSelector
     counts: DomainCounts
@@ -48,7 +48,7 @@ class _Watch:
 
 
 class PodIndex:
-    """See the module's docstring.
+    """The index over placed pods; see the module's docstring.
 
     `repelling` is the number of required anti-affinity terms of placed pods, `attracting` the
     number of terms that score. `term_version` grows when a distinct term is added or removed.
@@ -74,7 +74,7 @@ class PodIndex:
     # --- pods ------------------------------------------------------------------------------
 
     def add(self, row: int, pod: PodInfo) -> None:
-        """`pod` was added on `row`; undone by `remove`."""
+        """Add `pod` on `row`; undone by `remove`."""
         found = pod.pod_class
         if found is None or found.retired:
             found = self.pod_class_of(pod)
@@ -85,7 +85,7 @@ class PodIndex:
                 self._tally(placed, 1)
 
     def remove(self, row: int, pod: PodInfo) -> None:
-        """`pod` was removed from `row`."""
+        """Remove `pod` from `row`."""
         self.pod_class_of(pod).where.remove(row)
         if pod.shape.spec.affinity is not None:
             for placed in self.terms_of(pod):
@@ -93,7 +93,7 @@ class PodIndex:
                 self._tally(placed, -1)
 
     def replace(self, row: int, old: PodInfo, new: PodInfo) -> None:
-        """`old` was replaced by `new`, of the same shape."""
+        """Replace `old` by `new`, which has the same shape."""
         before, after = self.pod_class_of(old), self.pod_class_of(new)
         if before is not after:
             before.where.remove(row)

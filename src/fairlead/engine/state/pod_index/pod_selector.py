@@ -24,12 +24,15 @@ Anchor = tuple[str, str] | None
 
 
 class PodSelector:
-    """All `demands` must hold: (namespaces or None for all, label selector or None for nothing)."""
+    """Selects pods that meet all `demands`.
+
+    A demand is a set of namespaces (None for all) and a label selector (None for nothing).
+    """
 
     __slots__ = ("anchor", "counts_terminating", "demands")
 
     def __init__(self, demands: Sequence[Demand], *, counts_terminating: bool) -> None:
-        """Selects nothing if `demands` is empty."""
+        """Select the pods that meet all `demands`; none if there are no demands."""
         self.demands = tuple(demands)
         self.counts_terminating = counts_terminating
         self.anchor: Anchor = anchor_of(demands[0][1]) if demands else None
