@@ -15,7 +15,7 @@ LEASE_PERIOD_DEFAULT: Final = seconds(10)
 
 @dataclass(frozen=True, slots=True)
 class StopAfter:
-    """Pods stop `duration` after they are asked to."""
+    """Pods stop `duration` after their termination begins."""
 
     duration: DurationNs
 

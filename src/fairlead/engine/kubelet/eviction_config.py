@@ -76,8 +76,9 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionConfig:
-    """`pressure_transition` is how long a pressure is reported after it was seen last.
+    """The kubelet's eviction thresholds and their delays.
 
+    `pressure_transition` is how long a pressure is reported after it was last observed.
     `max_pod_grace_s` bounds the grace period of pods evicted by a soft threshold.
     """
 
@@ -110,7 +111,7 @@ FLAGS: Final = (
 
 
 def eviction_of_flags(flags: Mapping[str, str]) -> EvictionConfig:
-    """Return the configuration that `flags` (names without dashes) ask for, over the defaults.
+    """Return the defaults, changed by `flags` (names without dashes).
 
     Raises EvictionFlagError.
     """

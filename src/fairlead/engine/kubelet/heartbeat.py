@@ -104,11 +104,11 @@ class Heartbeats:
             self._leases[lease.metadata.name] = lease
 
     def forget_node(self, name: str) -> None:
-        """The node was deleted."""
+        """Forget the kubelet of the deleted node `name`."""
         self._kubelets.pop(name, None)
 
     def forget_lease(self, lease: Lease, now: Instant) -> list[Command]:
-        """The lease was deleted; a working kubelet creates a new one."""
+        """Return the commands after the deletion of `lease`: a working kubelet creates it again."""
         if lease.metadata.namespace != NODE_LEASES:
             return []
         self._leases.pop(lease.metadata.name, None)

@@ -65,9 +65,9 @@ class KubeletState:
 def read_behaviour(
     node: Node, otherwise: KubeletBehaviour
 ) -> tuple[KubeletBehaviour, list[Command]]:
-    """Return the behaviour that the annotation asks for.
+    """Return the behaviour that the annotation of `node` specifies.
 
-    `otherwise` and a warning if it is invalid.
+    If the annotation is invalid, return `otherwise` and a warning.
     """
     try:
         return parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, "")), []

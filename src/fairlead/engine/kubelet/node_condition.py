@@ -79,7 +79,7 @@ def found_conditions(node: Node) -> Conditions:
 
 
 def with_reports(said: Conditions, reports: Iterable[Report]) -> Conditions:
-    """`said` with the given pressures."""
+    """Return the conditions `said`, with the pressures in `reports` set to true."""
     return {**said, **{REPORTED[one].type: REPORTED[one] for one in reports}}
 
 

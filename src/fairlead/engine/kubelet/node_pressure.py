@@ -248,7 +248,7 @@ class NodePressure:
         return []
 
     def _grace(self, pod: Pod, threshold: Threshold) -> DurationNs:
-        """Hard thresholds give none."""
+        """Return the grace period of `pod` when it is evicted; 0 for a hard threshold."""
         if not threshold.grace:
             return 0
         return min(granted_grace(pod), seconds(self._config.max_pod_grace_s))
@@ -281,7 +281,7 @@ def _event(regarding: ObjectRef, reason: str, note: str) -> RecordEvent:
 
 
 def ranked(pods: Iterable[Pod], resource: str) -> list[Pod]:
-    """`pods` in eviction order; ties by namespace and name."""
+    """Return `pods` in eviction order; ties are broken by namespace and name."""
     return sorted(pods, key=lambda pod: _rank(pod, resource))
 
 

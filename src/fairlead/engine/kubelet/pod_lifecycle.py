@@ -45,7 +45,7 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An act and its instant; `why` tells ends apart: "completed" or "deadline"."""
+    """An act and its instant; `why` is the reason for an end: "completed" or "deadline"."""
 
     act: Act
     at: Instant

@@ -97,12 +97,12 @@ def running(ref: ObjectRef, pod: Pod, now: Instant, ready: Readiness | None) -> 
 
 
 def made_ready(ref: ObjectRef, ready: Readiness) -> PatchStatus:
-    """All containers are ready."""
+    """Return the status patch of a pod whose containers have all become ready."""
     return PatchStatus(ref, conditions=ready)
 
 
 def observed(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
-    """The changed specification of the running `pod` was observed; `ready` as for `running`."""
+    """Return the status patch after a change of the running `pod`; `ready` as for `running`."""
     conditions = (*_STARTED, *(ready or _not_ready(pod)))
     return PatchStatus(ref, {"phase": "Running"}, conditions)
 
@@ -117,18 +117,18 @@ def _not_ready(pod: Pod) -> tuple[Condition, ...]:
 
 
 def succeeded(ref: ObjectRef) -> PatchStatus:
-    """All containers have succeeded."""
+    """Return the status patch of a pod whose containers have all succeeded."""
     conditions = (Condition("Initialized", "True", COMPLETED), *_ended(COMPLETED))
     return PatchStatus(ref, {"phase": "Succeeded"}, conditions)
 
 
 def stopped(ref: ObjectRef) -> PatchStatus:
-    """The pod has ended because it was asked to."""
+    """Return the status patch of a pod that was stopped because of its deletion."""
     return PatchStatus(ref, {"phase": "Failed"}, _ended(FAILED))
 
 
 def deadline_exceeded(ref: ObjectRef) -> PatchStatus:
-    """The pod was stopped because spec.activeDeadlineSeconds are over."""
+    """Return the status patch of a pod that was stopped by spec.activeDeadlineSeconds."""
     fields = {"phase": "Failed", "reason": DEADLINE_EXCEEDED, "message": DEADLINE_MESSAGE}
     return PatchStatus(ref, fields, _ended(FAILED))
 

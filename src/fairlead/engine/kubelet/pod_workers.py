@@ -101,7 +101,7 @@ class PodWorkers:
     # --- observations --------------------------------------------------------------------------
 
     def see(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
-        """Take a pod in; `asked_at` is when it was asked to stop, if it is terminating."""
+        """Take in a new or changed pod; `asked_at` is when a terminating pod began to terminate."""
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
         worker = self._workers.get(pod.key)
@@ -132,7 +132,7 @@ class PodWorkers:
                 self._plan(worker)
 
     def forget(self, gone: Pod) -> None:
-        """The pod was deleted."""
+        """Forget the deleted pod."""
         worker = self._workers.get(gone.key)
         if worker is not None and worker.ref.uid == gone.metadata.uid:
             self._remove(gone.key)

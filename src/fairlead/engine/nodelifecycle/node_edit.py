@@ -174,7 +174,7 @@ def has_no_execute(node: Node, key: str) -> bool:
 def with_taints(
     taints: tuple[Taint, ...], keys: Iterable[str], effect: str, now: Instant
 ) -> tuple[Taint, ...]:
-    """`taints` with one taint for each key and `effect`; existing ones are replaced in place."""
+    """Return `taints` with a taint of `effect` for each key, replaced in place if it exists."""
     result = list(taints)
     for key in keys:
         added = Taint(key=key, effect=effect, time_added=format_timestamp(now))
@@ -189,7 +189,7 @@ def with_taints(
 def without_taints(
     taints: tuple[Taint, ...], keys: Iterable[str], effect: str
 ) -> tuple[Taint, ...]:
-    """`taints` without those of `keys` and `effect`."""
+    """Return `taints` without the taints that have one of `keys` and `effect`."""
     gone = tuple(keys)
     return tuple(taint for taint in taints if taint.effect != effect or taint.key not in gone)
 

@@ -127,7 +127,7 @@ GATED_FIELDS: Final = {
 
 
 def gated(profile: VersionProfile, gates: Mapping[str, bool]) -> VersionProfile:
-    """`profile` with the feature gates in `gates`; gates of other parts change nothing."""
+    """Return `profile` with the feature gates in `gates`; gates of other parts are ignored."""
     fields: dict[str, Any] = {
         GATED_FIELDS[name]: value for name, value in gates.items() if name in GATED_FIELDS
     }

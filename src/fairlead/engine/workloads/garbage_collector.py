@@ -47,7 +47,7 @@ Owners = tuple[OwnerReference, ...]
 
 @dataclass(slots=True)
 class _Dependent:
-    """An object that names owners; `is_going` when its deletion was asked for or has begun.
+    """An object that names owners; `is_going` if its deletion was requested or has begun.
 
     `keys` identify the owners: their uids, or where they are where those are not known.
     """
@@ -182,7 +182,7 @@ class GarbageCollector:
     # --- owners --------------------------------------------------------------------------------
 
     def _end(self, owner: ApiObject) -> list[Command]:
-        """Return what the finalizers of an owner that is to go ask for."""
+        """Return the commands that the finalizers of a terminating owner require."""
         if ORPHAN in owner.metadata.finalizers:
             return self._orphan(owner)
         if FOREGROUND in owner.metadata.finalizers:

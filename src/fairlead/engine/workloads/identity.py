@@ -110,7 +110,7 @@ def ordinal_of(owner_name: str, pod_name: str) -> int | None:
 
 
 def generated_name(base: str, seed: str, serial: int) -> str:
-    """`base-xxxxx`, where the suffix depends only on `seed` and `serial`."""
+    """Return `base-xxxxx`, where the suffix depends only on `seed` and `serial`."""
     prefix = f"{base}-"[: GENERATED_LENGTH_MAX - SUFFIX_LENGTH]
     return prefix + _letters(f"{seed}/{serial}".encode(), SUFFIX_LENGTH)
 

@@ -17,7 +17,10 @@ class IntOrPercentError(ValueError):
 
 
 def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
-    """`value`, or that percentage of `total`, rounded. Raises IntOrPercentError."""
+    """Return `value`; if it is a percentage, that share of `total`, rounded.
+
+    Raises IntOrPercentError.
+    """
     # upstream: apimachinery/pkg/util/intstr/intstr.go:GetScaledValueFromIntOrPercent
     if isinstance(value, int):
         return value

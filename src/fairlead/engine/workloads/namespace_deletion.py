@@ -1,4 +1,4 @@
-"""NamespaceDeletion: empties a terminating namespace, then lets it go.
+"""NamespaceDeletion: empties a terminating namespace, then finalizes it.
 
     5 s after the deletion   delete the pods
         pods remain          report, come back when their grace period should be over

@@ -61,7 +61,7 @@ class NodeGroup(Protocol):
 
     @property
     def max_size(self) -> int:
-        """The most nodes that scale-up asks for."""
+        """The most nodes to which scale-up grows the group."""
         ...
 
     @property
@@ -74,7 +74,7 @@ class NodeGroup(Protocol):
         ...
 
     def template_node(self) -> Node | None:
-        """A node as the group would create it, None if the provider cannot tell."""
+        """Return a node as the group would create it, None if the provider has no template."""
         ...
 
     def instances(self) -> Sequence[Instance]:

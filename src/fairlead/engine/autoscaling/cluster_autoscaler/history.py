@@ -23,7 +23,7 @@ from fairlead.engine.core.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class GroupGrowth:
-    """A group was asked for more nodes, for `pods`."""
+    """An increase of a group's target size from `current` to `new`, triggered by `pods`."""
 
     at: Instant
     group: str
@@ -52,10 +52,13 @@ class NodeDeparture:
 
 
 class AutoscalerHistory:
-    """`without_scale_up` and `staying` hold the reasons of the last loop that had any."""
+    """What the cluster autoscaler has done in a run.
+
+    `without_scale_up` and `staying` are the reasons of the last loop that had any.
+    """
 
     def __init__(self, provider: CloudProvider) -> None:
-        """Empty."""
+        """Start without records."""
         self._provider = provider
         self._started: set[str] = set()
         self.growths: list[GroupGrowth] = []
@@ -65,13 +68,13 @@ class AutoscalerHistory:
         self.staying: Mapping[str, str] = {}
 
     def node_added(self, node: Node, now: Instant) -> None:
-        """A node appeared."""
+        """Record the arrival of `node` if it belongs to a node group."""
         group = self._provider.node_group_for(node.spec.provider_id)
         if group is not None:
             self.arrivals.append(NodeArrival(now, node.metadata.name, group.id))
 
     def node_removed(self, node: Node, now: Instant) -> None:
-        """A node is gone."""
+        """Record the departure of `node` if it belongs to a node group."""
         group = self._provider.node_group_for(node.spec.provider_id)
         name = node.metadata.name
         if group is not None:

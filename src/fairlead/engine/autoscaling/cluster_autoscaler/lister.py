@@ -98,7 +98,7 @@ class Listers:
         return [one for one in self._by_kind[kind].values() if isinstance(one, kind)]
 
     def unschedulable_pods(self) -> list[Pod]:
-        """Pods that their scheduler cannot place, then those of bypassed schedulers.
+        """Return pods that are marked unschedulable, then unprocessed pods of bypassed schedulers.
 
         Terminating and nominated pods are not among them.
         upstream: utils/kubernetes/listers.go: UnschedulablePods, SchedulerUnprocessedPods
@@ -118,11 +118,11 @@ class Listers:
         return [*unschedulable, *unprocessed]
 
     def in_order(self, pods: Iterable[Pod]) -> list[Pod]:
-        """`pods` in order of creation."""
+        """Return `pods` in order of creation."""
         return sorted(pods, key=lambda pod: self.order.get(pod.key, 0))
 
     def in_snapshot(self, pod: Pod) -> Pod | None:
-        """`pod` as the snapshot has it: on its node or its nominated node, None if invisible."""
+        """Return `pod` on its node or its nominated node; None if it is not in the snapshot."""
         if is_terminal(pod) or (self._allowed and pod.spec.scheduler_name not in self._allowed):
             return None
         if is_expendable(pod, self._cutoff):

@@ -1,4 +1,4 @@
-"""Which pending pods ask for nodes.
+"""Selects the pending pods for which scale-up looks for nodes.
 
 upstream: core/podlistprocessor/, core/static_autoscaler.go: filterOutYoungPods, allPodsAreNew
 """

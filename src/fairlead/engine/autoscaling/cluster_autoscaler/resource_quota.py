@@ -33,7 +33,7 @@ class NodeResources:
     """What nodes count for: the figures of a group's first node hold for the whole group."""
 
     def __init__(self, provider: CloudProvider) -> None:
-        """For one loop."""
+        """The figures are cached: use a new object in each loop."""
         self._provider = provider
         self._by_group: dict[str, Amounts] = {}
 
@@ -97,7 +97,7 @@ class QuotaTracker:
         )
 
     def take(self, group: str, template: Node, count: int) -> None:
-        """Count `count` new nodes."""
+        """Subtract the resources of `count` new nodes of `group` from what is left."""
         for name, amount in self._resources.of(template, group).items():
             if name in self._left:
                 self._left[name] -= amount * count
@@ -125,7 +125,7 @@ class MinimumLeft:
         self._left = {name: max(totals[name] - limits[name].minimum, 0) for name in limits}
 
     def try_take(self, node: Node) -> bool:
-        """Take `node` away if no minimum forbids it."""
+        """Return whether the minimums allow removing `node`; if so, count it as removed."""
         amounts = self._resources.of(node)
         if any(amount > self._left[name] for name, amount in amounts.items() if name in self._left):
             return False

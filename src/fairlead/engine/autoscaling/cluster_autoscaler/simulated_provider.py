@@ -80,7 +80,7 @@ class SimulatedNodeGroup:
     """One group of a `SimulatedProvider`."""
 
     def __init__(self, spec: NodeGroupSpec, provider: SimulatedProvider) -> None:
-        """Without machines."""
+        """Start without machines."""
         self.spec = spec
         self.target = 0
         self.machines: dict[str, Instance] = {}
@@ -95,12 +95,12 @@ class SimulatedNodeGroup:
 
     @property
     def min_size(self) -> int:
-        """The fewest nodes."""
+        """The fewest nodes the group may have."""
         return self.spec.minimum
 
     @property
     def max_size(self) -> int:
-        """The most nodes."""
+        """The most nodes the group may have."""
         return self.spec.maximum
 
     @property
@@ -109,7 +109,7 @@ class SimulatedNodeGroup:
         return self.spec.overrides
 
     def target_size(self) -> int:
-        """How many nodes were asked for."""
+        """Return how many nodes the group is to have."""
         return self.target
 
     def template_node(self) -> Node | None:

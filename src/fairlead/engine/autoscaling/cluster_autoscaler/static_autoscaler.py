@@ -128,14 +128,14 @@ class StaticAutoscaler:
         self.context.snapshot.put(changed)
 
     def remove(self, gone: ApiObject) -> None:
-        """Drop an object."""
+        """Remove a deleted object from the listers and the snapshot."""
         self.context.listers.remove(gone)
         self.context.snapshot.remove(gone)
 
     # --- the loop --------------------------------------------------------------------------
 
     def run_once(self, now: Instant) -> LoopRecord:
-        """One loop."""
+        """Run one loop and return its record."""
         record = LoopRecord(now)
         self._loop(record, now)
         record.choices = self.orchestrator.choices
@@ -283,7 +283,7 @@ class StaticAutoscaler:
         status: ScaleUpStatus,
         templates: Mapping[str, Template],
     ) -> list[PodInfo]:
-        """Put the helped pods on the nodes asked for; returns the other pods."""
+        """Put the pods that triggered the scale-up on the new nodes; return the other pods."""
         snapshot = self.context.snapshot
         first = len(snapshot.node_names)
         for info in status.infos:

@@ -278,7 +278,7 @@ class VictimPools:
     """The `VictimPool` of each job; the jobs are fixed when the search for several jobs begins."""
 
     def __init__(self, session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) -> None:
-        """Keep those of `jobs` that have running tasks."""
+        """Keep the elements of `jobs` that have running tasks."""
         self._session = session
         self._kind = kind
         self._jobs = [job for job in jobs if job.by_status[TaskStatus.RUNNING]]

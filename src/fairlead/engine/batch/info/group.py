@@ -106,7 +106,7 @@ def group_name(pod: Pod) -> str:
 
 
 def shadow_group(pod: Pod) -> GroupInfo:
-    """Return the implied group of a pod without one: that of its controller, or its own.
+    """Return the implied group of a pod without a PodGroup: one per controller, or per pod.
 
     upstream: cache/util.go: createShadowPodGroup
     """

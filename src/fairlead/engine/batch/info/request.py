@@ -111,7 +111,7 @@ def effective_requests(pod: PodInfo, _columns: ResourceColumns, slack: Slack) ->
 
 
 def container_requests(pod: PodInfo, columns: ResourceColumns, slack: Slack) -> TaskRequest:
-    """kube-batch's rule (pod_info.go: GetPodResourceRequest)."""
+    """Return `pod`'s request by kube-batch's rule (pod_info.go: GetPodResourceRequest)."""
     spec = pod.shape.spec
     running = _sum(_requests(c) for c in spec.containers)
     starting = dict(running)

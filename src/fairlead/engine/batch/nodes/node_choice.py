@@ -38,7 +38,7 @@ class NodeChoice:
     # --- feasible nodes --------------------------------------------------------------------
 
     def find(self, pod: PodInfo) -> Feasibility:
-        """Filter every node."""
+        """Return which nodes are feasible for `pod`, after filtering every node."""
         return ask_about_nodes(self._plans, pod)
 
     # --- best node -------------------------------------------------------------------------

@@ -27,7 +27,7 @@ _RESOURCES: Final = "binpack.resources"
 
 
 class Binpack:
-    """Node scorer."""
+    """Prefers nodes that are already well used."""
 
     name = "binpack"
 
@@ -57,19 +57,19 @@ def _number(text: str | None) -> int:
 
 
 class PackedScore:
-    """Score, 0..`best`."""
+    """Scores a node by its weighted usage after placing the pod, from 0 to `best`."""
 
     name = "Binpack"
     locality = Locality.ROW
 
     def __init__(self, table: NodeTable, weights: Mapping[str, int], best: int) -> None:
-        """`weights` by the name of a resource."""
+        """`weights` are keyed by the names of the resources."""
         self._names = table.resources.names
         self._weights = weights
         self._best = best
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Score one node."""
+        """Return the score of `node` for `pod`."""
         score, weights = 0.0, 0
         for column, amount in pod.shape.wanted:
             weight = self._weights.get(self._names[column], 0)

@@ -26,11 +26,11 @@ class Drf:
     name = "drf"
 
     def __init__(self) -> None:
-        """Valid after `open`."""
+        """Shares are valid after `open`."""
         self._total: Total = ()
 
     def open(self, session: Session) -> None:
-        """Compute the cluster's total."""
+        """Compute the total resources of the cluster."""
         self._total = cluster_total(session.room, session.rules)
 
     def share_of(self, job: JobInfo) -> float:
@@ -38,7 +38,7 @@ class Drf:
         return dominant_share(job.held, self._total)
 
     def job_key(self, job: JobInfo) -> float:
-        """The job with the smaller share comes first."""
+        """Return the job's share: the job with the smaller share comes first."""
         return self.share_of(job)
 
     def preemptable(

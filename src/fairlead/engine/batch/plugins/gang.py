@@ -52,13 +52,13 @@ class Gang:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Members beyond the minimum."""
+        """Return the members in `candidates` that their jobs have beyond the minimum."""
         return self._surplus(candidates)
 
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Members beyond the minimum."""
+        """Return the members in `candidates` that their jobs have beyond the minimum."""
         return self._surplus(candidates)
 
     def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:

@@ -14,7 +14,7 @@ from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 
 
 class Nodeorder:
-    """Scores nodes."""
+    """Scores nodes with the scheduler's own score plugins."""
 
     name = "nodeorder"
 

@@ -38,7 +38,7 @@ class Overcommit:
         self._left: dict[int, float] = {}
 
     def open(self, session: Session) -> None:
-        """Compute how much may still be admitted beyond what is used and promised."""
+        """Compute what may still be admitted beside running pods and admitted groups."""
         table = session.table
         self._columns = table.resources
         counted = table.alive & ~session.room.is_left_out

@@ -20,7 +20,7 @@ _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 
 
 class Predicates:
-    """Filters nodes."""
+    """Filters nodes with the scheduler's own filter plugins."""
 
     name = "predicates"
 

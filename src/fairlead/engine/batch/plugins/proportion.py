@@ -62,7 +62,7 @@ class Proportion:
     name = "proportion"
 
     def __init__(self, defects: BatchDefects) -> None:
-        """Valid after `open`."""
+        """Shares are valid after `open`."""
         self._defects = defects
         self._slack: Slack = NO_SLACK
         self._columns = ResourceColumns()

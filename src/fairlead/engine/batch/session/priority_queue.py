@@ -34,7 +34,7 @@ class PriorityQueue(Generic[Item]):
     """A binary heap that works like Go's (pkg/scheduler/util/priority_queue.go)."""
 
     def __init__(self, key: Key) -> None:
-        """Smaller keys first."""
+        """Items with smaller keys come first."""
         self._key = key
         self._heap: list[Item] = []
 

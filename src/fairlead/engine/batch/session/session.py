@@ -55,15 +55,15 @@ class Observer(Protocol):
     """Follows the steps of a session."""
 
     def opened(self, session: Session) -> None:
-        """The session is open; nothing is decided yet."""
+        """Handle the opening of `session`, before any decision."""
         ...
 
     def note(self, step: SessionStep) -> None:
-        """`step` was just made."""
+        """Record `step`, which was just made."""
         ...
 
     def closing(self, session: Session) -> None:
-        """All is decided; nothing is undone yet."""
+        """Handle the end of the decisions, before any of them is undone."""
         ...
 
 
@@ -99,7 +99,7 @@ class NodeChoices:
 
 @dataclass(frozen=True, slots=True)
 class ChoicesByView:
-    """The node choices of ordinary jobs, and those of the job with the reservation."""
+    """The node choices for ordinary jobs (`shared`) and for the job with the reservation."""
 
     shared: NodeChoices
     whole: NodeChoices
@@ -364,7 +364,7 @@ class Session:
         return found.whole if self._is_reserved_for(job) else found.shared
 
     def view(self, job: JobInfo) -> RoomView:
-        """Return the room as `job` sees it."""
+        """Return the room for `job`; only the job with the reservation gets the reserved room."""
         return self.room.whole if self._is_reserved_for(job) else self.room.shared
 
     def _is_reserved_for(self, job: JobInfo) -> bool:
@@ -381,7 +381,7 @@ class Session:
         return "enqueue" in self.policy.actions
 
     def enqueue(self, job: JobInfo) -> None:
-        """Admit `job`."""
+        """Admit `job`: it can be scheduled from now on."""
         del self.outside[job.id]
         self.changed[job.id] = None
         self.tiers.enqueued(job)

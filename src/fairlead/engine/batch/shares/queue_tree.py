@@ -27,7 +27,7 @@ ROOT: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One queue's input: `request` is that of its own jobs, by column.
+    """The input for one queue; `request` is what its own jobs request, by resource column.
 
     `bound` (capability), `guarantee` and `entitled` (spec.deserved) have entries only for the
     resources that the queue limits or claims.
@@ -54,7 +54,7 @@ class QueueTree:
     """The claims as a tree; a parent that is missing or in a cycle counts as the root."""
 
     def __init__(self, claims: Mapping[str, Claim]) -> None:
-        """`claims` by queue."""
+        """`claims` are keyed by the names of the queues."""
         self._claims = claims
         self._parents = {name: self._found_parent(name) for name in claims}
         self._children: dict[str, list[str]] = {}

@@ -58,7 +58,7 @@ def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
 
 
 def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """What is still promised to the job: all of minResources if Inqueue, the rest if running."""
+    """Return what the job is still entitled to: minResources, less what it holds if it runs."""
     needs = needs_of(job, columns)
     if job.is_inqueue:
         return needs

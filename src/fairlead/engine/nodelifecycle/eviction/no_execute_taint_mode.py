@@ -45,7 +45,7 @@ class NoExecuteTaintMode:
     def __init__(
         self, queues: ZoneQueues, writer: NodeWriter, find: FindNode, *, requeues: bool
     ) -> None:
-        """`requeues`: each pass requeues a not-ready node while its taint is missing."""
+        """With `requeues` each pass requeues a not-ready node while its taint is missing."""
         self._queues = queues
         self._writer = writer
         self._find = find

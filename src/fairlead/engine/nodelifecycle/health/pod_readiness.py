@@ -32,7 +32,7 @@ class NotReadyMarker:
     """Sets Ready to False on pods, and records the event after each write."""
 
     def __init__(self, *, reports: bool) -> None:
-        """`reports`: a marked pod gets an event."""
+        """With `reports` an event is recorded for each marked pod."""
         self._reports = reports
         self._sent: dict[ObjectRef, tuple[PatchStatus, str]] = {}  # -> (patch, node name)
         self.nodes_to_retry: dict[
@@ -40,7 +40,7 @@ class NotReadyMarker:
         ] = {}  # names of nodes with pods that could not be marked
 
     def mark(self, pods: Iterable[Pod]) -> list[Command]:
-        """Mark those of `pods` that are not marked yet."""
+        """Return commands that set Ready to False on `pods`, unless it is False or missing."""
         return [command for pod in pods for command in self._mark(pod)]
 
     def _mark(self, pod: Pod) -> list[Command]:

@@ -49,7 +49,7 @@ HOST_NETWORK_TOLERATION: Final = ("node.kubernetes.io/network-unavailable", NO_S
 
 
 def daemon_template(template: Json) -> Json:
-    """`template` with the tolerations that all daemon pods have."""
+    """Return `template` with the tolerations that all daemon pods have."""
     spec = template.get("spec", {})
     added = [*TOLERATIONS, *((HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") else ())]
     own = spec.get("tolerations", [])

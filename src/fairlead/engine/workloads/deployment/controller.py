@@ -111,7 +111,7 @@ class Rollouts:
         return commands
 
     def forget_replica_set(self, key: str) -> None:
-        """A ReplicaSet was deleted: the Deployment creates another one."""
+        """Handle the deletion of a ReplicaSet: its Deployment creates a new ReplicaSet."""
         rollout = self._rollouts.get(self._by_replica_set.pop(key, ""))
         if rollout is None or rollout.replica_sets.pop(key, None) is None:
             return
@@ -176,7 +176,7 @@ class Rollouts:
     # --- outcomes ------------------------------------------------------------------------------
 
     def created(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """A ReplicaSet was created."""
+        """Handle the creation of a ReplicaSet by this controller."""
         rollout = self._rollouts.get(self._creating.pop((target.namespace, target.name), ""))
         if rollout is None:
             return []
@@ -207,7 +207,7 @@ class Rollouts:
         return self.sync.output.collided(rollout)
 
     def scaled(self, target: ObjectRef) -> None:
-        """A ReplicaSet was patched."""
+        """Handle a successful patch of a ReplicaSet."""
         key = owner_key(REPLICA_SET, target.namespace, target.name, target.uid)
         rollout = self._rollouts.get(self._by_replica_set.get(key, ""))
         if rollout is not None and key in rollout.writing:

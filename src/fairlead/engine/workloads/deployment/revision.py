@@ -44,7 +44,7 @@ def revision_of(one: ReplicaSet) -> int:
 
 
 def next_revision(others: Iterable[ReplicaSet]) -> int:
-    """Return a revision that is newer than those of `others`."""
+    """Return a revision number above the revisions of `others`."""
     return max(map(revision_of, others), default=0) + 1
 
 

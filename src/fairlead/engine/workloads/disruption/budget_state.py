@@ -52,7 +52,7 @@ class _SelectedPod:
 
 @dataclass(slots=True)
 class NamespaceBudgets:
-    """The budgets and pods of one namespace, by name."""
+    """The budgets and pods of one namespace, keyed by name."""
 
     states: dict[str, BudgetState] = field(default_factory=dict)
     _pods: dict[str, _SelectedPod] = field(default_factory=dict)

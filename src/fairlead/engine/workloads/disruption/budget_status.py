@@ -58,12 +58,12 @@ ConditionForm = Callable[[PatchStatus, PodDisruptionBudget, Instant], PatchStatu
 
 
 def short_conditions(patch: PatchStatus, _view: PodDisruptionBudget, _now: Instant) -> PatchStatus:
-    """`patch` with type, status and reason of its conditions, which is all a simulation reads."""
+    """Return `patch` unchanged: type, status and reason of conditions suffice in a simulation."""
     return patch
 
 
 def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> PatchStatus:
-    """`patch` with its conditions as upstream writes them: with generation and transition time."""
+    """Return `patch` with upstream's full conditions: also generation and transition time."""
     # upstream: apimachinery/pkg/api/meta/conditions.go:SetStatusCondition
     entries = {one["type"]: one for one in view.status.conditions}
     for one in patch.conditions:

@@ -59,7 +59,7 @@ def parse_options(text: str) -> RollingDrainOptions | None:
 
 @dataclass(slots=True)
 class _Group:
-    """A group of nodes; the values tell whether a node was cordoned before."""
+    """A group of nodes, keyed by name; a value is whether the node was cordoned before."""
 
     options: RollingDrainOptions
     waiting: dict[str, bool] = field(default_factory=dict)

@@ -136,7 +136,7 @@ def _entry(address: Json, *, is_ready: bool) -> Json:
 
 
 def _ports(ports: Sequence[Json]) -> MirroredPorts:
-    """`ports` in a fixed order, so that equal sets compare equal."""
+    """Return `ports` in a fixed order, so that equal sets compare equal."""
     rows = (
         (one.get("name", ""), one["port"], one.get("protocol", "TCP"), one.get("appProtocol", ""))
         for one in ports

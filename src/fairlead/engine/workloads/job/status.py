@@ -25,7 +25,7 @@ SUSPENDED: Final = "Suspended"
 
 
 def job_status(job: Job, progress: JobProgress, pods: PodSet, now: Instant) -> Json:
-    """Return the status of `job`; that of a finished Job does not change."""
+    """Return the new status of `job`; the status of a finished Job does not change."""
     before: Json = as_json(job.status)
     if is_finished(job):
         return before

@@ -37,9 +37,10 @@ WHY_HISTORY: Final = "older than the revision history"
 
 @dataclass(slots=True)
 class History:
-    """Revisions of one owner by name; `update` is that of its template, `current` the previous one.
+    """The ControllerRevisions of one owner, keyed by name.
 
-    Both are equal unless an update is in progress. `first` is the revision of pods without a label.
+    `update` names the revision of the owner's template, `current` the revision before it; both are
+    equal unless an update is in progress. `first` is the revision of pods without a label.
     `born` are names of ControllerRevisions that were created.
     """
 

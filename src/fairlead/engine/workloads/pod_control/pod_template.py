@@ -128,21 +128,21 @@ def template_of(pod: Pod) -> Json:
 
 
 def with_labels(template: Json, labels: Mapping[str, str]) -> Json:
-    """`template` with `labels` added."""
+    """Return a copy of `template` with `labels` added."""
     metadata = template.get("metadata", {})
     labelled = metadata | {"labels": {**metadata.get("labels", {}), **labels}}
     return template | {"metadata": labelled}
 
 
 def with_annotations(template: Json, annotations: Mapping[str, str]) -> Json:
-    """`template` with `annotations` added."""
+    """Return a copy of `template` with `annotations` added."""
     metadata = template.get("metadata", {})
     annotated = metadata | {"annotations": {**metadata.get("annotations", {}), **annotations}}
     return template | {"metadata": annotated}
 
 
 def with_finalizer(template: Json, finalizer: str) -> Json:
-    """`template` with `finalizer` added."""
+    """Return a copy of `template` with `finalizer` added."""
     metadata = template.get("metadata", {})
     held = metadata | {"finalizers": [*metadata.get("finalizers", []), finalizer]}
     return template | {"metadata": held}
@@ -251,9 +251,9 @@ def class_name(spec: PodSpec) -> str:
 
 
 def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list[Json]:
-    """Manifests of the classes that `pods` reference and `known` lacks, by name.
+    """Return manifests of the classes that `pods` reference and `known` lacks, sorted by name.
 
-    If pods of one class disagree, the newest pod is right: it was admitted last.
+    If pods of one class differ, the newest pod decides: it was admitted last.
     """
     present = {one.metadata.name for one in known}
     latest: dict[str, Pod] = {}

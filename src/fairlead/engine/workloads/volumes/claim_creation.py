@@ -42,7 +42,7 @@ class ClaimCreator:
     """Creates the claims that pods need, each once."""
 
     def __init__(self, index: VolumeIndex, output: ClaimOutput) -> None:
-        """`index` sees each change before this does; `output` records the created claims."""
+        """`index` must be updated before this object; `output` records the created claims."""
         self._index = index
         self._output = output
         self._sets: dict[str, StatefulSet] = {}
@@ -96,7 +96,7 @@ class ClaimCreator:
                 yield from self._output.created(_created(owner, pod, command.target.name))
 
     def _made(self, wanted: Iterable[CreateObject]) -> Iterator[CreateObject]:
-        """Yield those of `wanted` that do not exist and are not being created."""
+        """Yield the commands in `wanted` whose claims neither exist nor are being created."""
         for one in wanted:
             key = one.target.key
             if key not in self._index.claims and key not in self._being_made:

@@ -51,7 +51,7 @@ class ExternalProvisioner:
         self._timers: TimerQueue[str] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Begin to provision what `stimulus` asks for; delete volumes that nobody uses."""
+        """Begin to provision the volume that `stimulus` requires; delete released volumes."""
         match stimulus:
             case ObjectChanged(one):
                 self._index.see(one)
@@ -114,7 +114,7 @@ class ExternalProvisioner:
 
 
 def _is_asking(claim: PersistentVolumeClaim) -> bool:
-    """Whether the persistent volume controller asks for a volume for `claim`."""
+    """Return whether the persistent volume controller requests a volume for `claim`."""
     meta = claim.metadata
     is_annotated = any(name in meta.annotations for name in PROVISIONERS)
     return is_annotated and not claim.spec.volume_name and not meta.deletion_timestamp

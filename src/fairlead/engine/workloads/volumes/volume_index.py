@@ -140,7 +140,7 @@ class VolumeIndex:
 
 
 def claim_key(volume: PersistentVolume) -> str | None:
-    """`namespace/name` of the volume's claimRef."""
+    """Return `namespace/name` of the volume's claimRef, None if it has none."""
     reference = volume.spec.claim_ref
     return None if reference is None else f"{reference.namespace}/{reference.name}"
 

@@ -1,1 +1,1 @@
-"""What became of the nodes that were asked for, and which node groups may grow."""
+"""Tracks what became of requested nodes, and which node groups may grow."""

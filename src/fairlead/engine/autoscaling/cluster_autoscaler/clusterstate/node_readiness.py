@@ -31,7 +31,10 @@ _NOT_READY_TAINTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NodeReadiness:
-    """`last_transition` is the newest change of a condition or taint that counts."""
+    """Whether a node counts as ready, and since when.
+
+    `last_transition` is the newest change of a condition or taint that counts.
+    """
 
     is_ready: bool
     last_transition: Instant = 0
@@ -69,7 +72,7 @@ def is_ready_and_schedulable(node: Node) -> bool:
 
 
 def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str) -> Node:
-    """`node`, or an unready copy if it lacks its GPU or has a startup taint.
+    """Return `node`, or an unready copy if it lacks its GPU or has a startup taint.
 
     The copy has been unready since the node was created.
     upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,

@@ -25,7 +25,10 @@ _BY_SIZE: Mapping[str, Filter] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`equals` are the options that the filters left, of which `best` was picked."""
+    """A choice of the expander among `options`.
+
+    `equals` are the options that the filters left, of which `best` was picked.
+    """
 
     options: tuple[Option, ...]
     equals: tuple[Option, ...]

@@ -21,7 +21,7 @@ class ScaleUpInfo:
     maximum: int
 
     def __str__(self) -> str:
-        """As events show it."""
+        """Return the text that events contain."""
         return f"{{{self.group} {self.current}->{self.new} (max: {self.maximum})}}"
 
 

@@ -88,7 +88,7 @@ class DrainRules:
     """The rules with the options that parametrize them."""
 
     def __init__(self, options: AutoscalingOptions) -> None:
-        """Read the flags."""
+        """Use the flags in `options`."""
         self._options = options
 
     def pods_to_move(

@@ -33,7 +33,7 @@ _SCALE_DOWN_DISABLED: Final = f"{ANNOTATION_PREFIX}scale-down-disabled"
 
 
 def has_no_scale_down_annotation(node: Node) -> bool:
-    """Return True if the node's owner forbids its removal."""
+    """Return whether the node has the annotation that disables scale-down."""
     return node.metadata.annotations.get(_SCALE_DOWN_DISABLED) == "true"
 
 

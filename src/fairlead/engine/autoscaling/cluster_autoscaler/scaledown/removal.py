@@ -52,7 +52,10 @@ class NodeToBeRemoved:
 
 
 class RemovalSimulator:
-    """Successful simulations stay in the snapshot: the next node sees where the pods went."""
+    """Simulates the removal of nodes, one after another.
+
+    Successful simulations stay in the snapshot: the pods count on their new nodes from then on.
+    """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
         """Simulate in the context's snapshot, with `rules` for pods."""

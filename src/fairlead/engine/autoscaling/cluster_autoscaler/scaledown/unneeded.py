@@ -31,10 +31,10 @@ class UnneededNode:
 
 
 class UnneededNodes:
-    """Nodes in the order of their evaluation."""
+    """The unneeded nodes, in the order of their evaluation."""
 
     def __init__(self, context: AutoscalingContext) -> None:
-        """Start empty."""
+        """Start without nodes."""
         self._context = context
         self.by_name: dict[str, UnneededNode] = {}
 

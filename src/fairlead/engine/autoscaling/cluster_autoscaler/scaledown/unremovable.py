@@ -14,7 +14,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class UnremovableReason(StrEnum):
-    """Why a node stays."""
+    """Why a node is not removed."""
 
     SCALE_DOWN_DISABLED_ANNOTATION = "ScaleDownDisabledAnnotation"
     SCALE_DOWN_UNREADY_DISABLED = "ScaleDownUnreadyDisabled"
@@ -61,7 +61,10 @@ class Unremovable:
 
 
 class UnremovableNodes:
-    """`reasons` of this loop by node; failed simulations are remembered for a while."""
+    """The nodes that cannot be removed, with the `reasons` found in this loop.
+
+    Failed simulations are not repeated for a while.
+    """
 
     def __init__(self) -> None:
         """Start empty."""

@@ -28,7 +28,10 @@ class UtilizationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Utilization:
-    """Shares of allocatable resources; `value` is that of `resource`, which decides."""
+    """The used shares of a node's allocatable resources.
+
+    `value` is the share of `resource`, which decides whether the node is utilized enough.
+    """
 
     cpu: float
     memory: float

@@ -18,7 +18,11 @@ _GROUPS_MAX: Final = 10
 
 @dataclass(slots=True)
 class PodEquivalenceGroup:
-    """`accepted` are the node groups on whose nodes the first pod fits, `rejected` the reasons."""
+    """Equivalent pending pods, of which the first stands for all.
+
+    `accepted` are the node groups on whose nodes the first pod fits; `rejected` maps the other
+    groups to the reasons.
+    """
 
     pods: list[PodInfo]
     accepted: list[str] = field(default_factory=list)

@@ -61,10 +61,13 @@ Reasons = dict[str, tuple[str, ...]]
 
 
 class ScaleUpOrchestrator:
-    """`choices` lists the choices of the expander since it was last cleared."""
+    """Decides which node groups grow, and by how many nodes.
+
+    `choices` are the expander's choices since the list was last cleared.
+    """
 
     def __init__(self, context: AutoscalingContext) -> None:
-        """Decide with `context`."""
+        """Use the node groups, snapshot and options of `context`."""
         self._context = context
         self.choices: list[Choice] = []
 
@@ -130,7 +133,7 @@ def _quota(context: AutoscalingContext) -> QuotaTracker:
 
 
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
-    """`wanted` nodes, less if --max-nodes-total forbids; None if it allows none."""
+    """Return `wanted`, reduced to what --max-nodes-total allows; None if it allows none."""
     limit = context.options.max_nodes_total
     if limit <= 0 or wanted + present <= limit:
         return wanted
@@ -149,7 +152,7 @@ def _failed(failure: ExecutionError) -> ScaleUpStatus:
 
 
 class _Attempt:
-    """One call of `scale_up`."""
+    """The state of one call of `scale_up`."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ ATOMIC_EXCEEDS_LIMIT: Final = "atomic scale-up exceeds cluster node count limit"
 
 
 def unsafe_reason(context: AutoscalingContext, group: NodeGroup, now: Instant) -> str | None:
-    """Why the state of `group` forbids growing it, None if it does not."""
+    """Return why `group` must not grow in its present state, None if it may."""
     if not context.registry.is_group_healthy(group.id):
         return NOT_READY
     return BACKOFF if context.registry.is_backed_off(group.id, now) else None

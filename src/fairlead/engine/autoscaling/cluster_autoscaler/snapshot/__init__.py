@@ -1,1 +1,1 @@
-"""The cluster as a loop sees it, and simulations on it."""
+"""A snapshot of the cluster for each loop, and simulations on it."""

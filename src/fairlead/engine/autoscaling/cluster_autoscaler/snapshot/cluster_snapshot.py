@@ -109,7 +109,7 @@ class ClusterSnapshot:
         return [info for info in found if info is not None]
 
     def pods_on(self, info: NodeInfo) -> list[PodInfo]:
-        """Pods on a node: those of the cluster in order of creation, then simulated ones."""
+        """Return the pods on a node: the cluster's in order of creation, then simulated ones."""
         order, simulated = self._listers.order, len(self._listers.order) + 1
         if len(info.pods) < 2:
             return list(info.pods.values())
@@ -120,7 +120,7 @@ class ClusterSnapshot:
         )
 
     def pod_info(self, pod: Pod) -> PodInfo:
-        """`pod` with its shape in the snapshot."""
+        """Return the PodInfo of `pod`, with its shape in the snapshot."""
         return PodInfo(pod, self._cluster.shapes.shape_of(pod))
 
     # --- forks -----------------------------------------------------------------------------

@@ -96,7 +96,7 @@ class Actuator:
         self._timers.add(due, task)
 
     def next_due(self) -> Instant | None:
-        """When `run_due` has work."""
+        """Return when `run_due` next has work, None if there is none."""
         dues = [self._timers.next_due(), *(drain.due for drain, _ in self._drains.values())]
         return min((due for due in dues if due is not None), default=None)
 

@@ -76,7 +76,7 @@ class NodeDrain:
         )
 
     def start(self, now: Instant) -> None:
-        """Evict the first group."""
+        """Begin the drain: evict the first group of pods."""
         self._next_group(now)
 
     def _next_group(self, now: Instant) -> None:

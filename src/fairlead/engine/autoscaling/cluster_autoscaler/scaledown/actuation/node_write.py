@@ -47,7 +47,7 @@ class NodeTaintWriter:
         return self._write(node, _without(node, TO_BE_DELETED), cordon=False)
 
     def mark_deletion_candidate(self, name: str, now: Instant) -> None:
-        """Add the soft taint."""
+        """Add the soft taint DeletionCandidate to the node, unless it has it."""
         node = self._listers.nodes.get(name)
         if node is not None and not has_taint(node, DELETION_CANDIDATE):
             self._write(node, (*node.spec.taints, deletion_candidate_taint(now)))
